@@ -1,0 +1,305 @@
+"""The service's verbs for a shell: `python -m backend …`, each with ``--json``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backend.data.credit_card import fetch_credit_card, split_credit_card
+from backend.data.split import split_table
+from backend.errors import GlassleafError, ParameterError
+from backend.jobs import Job
+from backend.service import (
+    DEMO,
+    Glassleaf,
+    ModelRecord,
+    ScoreBatch,
+    ScoringRequest,
+    TrainingParameters,
+    TrainingRequest,
+)
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
+_D = TrainingParameters()
+
+
+@app.command()
+def init(
+    table: Annotated[Path, typer.Argument(help="One CSV with everything: ids, features, label.")],
+    id_column: Annotated[str, typer.Option("--id", help="Column with each record's id.")],
+    label: Annotated[str, typer.Option(help="Column to be predicted (two values).")],
+    guest: Annotated[str, typer.Option(help="The Guest's feature columns, separated by commas.")],
+    host: Annotated[list[str], typer.Option(help="A Host and its feature columns: name=C,D. Repeat for more Hosts.")],
+    out: Annotated[Path, typer.Option(help="Folder to write the federation to.")],
+    positive: Annotated[str | None, typer.Option(help="Label value that counts as 1, e.g. yes.")] = None,
+    dictionary: Annotated[Path | None, typer.Option(help="CSV with name, meaning, unit, kind … per feature.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the federation (default: the table's).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Split one table into the parties' files and a federation file."""
+    hosts: dict[str, tuple[str, ...]] = {}
+    for text in host:
+        party, equals, columns = text.partition("=")
+        if not equals or not columns:
+            raise ParameterError(f"--host {text!r} was given; write it as name=COLUMN,COLUMN.")
+        if party in hosts:
+            raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
+        hosts[party] = _list(columns)
+    federation = split_table(
+        table,
+        id_column=id_column,
+        label=label,
+        positive=positive,
+        guest=_list(guest),
+        hosts=hosts,
+        dictionary=dictionary,
+        out=out,
+        name=name,
+    )
+    _door().add_federation(out)
+    parties = {p.name: [f.name for f in p.features] for p in federation.parties}
+    text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
+    _print(
+        {"federation": federation.name, "folder": str(out), "parties": parties},
+        f"Federation {federation.name!r} written to {out}:\n{text}\nNext: python -m backend train {out}",
+        as_json,
+    )
+
+
+@app.command()
+def demo(as_json: AsJson = False) -> None:
+    """Prepare the built-in demo federation and its first model (synthetic data)."""
+    door = _door()
+    began = time.perf_counter()
+    name = door.prepare_demo()
+    record = door.models(name)[0]
+    _print(_model_json(record), f"Demo ready in {time.perf_counter() - began:.1f} s. {_model_text(record)}", as_json)
+    door.close()
+
+
+@app.command()
+def credit_card(
+    out: Annotated[Path, typer.Option(help="Folder to write the federation to.")], as_json: AsJson = False
+) -> None:
+    """Fetch the 'default of credit card clients' data from OpenML and write it as a federation."""
+    out.mkdir(parents=True, exist_ok=True)
+    federation = split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
+    _door().add_federation(out)
+    _print(
+        {"federation": federation.name, "folder": str(out)},
+        f"Federation {federation.name!r} written to {out}.\nNext: python -m backend train {out}",
+        as_json,
+    )
+
+
+@app.command()
+def train(
+    federation: Annotated[str, typer.Argument(help="A federation's folder, file or name.")] = DEMO,
+    trees: int = _D.trees,
+    depth: int = _D.depth,
+    learning_rate: float = _D.learning_rate,
+    bins: int = _D.bins,
+    reg_lambda: Annotated[float, typer.Option("--lambda")] = _D.reg_lambda,
+    gamma: float = _D.gamma,
+    min_child_weight: float = _D.min_child_weight,
+    seed: int = _D.seed,
+    early_stopping: Annotated[int, typer.Option(help="Rounds without improvement; 0 = off.")] = _D.early_stopping,
+    cipher: Annotated[
+        str, typer.Option(help="paillier, or none: plain numbers to simulated Hosts, protects nothing.")
+    ] = _D.cipher,
+    bits: Annotated[int, typer.Option(help="Paillier key size: 2048, 3072 or 4096.")] = _D.key_bits,
+    score_bits: Annotated[int, typer.Option(help="Scores are multiples of 2**-score_bits.")] = _D.score_bits,
+    hosts: Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")] = None,
+    exclude: Annotated[str, typer.Option(help="Features left out, separated by commas.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Grow a SecureBoost model and register each party's half."""
+    parameters = TrainingParameters(
+        trees=trees,
+        depth=depth,
+        learning_rate=learning_rate,
+        bins=bins,
+        reg_lambda=reg_lambda,
+        gamma=gamma,
+        min_child_weight=min_child_weight,
+        seed=seed,
+        early_stopping=early_stopping,
+        cipher=cipher,  # type: ignore[arg-type]  # checked by TrainingParameters
+        key_bits=bits,
+        score_bits=score_bits,
+    )
+    door = _door()
+    request = TrainingRequest(
+        _federation_name(door, federation), parameters, _list(hosts) if hosts is not None else None, _list(exclude)
+    )
+    record = _watch_training(door.start_training(request))
+    _print(_model_json(record), f"Trained in {record.seconds:.1f} s. {_model_text(record)}", as_json)
+    door.close()
+
+
+@app.command()
+def models(as_json: AsJson = False) -> None:
+    """List the registered models, newest first."""
+    records = _door().models()
+    text = "\n".join(_model_text(r) for r in records) or "No model yet. Run `python -m backend demo` or `train`."
+    _print([_model_json(r) for r in records], text, as_json)
+
+
+@app.command()
+def evaluate(
+    model: ModelId = "latest",
+    samples: Annotated[int, typer.Option(help="Test records to score anew under encryption; 0 = none.")] = 50,
+    bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Metrics on all test records, and on a sample of them scored under encryption."""
+    door = _door()
+    record = door.model(model)
+    result = door.evaluate(record.id, min(samples, record.parts["test"]), bits)
+    m = result.registered
+    text = f"{record.id}: test n={m.n:,}  AUC {m.auc:.4f}  KS {m.ks:.4f}  log-loss {m.log_loss:.4f}  accuracy {m.accuracy:.4f}"
+    if result.encrypted is not None:
+        e = result.encrypted
+        text += (
+            f"\nscored anew under {bits}-bit encryption: n={e.n:,} in {result.seconds:.1f} s  "
+            f"AUC {e.auc:.4f}  KS {e.ks:.4f}  log-loss {e.log_loss:.4f}  accuracy {e.accuracy:.4f}"
+        )
+    _print({"model": record.id, **asdict(result)}, text, as_json)
+    door.close()
+
+
+@app.command()
+def score(
+    model: ModelId,
+    samples: Annotated[Path, typer.Argument(help="CSV with the id column and the Guest's features (or ids alone).")],
+    out: Annotated[Path | None, typer.Option(help="CSV to write the scores to.")] = None,
+    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
+    bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
+    cipher: Annotated[str, typer.Option(help="paillier, or none: plain numbers, protects nothing.")] = "paillier",
+    check: Annotated[
+        bool, typer.Option(help="Score once more on plain numbers and compare (simulated Hosts).")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score samples with encrypted inference (Fed-EINI)."""
+    if cipher not in ("paillier", "none"):
+        raise ParameterError(f"cipher is {cipher!r}; choose paillier or none.")
+    door = _door()
+    sheet = door.read_samples(model, samples)
+    request = ScoringRequest(model, sheet, cutoff, "none" if cipher == "none" else "paillier", bits)
+    batch = _watch_scoring(door.start_scoring(request))
+    if out is not None:
+        out.write_bytes(door.scores_csv(batch))
+    document: dict[str, Any] = asdict(batch)
+    lines = [f"Note: {note}" for note in sheet.notes]
+    lines += [
+        f"{s.id}: {s.problem}"
+        if s.status == "failed"
+        else _score_text(s.id, s.logit, s.probability, s.decision, s.not_held_by)
+        for s in batch.scores[:20]
+    ]
+    lines += [f"… and {len(batch.scores) - 20:,} more"] if len(batch.scores) > 20 else []
+    failed = sum(s.status == "failed" for s in batch.scores)
+    lines.append(
+        f"{len(batch.scores) - failed:,} scored, {failed:,} failed, in {batch.seconds:.2f} s: {batch.ciphertexts_per_sample} "
+        f"ciphertexts a sample for {batch.leaves} leaves, {sum(m.bytes for m in batch.transcript):,} bytes in "
+        f"{len(batch.transcript)} messages" + (f"; written to {out}" if out else "")
+    )
+    if check:
+        plain = door.start_scoring(ScoringRequest(model, sheet, cutoff, "none")).get()
+        document["equal_to_plain"] = [s.units for s in batch.scores] == [s.units for s in plain.scores]
+        lines.append(f"Equal to the plain model's scores, integer for integer: {document['equal_to_plain']}")
+    _print(document, "\n".join(lines), as_json)
+    door.close()
+    if document.get("equal_to_plain") is False:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake gives one clear sentence and exit status 1."""
+    try:
+        app(prog_name="python -m backend")
+    except GlassleafError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
+
+
+def _door() -> Glassleaf:
+    return Glassleaf()
+
+
+def _list(text: str) -> tuple[str, ...]:  # columns never hold a comma: they are CSV headers written by hand
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _federation_name(door: Glassleaf, text: str) -> str:
+    if Path(text).exists():
+        return door.add_federation(Path(text)).name
+    if text == DEMO:
+        return door.prepare_demo()
+    return door.federation(text).name
+
+
+def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
+    shown = 0
+    try:
+        while job.state == "running":
+            job.wait(0.2)
+            for p in job.points[shown:]:
+                _say(
+                    f"tree {p.tree}/{p.trees}  log-loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
+                    f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} (training / validation)  {p.seconds:.1f} s"
+                )
+                shown += 1
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
+
+
+def _watch_scoring(job: Job[ScoreBatch]) -> ScoreBatch:
+    try:
+        while job.state == "running":
+            job.wait(2.0)
+            if job.state == "running":
+                _say(f"{job.stage} at {job.party}: {job.done:,} of {job.total:,} samples, {job.seconds:.0f} s")
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
+
+
+def _score_text(sample: str, logit: float, probability: float, decision: str, not_held_by: tuple[str, ...]) -> str:
+    absent = f"  (no record at {', '.join(not_held_by)}: its features count as missing)" if not_held_by else ""
+    return f"{sample}: score {logit:+.4f}  probability {probability:.1%}  {decision}{absent}"
+
+
+def _model_json(record: ModelRecord) -> dict[str, Any]:
+    return asdict(record)
+
+
+def _model_text(r: ModelRecord) -> str:
+    how = "plain numbers (simulation)" if r.cipher == "none" else f"Paillier, {r.key_bits} bits"
+    return (
+        f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  grown on {how}  "
+        f"test AUC {r.metrics.auc:.4f}, KS {r.metrics.ks:.4f}"
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _print(document: Any, text: str, as_json: bool) -> None:
+    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201

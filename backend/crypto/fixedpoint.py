@@ -1,0 +1,54 @@
+"""Numbers on the wire are integers at one public scale, so no exponent travels (a per-number exponent would show zeros and sizes)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+GRADIENT_BITS = (
+    30  # |g| ≤ 1 and 0 ≤ h ≤ 1/4 become integers of 2**-30; float32, which XGBoost's histograms use, has 24 bits
+)
+HESSIAN_SLOT = 56  # bits for a sum of hessians: 2**28 · 2**28 rows
+PAIR_SLOT = 112  # bits for a signed (Σg, Σh) pair: |Σg| < 2**55
+MAX_ROWS = 1 << 22  # sums stay below 2**53, so float64 accumulators hold them exactly
+
+
+def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
+    """Round to the nearest multiple of 2**-bits.
+
+    Parameters
+    ----------
+    values : array_like of float
+        Any shape; logits or gradients.
+    bits : int
+        Public scale.
+
+    Returns
+    -------
+    ndarray of int64
+        Same shape; each is off by at most 2**-(bits+1).
+    """
+    return np.rint(np.asarray(values, dtype=np.float64) * float(1 << bits)).astype(np.int64)
+
+
+def join_pair(g: int, h: int) -> int:
+    """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums."""
+    return (g << HESSIAN_SLOT) + h
+
+
+def split_pair(joined: int) -> tuple[int, int]:
+    """Inverse of :func:`join_pair` for sums: ``(Σg, Σh)``."""
+    h = joined & ((1 << HESSIAN_SLOT) - 1)
+    return (joined - h) >> HESSIAN_SLOT, h
+
+
+def split_slots(packed: int, count: int) -> list[int]:
+    """Read `count` signed integers of :data:`PAIR_SLOT` bits from one plaintext, lowest slot first."""
+    values = []
+    for _ in range(count):
+        low = packed & ((1 << PAIR_SLOT) - 1)
+        if low >> (PAIR_SLOT - 1):
+            low -= 1 << PAIR_SLOT
+        values.append(low)
+        packed = (packed - low) >> PAIR_SLOT
+    return values

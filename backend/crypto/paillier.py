@@ -1,0 +1,310 @@
+"""Paillier, with keys and ciphertexts that `phe` reads and writes, and the key owner's fast path.
+
+A ciphertext is c = (1 + n)^m · r^n mod n² with 0 < c < n²; a plaintext is an integer, negative ones as n - |m|. Paillier is
+IND-CPA secure under decisional composite residuosity (Paillier 1999), not IND-CCA2 as Fed-EINI §IV-A has it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpz
+from numpy.typing import NDArray
+
+from backend.crypto.cipher import FoldPlan, IntArray
+from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
+from backend.crypto.obfuscators import ObfuscatorPool, OwnerMaker, PublicMaker
+from backend.errors import SecurityError
+
+KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
+KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
+KEY_BITS_CEILING = 8192
+DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
+
+Ciphertexts = list[list[mpz]]
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Modulus n; everything else follows from it."""
+
+    n: mpz
+    n2: mpz = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n2", self.n * self.n)
+
+    @property
+    def bits(self) -> int:
+        """Size of n."""
+        return int(self.n.bit_length())
+
+    @property
+    def width(self) -> int:
+        """Bytes of one ciphertext on the wire."""
+        return (int(self.n2.bit_length()) + 7) // 8
+
+    def to_bytes(self) -> bytes:
+        """Big-endian n."""
+        return int(self.n).to_bytes((self.bits + 7) // 8, "big")
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PublicKey:
+        """Read and check a key that another party sent.
+
+        Raises
+        ------
+        SecurityError
+            The key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
+        """
+        if len(blob) > KEY_BITS_CEILING // 8:
+            raise SecurityError(f"The public key has {len(blob) * 8} bits; at most {KEY_BITS_CEILING} are accepted.")
+        n = mpz(int.from_bytes(blob, "big"))
+        if n.bit_length() < floor:
+            raise SecurityError(
+                f"The public key has {n.bit_length()} bits; at least {floor} are needed (NIST SP 800-57). Make a longer key."
+            )
+        if gmpy2.gcd(n, _SMALL_PRIMES) != 1 or gmpy2.is_prime(n) or gmpy2.is_square(n):
+            raise SecurityError("The public key is not a product of two large primes; it was refused.")
+        return cls(n)
+
+    def dump(self, ciphertexts: Iterable[mpz]) -> bytes:
+        """Ciphertexts as fixed-width big-endian bytes."""
+        width = self.width
+        return b"".join(c.to_bytes(width, "big") for c in ciphertexts)
+
+    def load(self, blob: bytes, count: int) -> list[mpz]:
+        """Check and read `count` ciphertexts.
+
+        Sizes are checked before any number is made; then 0 < c < n² and that no c shares a factor with n.
+
+        Raises
+        ------
+        SecurityError
+            The length is wrong or a ciphertext is outside the group.
+        """
+        width = self.width
+        if len(blob) != count * width:
+            raise SecurityError(
+                f"{count} ciphertexts of {width} bytes were expected, {len(blob)} bytes came; the message was refused."
+            )
+        values = [mpz.from_bytes(blob[i : i + width], "big") for i in range(0, len(blob), width)]
+        product, n, n2 = mpz(1), self.n, self.n2
+        for c in values:
+            if not 0 < c < n2:
+                raise SecurityError("A ciphertext lies outside its group; the message was refused.")
+            product = product * c % n
+        if gmpy2.gcd(product, n) != 1:
+            raise SecurityError("A ciphertext shares a factor with the key; the message was refused.")
+        return values
+
+
+_SMALL_PRIMES = gmpy2.primorial(1 << 16)
+
+
+@dataclass(frozen=True)
+class SecretKey:
+    """The factors p and q; never shown in `repr`."""
+
+    p: mpz = field(repr=False)
+    q: mpz = field(repr=False)
+
+    @classmethod
+    def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> SecretKey:
+        """Draw two primes of ``bits/2`` bits whose product has exactly `bits` bits.
+
+        Raises
+        ------
+        SecurityError
+            `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
+        """
+        if bits < floor or bits > KEY_BITS_CEILING or bits % 2:
+            raise SecurityError(
+                f"A key of {bits} bits was asked for; choose an even number from {floor} to 8,192 (default 3,072)."
+            )
+        while True:
+            p, q = _random_prime(bits // 2), _random_prime(bits // 2)
+            if p != q and (p * q).bit_length() == bits and gmpy2.gcd(p * q, (p - 1) * (q - 1)) == 1:
+                return cls(max(p, q), min(p, q))
+
+    @property
+    def public(self) -> PublicKey:
+        """The public half."""
+        return PublicKey(self.p * self.q)
+
+    def to_numbers(self) -> dict[str, str]:
+        """The factors in hexadecimal, for the Guest's own key file."""
+        return {"p": f"{int(self.p):x}", "q": f"{int(self.q):x}"}
+
+    @classmethod
+    def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> SecretKey:
+        """Inverse of :meth:`to_numbers`.
+
+        Raises
+        ------
+        SecurityError
+            The numbers are no usable key.
+        """
+        try:
+            key = cls(mpz(int(numbers["p"], 16)), mpz(int(numbers["q"], 16)))
+        except (KeyError, ValueError) as error:
+            raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
+        if not (gmpy2.is_prime(key.p) and gmpy2.is_prime(key.q)) or key.p == key.q or key.public.bits < floor:
+            raise SecurityError("The key file holds no usable key; delete it, and a new key is made.")
+        return key
+
+
+def _random_prime(bits: int) -> mpz:
+    while True:
+        start = secrets.randbits(bits) | (3 << (bits - 2)) | 1
+        prime = gmpy2.next_prime(start)
+        if prime.bit_length() == bits:
+            return prime
+
+
+class PaillierKeySide:
+    """The Guest's side: encrypts with obfuscators from its own factors, decrypts by the Chinese remainder theorem.
+
+    Parameters
+    ----------
+    key : SecretKey
+    pool : int, optional
+        Obfuscators kept ready in the background once :meth:`ObfuscatorPool.fill` was called.
+    """
+
+    scheme = "paillier"
+
+    def __init__(self, key: SecretKey, pool: int = 0) -> None:
+        self._key = key
+        self.public = key.public
+        self.bits = self.public.bits
+        self.obfuscators = ObfuscatorPool(OwnerMaker(key.p, key.q), pool)
+        p, q = key.p, key.q
+        self._p2, self._q2 = p * p, q * q
+        n = self.public.n
+        self._h_p = gmpy2.invert((gmpy2.powmod(1 + n, p - 1, self._p2) - 1) // p, p)
+        self._h_q = gmpy2.invert((gmpy2.powmod(1 + n, q - 1, self._q2) - 1) // q, q)
+        self._q_inverse = gmpy2.invert(q, p)
+
+    def __repr__(self) -> str:
+        return f"PaillierKeySide({self.bits} bits)"
+
+    def offer(self) -> bytes:
+        """Public key as bytes."""
+        return self.public.to_bytes()
+
+    def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
+        """One fresh ciphertext per integer."""
+        n, n2 = self.public.n, self.public.n2
+        fresh = self.obfuscators.take(len(values))
+        return [(1 + m * n) * r % n2 for m, r in zip(values, fresh, strict=True)]
+
+    def decrypt_numbers(self, ciphertexts: Sequence[mpz]) -> list[int]:
+        """The signed integers behind `ciphertexts`."""
+        p, q, n = self._key.p, self._key.q, self.public.n
+        plain: list[int] = []
+        for start in range(0, len(ciphertexts), DECRYPT_BATCH):
+            chunk = ciphertexts[start : start + DECRYPT_BATCH]
+            at_p = gmpy2.powmod_base_list([c % self._p2 for c in chunk], p - 1, self._p2)
+            at_q = gmpy2.powmod_base_list([c % self._q2 for c in chunk], q - 1, self._q2)
+            for u, v in zip(at_p, at_q, strict=True):
+                m_p = (u - 1) // p * self._h_p % p
+                m_q = (v - 1) // q * self._h_q % q
+                m = m_q + q * ((m_p - m_q) * self._q_inverse % p)
+                plain.append(int(m - n if m > n // 2 else m))
+        return plain
+
+    def encrypt(self, values: IntArray) -> bytes:
+        """``(n, m)`` integers → ``n·m`` ciphertexts, row by row (Fed-EINI Alg. 1, stage 2)."""
+        return self.public.dump(self.encrypt_numbers([int(v) for v in values.ravel()]))
+
+    def decrypt(self, blob: bytes, n: int) -> list[int]:
+        """``n`` single numbers."""
+        return self.decrypt_numbers(self.public.load(blob, n))
+
+    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
+        """One ciphertext per row for both numbers."""
+        return self.public.dump(self.encrypt_numbers([join_pair(int(a), int(b)) for a, b in zip(g, h, strict=True)]))
+
+    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+        """``(Σg, Σh)`` of ``n`` bins from ciphertexts that hold several bins each."""
+        slots = slots_per_ciphertext(self.bits)
+        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
+        sums = [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots))]
+        pairs = np.array([split_pair(s) for s in sums], dtype=np.int64).reshape(n, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+
+class PaillierPublicSide:
+    """A Host's side: everything it can do with the Guest's public key.
+
+    Parameters
+    ----------
+    key : PublicKey
+    pool : int, optional
+        Obfuscators kept ready in the background for refreshing.
+    """
+
+    scheme = "paillier"
+
+    def __init__(self, key: PublicKey, pool: int = 0) -> None:
+        self.key = key
+        self.bits = key.bits
+        self.obfuscators = ObfuscatorPool(PublicMaker(key.n), pool)
+
+    def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
+        """``(n, m)`` checked ciphertexts."""
+        flat = self.key.load(blob, n * m)
+        return [flat[i : i + m] for i in range(0, n * m, m)] if m else [[] for _ in range(n)]
+
+    def fold(self, batch: Ciphertexts, keep: NDArray[np.bool_], plan: FoldPlan) -> bytes:
+        """Multiply the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refresh what was computed."""
+        n2 = self.key.n2
+        untouched = plan.untouched
+        computed = [o for o in range(plan.n_out) if not untouched[o]]
+        fresh = iter(self.obfuscators.take(len(batch) * len(computed)))
+        out: list[mpz] = []
+        for row, kept in zip(batch, keep.tolist(), strict=True):
+            sums = [mpz(1)] * plan.n_out
+            for c, k, own, o in zip(row, kept, plan.own, plan.target, strict=True):
+                if k or not own:
+                    sums[o] = c if sums[o] == 1 else sums[o] * c % n2
+            for o in computed:
+                sums[o] = sums[o] * next(fresh) % n2
+            out += sums
+        return self.key.dump(out)
+
+    def load_pairs(self, blob: bytes, n: int) -> list[mpz]:
+        """``n`` checked ciphertexts."""
+        return self.key.load(blob, n)
+
+    def bin_sums(self, pairs: list[mpz], rows: NDArray[np.intp], bin_index: NDArray[np.intp], n_bins: int) -> list[mpz]:
+        """Encrypted sums by bin; the neutral ciphertext 1 for an empty bin."""
+        n2 = self.key.n2
+        sums = [mpz(1)] * n_bins
+        for row, b in zip(rows.tolist(), bin_index.tolist(), strict=True):
+            sums[b] = sums[b] * pairs[row] % n2
+        return sums
+
+    def dump_sums(self, sums: list[list[mpz]]) -> bytes:
+        """Several bins into one ciphertext by shifting (Horner), each refreshed before it leaves."""
+        n2, slots = self.key.n2, slots_per_ciphertext(self.bits)
+        flat = [s for feature in sums for s in feature]
+        shift = mpz(1) << PAIR_SLOT
+        packed = []
+        for start in range(0, len(flat), slots):
+            value = mpz(1)
+            for s in reversed(flat[start : start + slots]):
+                value = gmpy2.powmod(value, shift, n2) * s % n2
+            packed.append(value)
+        fresh = self.obfuscators.take(len(packed))
+        return self.key.dump(c * r % n2 for c, r in zip(packed, fresh, strict=True))
+
+
+def slots_per_ciphertext(bits: int) -> int:
+    """Pairs of sums that fit one plaintext of `bits` bits, the sign's bit kept free."""
+    return max(1, (bits - 2) // PAIR_SLOT)

@@ -1,0 +1,1 @@
+"""Federation file, feature dictionary, parties' tables, binning and the built-in demo."""

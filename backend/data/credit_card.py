@@ -1,0 +1,105 @@
+"""The set "Default of credit card clients" (UCI, CC BY 4.0): 30,000 clients of a Taiwanese bank, 2005.
+
+It comes from OpenML through scikit-learn and is split as FATE's benchmark does: bills and payments at the Guest; limit,
+person and repayment status at one Host. ``assets/credit_card/dictionary.csv`` tells every column's meaning; with a copy
+of the table from elsewhere the same federation comes from::
+
+    python -m backend init UCI_Credit_Card.csv --id ID --label default.payment.next.month \
+        --guest PAY_6,BILL_AMT1,… --host platform=LIMIT_BAL,SEX,… \
+        --dictionary assets/credit_card/dictionary.csv --out DIR
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from backend.data.dictionary_file import read_dictionary
+from backend.data.federation import Federation
+from backend.data.split import split_table
+from backend.errors import FederationError
+
+OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1 … x23 and y
+ROWS = 30_000
+POSITIVES = 6_636  # clients who defaulted, UCI's description
+DICTIONARY = Path(__file__).parents[2] / "assets" / "credit_card" / "dictionary.csv"
+CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature, in the table's own order
+
+ID_COLUMN = "ID"
+LABEL = "default.payment.next.month"
+POSITIVE = "1"
+MONTHS = range(1, 7)  # 1 is September, 6 is April
+GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
+HOST = "platform"
+HOST_COLUMNS = tuple(column for column in CREDIT_CARD_FEATURES if column not in GUEST_COLUMNS)
+
+
+def split_credit_card(table: Path, out: Path) -> Federation:
+    """Split the table into Guest and Host files and a federation file in `out`; see `split_table` for the errors."""
+    return split_table(
+        table,
+        id_column=ID_COLUMN,
+        label=LABEL,
+        positive=POSITIVE,
+        guest=GUEST_COLUMNS,
+        hosts={HOST: HOST_COLUMNS},
+        dictionary=DICTIONARY,
+        out=out,
+        name="credit_card",
+    )
+
+
+def fetch_credit_card(file: Path) -> Path:
+    """Fetch the table from OpenML and write it to `file` under its usual column names; returns `file`.
+
+    Raises
+    ------
+    FederationError
+        OpenML cannot be reached, or what it sent is not the table that is known.
+    """
+    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import, and needed here alone
+
+    try:
+        bunch = fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto")
+    except OSError as error:
+        raise FederationError(
+            f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check "
+            "it, or get "
+            "'Default of credit card clients' from the UCI repository and split it with 'python -m backend init'."
+        ) from None
+    table = _named(bunch.data, bunch.target)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(file, index=False, lineterminator="\n")
+    return file
+
+
+def _named(data: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
+    """Give the columns their names, by their place, and check by their values that the places are right."""
+    names = list(CREDIT_CARD_FEATURES)
+    if data.shape != (ROWS, len(names)) or len(target) != ROWS:
+        raise FederationError(
+            f"OpenML: data set {OPENML_ID} has {data.shape[0]:,} rows and {data.shape[1]} columns, expected {ROWS:,} "
+            "and "
+            f"{len(names)}. Get the table from the UCI repository."
+        )
+    table = data.set_axis(names, axis=1).astype(float).astype(np.int64)
+    table.insert(0, ID_COLUMN, np.arange(1, ROWS + 1))
+    table[LABEL] = target.astype(float).astype(np.int64).to_numpy()
+    sound = {
+        "SEX": table["SEX"].isin([1, 2]).all(),
+        "AGE": table["AGE"].between(18, 100).all(),
+        "LIMIT_BAL": table["LIMIT_BAL"].between(10_000, 1_000_000).all(),
+        "PAY_0": table["PAY_0"].between(-2, 9).all(),
+        LABEL: table[LABEL].sum() == POSITIVES,
+    }
+    strange = [column for column, holds in sound.items() if not holds]
+    if strange:
+        raise FederationError(
+            f"OpenML: data set {OPENML_ID} holds values that {', '.join(strange)} cannot have; its columns are in "
+            "another order "
+            "than expected. Get the table from the UCI repository."
+        )
+    return table

@@ -1,0 +1,207 @@
+"""CSV files as text: encoding, separator, header and cells, and cells as numbers, codes and yes/no.
+
+Knows nothing of parties or people. What it cannot read it names by line, so that the file's owner can mend it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature, Kind
+from backend.errors import FederationError
+
+MISSING = frozenset({"", "na", "n/a", "null", "none", "nan", "?"})  # compared without case
+BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
+SEPARATORS = ",;\t"
+SHOWN_CELL = 40  # characters of a cell that a problem repeats
+SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only counts
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CsvText:
+    """A CSV file's cells as they are written, without the white space around them.
+
+    Attributes
+    ----------
+    name : str
+        The file's name as problems show it.
+    header : tuple of str
+    rows : list of list of str
+        ``(n_rows, len(header))``; a row with too few cells is filled up with empty ones, surplus cells are cut.
+    lines : list of int
+        The line on which each row starts; the header is on line 1.
+    ragged : dict of int to int
+        Rows whose number of cells differs from the header's: row → cells found.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    rows: list[list[str]]
+    lines: list[int]
+    ragged: dict[int, int]
+
+    def cells(self, column: str) -> list[str]:
+        """One column's cells, ``(n_rows,)``; `column` must be in the header."""
+        place = self.header.index(column)
+        return [row[place].strip() for row in self.rows]
+
+
+def shown(text: str) -> str:
+    """A cell for a problem's text: quoted, cut to `SHOWN_CELL` characters, control characters escaped."""
+    return repr(text if len(text) <= SHOWN_CELL else text[: SHOWN_CELL - 1] + "…")
+
+
+def listed(items: Sequence[str], most: int = 8) -> str:
+    """Join items for a sentence and only count those beyond `most`."""
+    if len(items) <= most:
+        return ", ".join(items)
+    return f"{', '.join(items[:most])} and {len(items) - most} more"
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that its value is not known."""
+    return cell.casefold() in MISSING
+
+
+def read_csv(path: Path) -> CsvText:
+    """Read a CSV file; raises `FederationError` where it is absent, unreadable or not a table."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise FederationError(
+            f"{path.name}: no such file in {path.parent}; expected a CSV file. Put it there or correct 'file'."
+        ) from None
+    except OSError as error:
+        raise FederationError(
+            f"{path.name}: cannot be read ({error.strerror}); expected a readable CSV file. Check its permissions."
+        ) from None
+    return parse_csv(path.name, data)
+
+
+def parse_csv(name: str, data: bytes) -> CsvText:
+    """Split a CSV file's bytes into header and rows.
+
+    UTF-8 with or without a byte order mark; the separator (comma, semicolon or tab) is the one that splits the
+    header most.
+
+    Raises
+    ------
+    FederationError
+        Not UTF-8, no header, an empty or repeated column name, or a quotation mark that never closes.
+    """
+    text = _decode(name, data)
+    separator = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    header: tuple[str, ...] = ()
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    ended = 0
+    try:
+        for row in reader:
+            if row:
+                if header:
+                    rows.append(row)
+                    lines.append(ended + 1)
+                else:
+                    header = tuple(cell.strip() for cell in row)
+            ended = reader.line_num
+    except csv.Error as error:
+        raise FederationError(
+            f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark "
+            "to be "
+            "closed and doubled inside a quoted cell. Correct the line."
+        ) from None
+    _check_header(name, header)
+    width = len(header)
+    ragged = {place: len(row) for place, row in enumerate(rows) if len(row) != width}
+    for place in ragged:
+        rows[place] = (rows[place] + [""] * width)[:width]
+    return CsvText(name, header, rows, lines, ragged)
+
+
+def _decode(name: str, data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FederationError(
+            f"{name}, line {line}: found a byte that is not UTF-8 (0x{data[error.start]:02x}); expected UTF-8 text. "
+            "Save the file as 'CSV UTF-8'."
+        ) from None
+    if not text.strip():
+        raise FederationError(
+            f"{name}: the file is empty; expected a header line and at least one row. Export it again."
+        )
+    return text
+
+
+def _separator(text: str) -> str:
+    """The separator that splits the first line with text into the most cells; a comma where they tie."""
+    first = text.lstrip().split("\n", 1)[0]
+    return max(SEPARATORS, key=lambda separator: len(next(csv.reader([first], delimiter=separator), [])))
+
+
+def _check_header(name: str, header: tuple[str, ...]) -> None:
+    problems = []
+    empty = [str(place) for place, column in enumerate(header, start=1) if not column]
+    if empty:
+        problems.append(
+            f"{name}, header: column {listed(empty)} has no name; expected a name for every column. "
+            "Name it or delete the column."
+        )
+    repeated = sorted({column for column in header if column and header.count(column) > 1})
+    if repeated:
+        problems.append(
+            f"{name}, header: found {listed([shown(column) for column in repeated])} more than once, expected every "
+            "column name once. Rename or delete the repeated column."
+        )
+    if problems:
+        raise FederationError(problems)
+
+
+def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generic], dict[int, str]]:
+    """Turn a column's cells into values.
+
+    Parameters
+    ----------
+    cells : sequence of str, ``(n_rows,)``
+    feature : Feature
+        Its kind says how to read them. A code that `categories` names is never a missing value, even ``none``.
+
+    Returns
+    -------
+    ndarray, ``(n_rows,)``
+        float64 with NaN for missing (numeric; boolean as 0 and 1), or object: str, None for missing (categorical).
+    dict of int to str
+        Cells that could not be read: row → cell. Their values are missing.
+    """
+    if feature.kind is Kind.CATEGORICAL:
+        codes = {cell: _code(cell, feature.categories) for cell in set(cells)}
+        column = np.empty(len(cells), dtype=object)
+        column[:] = [codes[cell] for cell in cells]
+        return column, {}
+    if feature.kind is Kind.BOOLEAN:
+        truth = {cell: BOOLEANS.get(cell.casefold(), np.nan) for cell in set(cells)}
+        values = np.fromiter((truth[cell] for cell in cells), dtype=np.float64, count=len(cells))
+    else:
+        values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    values[np.isinf(values)] = np.nan  # an infinity is no value of a person
+    empty = np.flatnonzero(np.isnan(values)).tolist()
+    return values, {row: cells[row] for row in empty if not is_missing(cells[row])}
+
+
+def _code(cell: str, categories: Mapping[str, str]) -> str | None:
+    return None if is_missing(cell) and cell not in categories else cell
+
+
+def expected_cells(feature: Feature) -> str:
+    """What `to_column` can read, in words."""
+    return "yes or no (1/0, true/false)" if feature.kind is Kind.BOOLEAN else "a finite number with a decimal point"

@@ -1,0 +1,82 @@
+"""A feature dictionary as a CSV file: one row a feature, as ``init --dictionary`` reads it.
+
+Columns: name, meaning, meaning_zh, unit, kind, expected_direction, sensitivity, categories (``code=label;code=label``).
+Only name and meaning must be there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backend.data.csv_file import listed, read_csv, shown
+from backend.data.dictionary import Feature
+from backend.data.validation import sentences
+from backend.errors import FederationError
+
+COLUMNS = ("name", "meaning", "meaning_zh", "unit", "kind", "expected_direction", "sensitivity", "categories")
+NEEDED = ("name", "meaning")
+
+
+def read_dictionary(path: Path) -> dict[str, Feature]:
+    """Read a dictionary: feature name → feature, in the file's order.
+
+    Raises
+    ------
+    FederationError
+        With every problem: a missing or unknown column, a feature named twice, a field that is not usable.
+    """
+    text = read_csv(path)
+    problems = [
+        f"{text.name}: there is no column {shown(column)}, expected {listed(COLUMNS)}. Add the column."
+        for column in NEEDED
+        if column not in text.header
+    ]
+    problems += [
+        f"{text.name}: found an unknown column {shown(column)}, expected {listed(COLUMNS)}. Rename or delete it."
+        for column in text.header
+        if column not in COLUMNS
+    ]
+    if problems:
+        raise FederationError(problems)
+    features: dict[str, Feature] = {}
+    for place, line in enumerate(text.lines):
+        where = f"{text.name}, line {line}"
+        if place in text.ragged:
+            problems.append(
+                f"{where}: found {text.ragged[place]} cells, expected {len(text.header)} as in the header. "
+                "Put quotation marks around cells that hold the separator."
+            )
+            continue
+        cells = {column: cell.strip() for column, cell in zip(text.header, text.rows[place], strict=True)}
+        entry, unread = _entry(where, cells)
+        found = [*unread, *sentences(where, Feature, entry)]
+        if cells["name"] in features:
+            found.append(
+                f"{where}: found {shown(cells['name'])} a second time, expected every feature once. Delete one row."
+            )
+        if not found:
+            features[cells["name"]] = Feature.model_validate(entry)
+        problems += found
+    if problems:
+        raise FederationError(problems)
+    return features
+
+
+def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
+    """A row's cells as a feature's fields; empty cells leave the default."""
+    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name != "categories"}
+    categories: dict[str, str] = {}
+    problems = []
+    for part in filter(None, (part.strip() for part in cells.get("categories", "").split(";"))):
+        code, equals, label = (piece.strip() for piece in part.partition("="))
+        if not equals or not code or not label:
+            problems.append(
+                f"{where}, categories: found {shown(part)}, expected code=label pairs between semicolons. Correct "
+                "the pair."
+            )
+        elif code in categories:
+            problems.append(f"{where}, categories: found the code {shown(code)} twice, expected it once. Delete one.")
+        categories[code] = label
+    if categories:
+        entry["categories"] = categories
+    return entry, problems

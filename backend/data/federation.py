@@ -1,0 +1,284 @@
+"""The federation file: who takes part, which file each party holds, what the label is and what every feature means.
+
+Knows the parties and their dictionaries; values stay in the parties' files (see `table`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PureWindowsPath
+from typing import Annotated, Any, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from backend.data.csv_file import listed, shown
+from backend.data.dictionary import Feature
+from backend.data.party_file import read_party_file
+from backend.data.validation import sentences
+from backend.errors import FederationError
+
+FILE_NAME = "federation.toml"
+MOST_PROBLEMS = 20  # named in one error; the rest is counted
+
+Part = TypeVar("Part", bound=BaseModel)
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Prose = Annotated[str, StringConstraints(max_length=2000)]
+
+
+class Party(BaseModel):
+    """One party: its file, its id column and the features it discloses.
+
+    Attributes
+    ----------
+    name : str
+        Short name for commands and messages: a small letter, then small letters, digits or underscores, at most 31.
+    title, title_zh, about, about_zh : str
+        What people read.
+    file : str
+        CSV file, relative to the federation file's folder and inside it.
+    id : str
+        The column that holds the ids.
+    features : tuple of Feature
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Slug
+    title: Line
+    title_zh: Prose = ""
+    about: Prose = ""
+    about_zh: Prose = ""
+    file: Line
+    id: Line
+    features: tuple[Feature, ...] = ()
+
+
+class Label(BaseModel):
+    """What the model predicts: the Guest's column and the cell text that counts as 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: Line
+    positive: Annotated[Line, Field(coerce_numbers_to_str=True)]
+    meaning: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    meaning_zh: Prose = ""
+
+
+class Federation(BaseModel):
+    """One Guest, its Hosts and the label.
+
+    Attributes
+    ----------
+    name : str
+        As `Party.name`.
+    synthetic : bool
+        Whether the data are made up.
+    folder : Path
+        Where the file was found; never written into it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Slug
+    title: Line
+    title_zh: Prose = ""
+    about: Prose = ""
+    synthetic: bool = False
+    label: Label
+    guest: Party
+    hosts: tuple[Party, ...] = ()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @property
+    def parties(self) -> tuple[Party, ...]:
+        """The Guest, then the Hosts in their order."""
+        return (self.guest, *self.hosts)
+
+    def party(self, name: str) -> Party:
+        """Find a party by its name; raises `FederationError` where there is none."""
+        for party in self.parties:
+            if party.name == name:
+                return party
+        names = listed([party.name for party in self.parties])
+        raise FederationError(
+            f"{self.name}: there is no party {shown(name)}; the parties are {names}. Choose one of them."
+        )
+
+    def features(self) -> tuple[tuple[str, Feature], ...]:
+        """Every feature with its owner's name, the Guest's first, then the Hosts' in their order."""
+        return tuple((party.name, feature) for party in self.parties for feature in party.features)
+
+
+def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
+    """Read and check a federation file and the parties' tables.
+
+    Parameters
+    ----------
+    path : Path
+        The TOML file, or the folder that holds ``federation.toml``.
+    check_tables : bool
+        False reads the TOML alone, for a federation that was checked before.
+
+    Raises
+    ------
+    FederationError
+        With every problem found (`MOST_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
+    """
+    file = path / FILE_NAME if path.is_dir() else path
+    data = _read_toml(file)
+    problems = sentences(file.name, Federation, data)
+    if "folder" in data:
+        problems.append(
+            f"{file.name}, folder: found an unknown key. Delete it; files are found next to the federation file."
+        )
+    label = _readable(Label, data.get("label"))
+    guest = _readable(Party, data.get("guest"))
+    raw_hosts = data.get("hosts", [])
+    hosts = [host for raw in raw_hosts if (host := _readable(Party, raw))] if isinstance(raw_hosts, list) else []
+    parties = [party for party in (guest, *hosts) if party]
+    if raw_hosts == []:
+        problems.append(
+            f"{file.name}, hosts: found no Host, expected at least one. Add a [[hosts]] table with its features."
+        )
+    problems += _party_problems(file.name, parties)
+    problems += _name_problems(file.name, parties, label)
+    if check_tables:
+        problems += _table_problems(file, parties, guest, label)
+    if problems:
+        raise FederationError(capped(problems))
+    return Federation.model_validate(data | {"folder": file.parent})
+
+
+def write_federation(federation: Federation, folder: Path) -> Path:
+    """Write ``federation.toml`` into `folder` (made where absent) and return its path; no party's file is touched."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / FILE_NAME
+    file.write_text(tomli_w.dumps(_without_blanks(federation.model_dump(mode="json"))), encoding="utf-8")
+    return file
+
+
+def capped(problems: Sequence[str]) -> list[str]:
+    """The first `MOST_PROBLEMS` problems and a count of the rest."""
+    rest = len(problems) - MOST_PROBLEMS
+    return [*problems[:MOST_PROBLEMS], *([f"… and {rest} more."] if rest > 0 else [])]
+
+
+def _without_blanks(value: Any) -> Any:
+    """Leave out empty texts and tables, which are the defaults."""
+    if isinstance(value, dict):
+        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", {})}
+    return [_without_blanks(item) for item in value] if isinstance(value, list) else value
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise FederationError(
+            f"{file.name}: no such file in {file.parent}; expected a federation file. "
+            "Give its path, or make one with 'python -m backend init'."
+        ) from None
+    except OSError as error:
+        raise FederationError(
+            f"{file.name}: cannot be read ({error.strerror}); expected a readable TOML file. Check its permissions."
+        ) from None
+    except UnicodeDecodeError:
+        raise FederationError(
+            f"{file.name}: found bytes that are not UTF-8, expected UTF-8 text. Save it as UTF-8."
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise FederationError(f"{file.name}: found text that is not TOML: {error}. Correct that line.") from None
+
+
+def _readable(model: type[Part], data: object) -> Part | None:
+    """A part of the file that is sound on its own, so that its further checks can run beside the others' problems."""
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
+    problems = []
+    for party in parties:
+        if not party.features:
+            problems.append(
+                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or "
+                "leave the "
+                "party out."
+            )
+        if _leads_out(party.file):
+            problems.append(
+                f"{file}, {party.name}, file: found {shown(party.file)}, expected a path inside the federation "
+                "file's folder. "
+                "Move the table there and name it without '..' or a leading slash."
+            )
+    return problems
+
+
+def _leads_out(file: str) -> bool:
+    """Whether a path is absolute, climbs with ``..`` or holds control characters."""
+    path = PureWindowsPath(file)  # reads both kinds of slashes and drive letters
+    return bool(path.drive or path.root or ".." in path.parts or not file.isprintable())
+
+
+def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> list[str]:
+    problems = [
+        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. "
+        "Rename one."
+        for name, count in Counter(party.name for party in parties).items()
+        if count > 1
+    ]
+    holders: dict[str, list[str]] = {}
+    for party in parties:
+        for feature in party.features:
+            holders.setdefault(feature.name, []).append(party.name)
+            if feature.name == party.id or (label and party is parties[0] and feature.name == label.column):
+                role = "the id column" if feature.name == party.id else "the label"
+                problems.append(
+                    f"{file}, {party.name}, features: found {shown(feature.name)}, which is {role}; expected only "
+                    "features that "
+                    "may be learned from. Delete it from the features."
+                )
+    for name, holder in holders.items():
+        if len(holder) > 1:
+            problems.append(
+                f"{file}, features: found {shown(name)} at {' and '.join(holder)}, expected every feature name once "
+                "in the "
+                "federation. Rename the column at one of them."
+            )
+    return problems
+
+
+def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, label: Label | None) -> list[str]:
+    problems: list[str] = []
+    ids: dict[str, frozenset[str]] = {}
+    for party in parties:
+        path = file.parent / party.file
+        if _leads_out(party.file):
+            continue
+        if not path.resolve().is_relative_to(file.parent.resolve()):
+            problems.append(
+                f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
+                "folder; "
+                "expected the table itself. Put it there."
+            )
+            continue
+        asked = (label.column, label.positive) if label and party is guest else None
+        read = read_party_file(path, party.id, party.features, asked)
+        problems += read.problems
+        if read.ids:
+            ids[party.name] = frozenset(read.ids)
+    if guest and guest.name in ids:
+        problems += [
+            f"{party.file}, column {shown(party.id)}: none of its ids occurs in {guest.file}, expected the same "
+            "people's ids. "
+            "Check that both files write ids in the same way."
+            for party in parties
+            if party is not guest and party.name in ids and not ids[party.name] & ids[guest.name]
+        ]
+    return problems

@@ -1,0 +1,57 @@
+"""The errors Glassleaf raises; each says what was found, what was expected and what to do.
+
+GlassleafError
+├── FederationError   a federation file, a dictionary or a party's table is not usable
+├── SampleError       a row to be scored is not usable (the other rows go on)
+├── ModelError        a model is unknown, damaged or does not fit the federation
+├── ParameterError    a training or scoring parameter is outside its range
+├── SecurityError     a key, ciphertext or message was refused
+├── PartyUnreachable  a party did not answer in time or stopped
+└── Cancelled         the user stopped a long job
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class GlassleafError(Exception):
+    """Base of every error whose text may be shown to a user as it stands."""
+
+
+class FederationError(GlassleafError):
+    """A federation file, a feature dictionary or a party's table is not usable.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        One sentence each: file, field, what was found, what was expected.
+    """
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class SampleError(GlassleafError):
+    """A row to be scored is not usable."""
+
+
+class ModelError(GlassleafError):
+    """A model is unknown, damaged or does not fit the federation."""
+
+
+class ParameterError(GlassleafError):
+    """A training or scoring parameter is outside its range."""
+
+
+class SecurityError(GlassleafError):
+    """A key, a ciphertext or a message was refused."""
+
+
+class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened
+    """A party did not answer in time or has stopped."""
+
+
+class Cancelled(GlassleafError):  # noqa: N818 - not a fault
+    """The user stopped a long job; nothing half-done was kept."""

@@ -1,0 +1,302 @@
+"""The Guest: drives a training or a scoring with its labels, leaf weights and secret key. Holds nothing of a Host's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.cipher import KeySide
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.data.table import PartyTable
+from backend.errors import FederationError
+from backend.protocols.channel import Conversation
+from backend.protocols.inference.fed_eini import guest_decision_vectors
+from backend.protocols.messages import (
+    AlignIds,
+    DecisionVectors,
+    EncryptedScores,
+    EndConversation,
+    FeatureBins,
+    HeldIds,
+    HeldRecords,
+    KeepModel,
+    ModelKept,
+    OfferKey,
+    StartTraining,
+    chunks,
+    from_bitmap,
+    to_bitmap,
+)
+from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.parameters import SHARES, TrainingParameters, TreeProgress
+from backend.protocols.training.secureboost import SecureBoost
+from backend.trees.artefact import content_hash, dump_guest, dump_skeleton
+from backend.trees.ensemble import GuestModel
+from backend.trees.folding import fold_structure
+from backend.trees.metrics import Metrics, measure
+
+MESSAGE_ENTRIES = (
+    2048  # ciphertexts in one scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training leaves at the Guest.
+
+    Attributes
+    ----------
+    model_id : str
+    model : GuestModel
+    metrics : Metrics
+        On the test rows, of the scores as they would be released (at the public scale).
+    parts : dict of str to int
+        Joint rows in each part.
+    test_ids, part_of : dict of str to str
+        Id → part, for the joint records.
+    host_hashes : dict of str to str
+        Content hash of each Host's half.
+    """
+
+    model_id: str
+    model: GuestModel
+    metrics: Metrics
+    parts: dict[str, int]
+    part_of: dict[str, str]
+    host_hashes: dict[str, str]
+    positive_rate: float
+
+
+@dataclass
+class Timings:
+    """Seconds spent, by (stage, party)."""
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def add(self, stage: str, party: str, seconds: float) -> None:
+        """Count `seconds` for a stage of a party."""
+        self.seconds[stage, party] = self.seconds.get((stage, party), 0.0) + seconds
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of some samples as integers at the model's scale.
+
+    Attributes
+    ----------
+    units : list of int
+        ``(n,)``.
+    held : dict of str to ndarray of bool
+        Host → ``(n,)``: whether it holds a record of the sample.
+    entries : int
+        Ciphertexts a sample.
+    timings : Timings
+    """
+
+    units: list[int]
+    held: dict[str, NDArray[np.bool_]]
+    entries: int
+    timings: Timings
+
+
+class GuestParty:
+    """The Guest's side of every protocol.
+
+    Parameters
+    ----------
+    federation : Federation
+    table : PartyTable
+        The Guest's own records.
+    """
+
+    def __init__(self, federation: Federation, table: PartyTable) -> None:
+        self.name = federation.guest.name
+        self._federation, self._table = federation, table
+
+    def __repr__(self) -> str:
+        return f"GuestParty({self.name})"
+
+    def train(
+        self,
+        labels: NDArray[np.int8],
+        parameters: TrainingParameters,
+        key: KeySide,
+        conversation: Conversation,
+        *,
+        exclude: Sequence[str] = (),
+        on_stage: Callable[[str], None] = lambda stage: None,
+        on_tree: Callable[[TreeProgress], None] = lambda progress: None,
+    ) -> Trained:
+        """Align, bin, grow, and have every Host keep its half.
+
+        Parameters
+        ----------
+        labels : ndarray of int8
+            ``(n,)`` 0/1, in the table's order.
+        exclude : sequence of str
+            Features that must not be used, of any party.
+        """
+        conversation.broadcast(OfferKey(conversation.name, key.scheme, key.offer()))
+        on_stage("align")
+        joint = self._align(conversation)
+        table, labels = self._table.take(joint), labels[joint]
+        parts = draw_parts(len(joint), parameters.seed)
+        if len(np.unique(labels[parts == 0])) < 2:
+            raise FederationError(
+                f"The {int((parts == 0).sum())} joint training rows hold one class only; both are needed. Bring more records."
+            )
+        on_stage("bins")
+        flags = np.zeros(len(self._table.ids), dtype=bool)
+        flags[joint] = True
+        conversation.broadcast(
+            StartTraining(conversation.name, to_bitmap(flags), to_bitmap(parts == 0), parameters.bins, tuple(exclude))
+        )
+        features = self._federation.guest.features
+        columns = BinnedColumns(features, table.columns, parts == 0, parameters.bins, exclude)
+        answers = conversation.expect_each(FeatureBins, conversation.hosts)
+        bins = {h: answers[h] for h in conversation.hosts}
+        on_stage("tree")
+        boost = SecureBoost(conversation, key, self.name, columns, bins, labels, parts, parameters)
+        boost.grow(on_tree)
+        on_stage("store")
+        model = GuestModel(
+            guest=self.name,
+            hosts=conversation.hosts,
+            trees=tuple(boost.trees),
+            base_score=boost.base_score,
+            score_bits=parameters.score_bits,
+            dictionary=self._dictionary(conversation.hosts, exclude),
+            rules=boost.rules,
+        )
+        model_id = f"m{content_hash(dump_guest(model))[:10]}"
+        hashes = self._have_kept(conversation, model_id, model)
+        test = parts == 2
+        return Trained(
+            model_id=model_id,
+            model=model,
+            metrics=measure(labels[test], boost.margins[test], "test"),
+            parts={name: int((parts == i).sum()) for i, name in enumerate(("training", "validation", "test"))},
+            part_of={table.ids[i]: ("training", "validation", "test")[p] for i, p in enumerate(parts)},
+            host_hashes=hashes,
+            positive_rate=float(labels.mean()),
+        )
+
+    def _align(self, conversation: Conversation) -> NDArray[np.intp]:
+        """Rows of the Guest's table that every Host holds too."""
+        ids = self._table.ids
+        conversation.broadcast(AlignIds(conversation.name, ids))
+        held = np.ones(len(ids), dtype=bool)
+        for host, answer in conversation.expect_each(HeldIds, conversation.hosts).items():
+            at_host = from_bitmap(answer.held, len(ids))
+            if not at_host.any():
+                raise FederationError(
+                    f"{host} holds none of {self.name}'s {len(ids):,} ids. Check that both files use the same id column."
+                )
+            held &= at_host
+        if held.sum() < 10:
+            raise FederationError(
+                f"Only {int(held.sum())} ids are held by every party; at least 10 are needed to train."
+            )
+        return np.flatnonzero(held)
+
+    def _dictionary(self, hosts: Sequence[str], exclude: Sequence[str]) -> tuple[tuple[str, Feature], ...]:
+        parties = {self.name, *hosts}
+        return tuple(
+            (party, f) for party, f in self._federation.features() if party in parties and f.name not in exclude
+        )
+
+    def _have_kept(self, conversation: Conversation, model_id: str, model: GuestModel) -> dict[str, str]:
+        shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
+        conversation.broadcast(KeepModel(conversation.name, model_id, self.name, model.hosts, shapes))
+        kept = conversation.expect_each(ModelKept, conversation.hosts)
+        conversation.broadcast(EndConversation(conversation.name))
+        return {h: kept[h].content_hash for h in conversation.hosts}
+
+    def score(
+        self,
+        model_id: str,
+        model: GuestModel,
+        table: PartyTable,
+        key: KeySide,
+        conversation: Conversation,
+        *,
+        on_stage: Callable[[str, str, int], None] = lambda stage, party, done: None,
+    ) -> Scored:
+        """Fed-EINI Algorithm 1 for every row of `table`, some samples to a message.
+
+        Parameters
+        ----------
+        table : PartyTable
+            ``n`` samples: ids and the Guest's columns.
+        on_stage : callable
+            Told (stage, party at work, samples done).
+        """
+        timings = Timings()
+        n = len(table.ids)
+        on_stage("encode", self.name, 0)
+        began = time.perf_counter()
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        constant, entries = guest_decision_vectors(model, folding, table.columns, n)
+        timings.add("encode", self.name, time.perf_counter() - began)
+        units = [int(c) for c in constant]
+        chain = [s.host for s in folding.steps]
+        held = {h: np.ones(n, dtype=bool) for h in chain}
+        if not chain:
+            return Scored(units, held, 0, timings)
+        for host in chain:
+            conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
+        for rows in chunks(n, max(1, MESSAGE_ENTRIES // folding.n_entries)):
+            part = slice(rows.start, rows.stop)
+            conversation.check()
+            on_stage("encrypt", self.name, rows.start)
+            began = time.perf_counter()
+            vectors = key.encrypt(entries[part])
+            timings.add("encrypt", self.name, time.perf_counter() - began)
+            request = DecisionVectors(conversation.name, model_id, table.ids[part], folding.n_entries, vectors)
+            conversation.send(chain[0], request)
+            scores = self._await_scores(conversation, chain, part, held, timings, on_stage)
+            on_stage("decrypt", self.name, rows.start)
+            began = time.perf_counter()
+            for i, value in zip(rows, key.decrypt(scores.scores, len(rows)), strict=True):
+                units[i] += value
+            timings.add("decrypt", self.name, time.perf_counter() - began)
+        on_stage("done", self.name, n)
+        for host in chain:
+            conversation.send(host, EndConversation(conversation.name))
+        return Scored(units, held, folding.n_entries, timings)
+
+    def _await_scores(
+        self,
+        conversation: Conversation,
+        chain: Sequence[str],
+        part: slice,
+        held: dict[str, NDArray[np.bool_]],
+        timings: Timings,
+        on_stage: Callable[[str, str, int], None],
+    ) -> EncryptedScores:
+        """Wait until the vectors have gone round; each Host tells on arrival which ids it holds."""
+        for host in chain:
+            on_stage("mask", host, part.start)
+            began = time.perf_counter()
+            answer = conversation.expect_each(HeldRecords, [host])[host]
+            held[host][part] = from_bitmap(answer.held, part.stop - part.start)
+            if host != chain[0]:
+                timings.add("mask", chain[chain.index(host) - 1], time.perf_counter() - began)
+        began = time.perf_counter()
+        scores = conversation.expect_each(EncryptedScores, [chain[-1]])[chain[-1]]
+        timings.add("mask", chain[-1], time.perf_counter() - began)
+        return scores
+
+
+def draw_parts(n: int, seed: int) -> NDArray[np.int8]:
+    """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A)."""
+    order = np.random.default_rng(seed).permutation(n)
+    parts = np.full(n, 2, dtype=np.int8)
+    first, second = round(SHARES[0] * n), round((SHARES[0] + SHARES[1]) * n)
+    parts[order[:first]], parts[order[first:second]] = 0, 1
+    return parts

@@ -1,0 +1,1 @@
+"""How a sample is scored by several parties."""

@@ -1,0 +1,258 @@
+"""Every message that may leave a party: a frozen dataclass, its schema, and who can read what in it.
+
+A message travels as msgpack with its class's schema, never as pickle. `HOLDS` and `READABLE_BY` are what the transcript and
+`docs/threat-model.md` say about a class; a test holds the three together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, get_type_hints
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from backend.errors import SecurityError
+
+MAX_MESSAGE = 1 << 30  # bytes; gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+
+
+@dataclass(frozen=True)
+class Message:
+    """What every message carries: the conversation it belongs to."""
+
+    HOLDS: ClassVar[str] = ""
+    READABLE_BY: ClassVar[str] = ""
+    conversation: str
+
+
+@dataclass(frozen=True)
+class OfferKey(Message):
+    """Guest → Host: the public key of this conversation's ciphertexts."""
+
+    HOLDS: ClassVar[str] = "the Guest's public key"
+    READABLE_BY: ClassVar[str] = "anyone"
+    scheme: str
+    key: bytes
+
+
+@dataclass(frozen=True)
+class AlignIds(Message):
+    """Guest → Host: ids of the Guest's labelled records, in the Guest's order."""
+
+    HOLDS: ClassVar[str] = "ids of the Guest's records"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HeldIds(Message):
+    """Host → Guest: which of the ids it holds a record for (a bitmap)."""
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    held: bytes
+
+
+@dataclass(frozen=True)
+class StartTraining(Message):
+    """Guest → Host: which records take part, which of them are training rows, and how finely to bin."""
+
+    HOLDS: ClassVar[str] = "which records take part and which are training rows; number of bins; features left out"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    joint: bytes
+    training: bytes
+    bins: int
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FeatureBins(Message):
+    """Host → Guest: its features by name and how many bins each has; no cut and no category."""
+
+    HOLDS: ClassVar[str] = "the Host's feature names and how many bins each has"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    names: tuple[str, ...]
+    bins: tuple[int, ...]
+    categorical: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Gradients(Message):
+    """Guest → Host: encrypted gradient and hessian of every training row, once a tree."""
+
+    HOLDS: ClassVar[str] = "gradient and hessian of every training row, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    tree: int
+    pairs: bytes
+
+
+@dataclass(frozen=True)
+class AskBinSums(Message):
+    """Guest → Host: for which nodes it wants sums, and which records are in them (bitmaps over the joint records)."""
+
+    HOLDS: ClassVar[str] = "which records are in which node"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    nodes: tuple[int, ...]
+    rows: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class BinSums(Message):
+    """Host → Guest: per node, feature and bin the encrypted sum of gradients and hessians."""
+
+    HOLDS: ClassVar[str] = "sums of gradients and hessians by bin, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    nodes: tuple[int, ...]
+    sums: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class TakeSplit(Message):
+    """Guest → Host: split this node by one of your features; the Host keeps the threshold."""
+
+    HOLDS: ClassVar[str] = "node, the Host's own feature, which of its bins go left"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    tree: int
+    node: int
+    feature: str
+    left_bins: tuple[int, ...]
+    default_left: bool
+    rows: bytes
+
+
+@dataclass(frozen=True)
+class SplitRows(Message):
+    """Host → Guest: which of the node's joint records go left (SecureBoost's own disclosure; training records only)."""
+
+    HOLDS: ClassVar[str] = "which joint training records go left at a split of the Host"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    tree: int
+    node: int
+    left: bytes
+
+
+@dataclass(frozen=True)
+class KeepModel(Message):
+    """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features."""
+
+    HOLDS: ClassVar[str] = "the model's name and shape: which party owns which split"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    guest: str
+    hosts: tuple[str, ...]
+    skeletons: tuple[tuple[tuple[int, str, int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class ModelKept(Message):
+    """Host → Guest: the Host has stored its half; its content hash."""
+
+    HOLDS: ClassVar[str] = "hash of the Host's half of the model"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    model_id: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class DecisionVectors(Message):
+    """Guest → first Host, Host → next Host: encrypted decision vectors of some samples (Fed-EINI eq. 8 and 13)."""
+
+    HOLDS: ClassVar[str] = "ids to be scored; candidate leaf weights or 0, encrypted"
+    READABLE_BY: ClassVar[str] = "ids: the receiving Host; the numbers: only the Guest (its key)"
+    model_id: str
+    ids: tuple[str, ...]
+    entries: int
+    vectors: bytes
+
+
+@dataclass(frozen=True)
+class HeldRecords(Message):
+    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing."""
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    held: bytes
+
+
+@dataclass(frozen=True)
+class EncryptedScores(Message):
+    """Last Host → Guest: one fresh ciphertext per sample (Fed-EINI eq. 10 and 14)."""
+
+    HOLDS: ClassVar[str] = "one score per sample, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    scores: bytes
+
+
+@dataclass(frozen=True)
+class EndConversation(Message):
+    """Guest → Host: forget this conversation's key and working data."""
+
+    HOLDS: ClassVar[str] = "nothing"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+
+
+@dataclass(frozen=True)
+class Refusal(Message):
+    """Host → Guest: it will not or cannot answer, and why, in words without data."""
+
+    HOLDS: ClassVar[str] = "why a Host did not answer"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    reason: str
+
+
+MESSAGES: dict[str, type[Message]] = {cls.__name__: cls for cls in Message.__subclasses__()}
+_STRICT = ConfigDict(strict=True)
+_SCHEMAS: dict[str, dict[str, TypeAdapter[Any]]] = {
+    name: {f.name: TypeAdapter(get_type_hints(cls)[f.name], config=_STRICT) for f in fields(cls)}
+    for name, cls in MESSAGES.items()
+}
+
+
+def encode(message: Message) -> bytes:
+    """Message → bytes."""
+    body = {f.name: getattr(message, f.name) for f in fields(message)}
+    packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True)
+    return packed
+
+
+def decode(blob: bytes) -> Message:
+    """Bytes → message.
+
+    Raises
+    ------
+    SecurityError
+        The bytes are too long, no message of a known class, or do not fit the class's schema.
+    """
+    if len(blob) > MAX_MESSAGE:
+        raise SecurityError(f"A message of {len(blob):,} bytes came; at most {MAX_MESSAGE:,} are accepted.")
+    try:
+        name, body = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True)
+        schema = _SCHEMAS[name]
+        if set(body) != set(schema):
+            raise KeyError(name)
+        return MESSAGES[name](**{field: schema[field].validate_python(value) for field, value in body.items()})
+    except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError) as error:
+        raise SecurityError("A message came that is of no known form; it was refused.") from error
+
+
+def to_bitmap(flags: NDArray[np.bool_]) -> bytes:
+    """``(n,)`` flags as ⌈n/8⌉ bytes."""
+    return np.packbits(flags).tobytes()
+
+
+def from_bitmap(blob: bytes, n: int) -> NDArray[np.bool_]:
+    """Inverse of :func:`to_bitmap`; raises SecurityError where the length is wrong."""
+    if len(blob) != (n + 7) // 8:
+        raise SecurityError(
+            f"A bitmap of {(n + 7) // 8} bytes was expected, {len(blob)} came; the message was refused."
+        )
+    return np.unpackbits(np.frombuffer(blob, dtype=np.uint8), count=n).astype(bool)
+
+
+def chunks(n: int, size: int) -> Iterator[range]:
+    """Ranges of at most `size` that cover 0 … n-1 (so that a message stays small and a job can be cancelled)."""
+    return (range(start, min(start + size, n)) for start in range(0, n, size))

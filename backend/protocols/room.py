@@ -1,0 +1,142 @@
+"""One federation as it runs: the wire, the simulated Hosts, and the Guest with its key.
+
+Set up by the operator of a simulation. What it hands out is the Guest's; a Host is reached by messages only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.cipher import KeySide
+from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, SecretKey
+from backend.crypto.plain import PlainKeySide
+from backend.data.federation import Federation
+from backend.data.table import PartyTable, read_labels, read_table
+from backend.protocols.channel import Conversation, Network
+from backend.protocols.guest import GuestParty
+from backend.protocols.host import HostParty
+from backend.protocols.messages import EndConversation, OfferKey
+from backend.protocols.simulation import SimulatedHosts
+from backend.store.key_file import read_key, write_key
+from backend.store.party_store import PartyStore
+
+GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
+HOST_POOL = 1024
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class PoolLevel:
+    """How many obfuscators a party has ready, and how many it keeps."""
+
+    party: str
+    ready: int
+    target: int
+
+
+class Room:
+    """Everything one federation needs to train and to score.
+
+    Parameters
+    ----------
+    federation : Federation
+    home : Path
+        The parties' stores lie below it, one folder each.
+    key_floor : int
+        Shortest key, bits; lower only in tests.
+    pools : bool
+        Whether obfuscators are made in the background.
+    """
+
+    def __init__(
+        self, federation: Federation, home: Path, *, key_floor: int = KEY_BITS_FLOOR, pools: bool = True
+    ) -> None:
+        self.federation = federation
+        self._home, self._key_floor, self._pools = home, key_floor, pools
+        self._network = Network()
+        self.table: PartyTable = read_table(federation, federation.guest.name)
+        self.guest = GuestParty(federation, self.table)
+        self._keys: dict[int, PaillierKeySide] = {}
+        self._key_lock = threading.Lock()
+        self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
+
+    def __repr__(self) -> str:
+        return f"Room({self.federation.name})"
+
+    def _host(self, name: str) -> HostParty:
+        return HostParty(
+            name,
+            read_table(self.federation, name),
+            self.federation.party(name).features,
+            PartyStore(self._home / name),
+            simulated=True,
+            key_floor=self._key_floor,
+            pool=HOST_POOL if self._pools else 0,
+        )
+
+    def labels(self) -> NDArray[np.int8]:
+        """The Guest's labels, in the order of its table."""
+        return read_labels(self.federation)
+
+    def key(self, cipher: str, bits: int) -> KeySide:
+        """The Guest's side of a cipher; a Paillier key is made once per size and kept in the Guest's folder."""
+        if cipher == "none":
+            return PlainKeySide()
+        with self._key_lock:
+            if bits not in self._keys:
+                path = self._home / self.federation.guest.name / f"paillier-{bits}.key"
+                numbers = read_key(path)
+                if numbers is None:
+                    secret = SecretKey.generate(bits, self._key_floor)
+                    write_key(path, secret.to_numbers())
+                else:
+                    secret = SecretKey.from_numbers(numbers, self._key_floor)
+                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0)
+                side.obfuscators.fill()
+                self._keys[bits] = side
+            return self._keys[bits]
+
+    def warm_up(self, bits: int) -> None:
+        """Make the key and have every Host start its pool, before the first sample comes."""
+        key = self.key("paillier", bits)
+        talk = self.converse(self.hosts)
+        talk.broadcast(OfferKey(talk.name, key.scheme, key.offer()))
+        talk.broadcast(EndConversation(talk.name))
+        talk.close()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names, in chain order."""
+        return tuple(h.name for h in self.federation.hosts)
+
+    def converse(self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False) -> Conversation:
+        """Begin a training or a scoring."""
+        return Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled)
+
+    def play(self, conversation: Conversation, host: str, table: PartyTable) -> None:
+        """Let the user play a simulated Host in one conversation."""
+        self._simulated.play(host, conversation.name, self.guest.name, table)
+
+    def stop_host(self, host: str) -> None:
+        """Take a simulated Host down."""
+        self._simulated.stop(host)
+
+    def pools(self) -> tuple[PoolLevel, ...]:
+        """Fill level of every party's pool; the Guest's for the key used last."""
+        keys = list(self._keys.values())
+        own = keys[-1].obfuscators if keys else None
+        levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
+        return (*levels, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
+
+    def close(self) -> None:
+        """Stop the Hosts and the background threads."""
+        self._simulated.stop()
+        for key in self._keys.values():
+            key.obfuscators.close()

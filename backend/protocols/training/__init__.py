@@ -1,0 +1,1 @@
+"""How a model is grown by several parties."""

@@ -1,0 +1,91 @@
+"""What a training run is asked for and what it reports after each tree."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from backend.crypto.paillier import KEY_BITS
+from backend.errors import ParameterError
+
+CIPHERS = ("paillier", "none")
+KEY_SIZES = (2048, 3072, 4096)
+PARTS = ("training", "validation", "test")
+SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "trees": (1, 1000),
+    "depth": (1, 8),
+    "learning_rate": (0.001, 1.0),
+    "bins": (2, 256),
+    "reg_lambda": (0.0, 1000.0),
+    "gamma": (0.0, 1000.0),
+    "min_child_weight": (0.0, 10000.0),
+    "seed": (0, 2**31 - 1),
+    "early_stopping": (0, 1000),
+    "score_bits": (4, 24),
+}
+
+
+@dataclass(frozen=True)
+class TrainingParameters:
+    """Parameters of a SecureBoost model, XGBoost's names.
+
+    Attributes
+    ----------
+    trees, depth, learning_rate, bins, reg_lambda, gamma, min_child_weight
+        As in XGBoost; ``gamma`` enters the gain as in Fed-EINI eq. 1, so XGBoost's ``gamma`` is twice ours.
+    seed : int
+        Draws the 60/20/20 split.
+    early_stopping : int
+        Stop after this many trees without a better validation log-loss and keep the best; 0 = off.
+    cipher : {"paillier", "none"}
+        ``none`` sends plain gradients to simulated Hosts: for experiments on one's own data only.
+    key_bits : {2048, 3072, 4096}
+        Paillier modulus.
+    score_bits : int
+        Leaf weights are scored as multiples of 2**-score_bits; fewer bits say less about the path behind a score.
+    """
+
+    trees: int = 20
+    depth: int = 3
+    learning_rate: float = 0.3
+    bins: int = 32
+    reg_lambda: float = 1.0
+    gamma: float = 0.0
+    min_child_weight: float = 1.0
+    seed: int = 7
+    early_stopping: int = 0
+    cipher: Literal["paillier", "none"] = "paillier"
+    key_bits: int = KEY_BITS
+    score_bits: int = 10
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
+            for name, (low, high) in _RANGES.items()
+            if not low <= getattr(self, name) <= high
+        ]
+        if self.cipher not in CIPHERS:
+            problems.append(f"cipher is {self.cipher!r}; choose one of {', '.join(CIPHERS)}.")
+        if self.key_bits not in KEY_SIZES:
+            problems.append(f"key_bits is {self.key_bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
+        if problems:
+            raise ParameterError(" ".join(problems))
+
+    def as_dict(self) -> dict[str, object]:
+        """Field name → value, for the registry."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TreeProgress:
+    """Where a training stands after a tree; log-losses and AUCs of the ensemble so far."""
+
+    tree: int
+    trees: int
+    log_loss_training: float
+    log_loss_validation: float
+    auc_training: float
+    auc_validation: float
+    seconds: float

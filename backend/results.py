@@ -1,0 +1,191 @@
+"""What the service is asked for and what it answers: requests, records, scores. Nothing in here is a Host's."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from backend.crypto.paillier import KEY_BITS
+from backend.data.table import SampleSheet
+from backend.protocols.channel import TranscriptEntry
+from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.trees.metrics import Metrics
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """What the Guest knows about a model beside its half.
+
+    Attributes
+    ----------
+    content_hash : str
+        SHA-256 of the Guest's half; ``host_hashes`` holds the Hosts' own.
+    cipher : {"paillier", "none"}
+        How the sums travelled in training.
+    parts : dict of str to int
+        Joint records for training, validation and test.
+    seconds : float
+        Of training, wall clock.
+    """
+
+    id: str
+    federation: str
+    created: str
+    algorithm: str
+    cipher: str
+    key_bits: int
+    content_hash: str
+    guest: str
+    hosts: tuple[str, ...]
+    n_trees: int
+    n_leaves: int
+    depth: int
+    score_bits: int
+    metrics: Metrics
+    parameters: dict[str, object]
+    seconds: float
+    parts: dict[str, int]
+    curve: tuple[TreeProgress, ...]
+    host_hashes: dict[str, str]
+    positive_rate: float
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training to be started; `hosts` None means all of the federation's, in its order."""
+
+    federation: str
+    parameters: TrainingParameters
+    hosts: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoringRequest:
+    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label)."""
+
+    model_id: str
+    samples: SampleSheet
+    cutoff: float = 0.5
+    cipher: Literal["paillier", "none"] = "paillier"
+    key_bits: int = KEY_BITS
+
+
+@dataclass(frozen=True)
+class Score:
+    """One sample's result; ``logit = base + guest_part + hosts_part`` (see :mod:`backend.assurance.contribution`)."""
+
+    id: str
+    status: Literal["ok", "failed"]
+    problem: str
+    logit: float
+    probability: float
+    decision: Literal["accept", "decline", ""]
+    base: float
+    guest_part: float
+    hosts_part: float
+    units: int
+    not_held_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Seconds that a party spent in a stage, over all samples."""
+
+    name: str
+    party: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ScoreBatch:
+    """Everything a scoring gives; `ciphertexts_per_sample` entries for `leaves` leaves."""
+
+    model_id: str
+    cipher: str
+    key_bits: int
+    cutoff: float
+    scores: tuple[Score, ...]
+    stages: tuple[Stage, ...]
+    transcript: tuple[TranscriptEntry, ...]
+    leaves: int
+    ciphertexts_per_sample: int
+    score_bits: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Metrics of a model.
+
+    Attributes
+    ----------
+    registered : Metrics
+        On all test records, measured when the model was grown.
+    encrypted : Metrics or None
+        On a random sample of them, scored anew under encryption.
+    seconds : float
+        Of that scoring.
+    """
+
+    registered: Metrics
+    encrypted: Metrics | None
+    seconds: float
+
+
+def read_record(body: dict[str, Any]) -> ModelRecord:
+    """A record as it was stored."""
+    curve = tuple(TreeProgress(**p) for p in body["curve"])
+    tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}
+    return ModelRecord(**{**body, **tuples, "metrics": Metrics(**body["metrics"]), "curve": curve})
+
+
+def scores_csv(batch: ScoreBatch) -> bytes:
+    """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            "id",
+            "status",
+            "score",
+            "probability",
+            "decision",
+            "base",
+            "guest_part",
+            "hosts_part",
+            "not_held_by",
+            "problem",
+        ]
+    )
+    for s in batch.scores:
+        numbers = [s.logit, s.probability, s.base, s.guest_part, s.hosts_part]
+        shown = [f"{v:.6f}" if s.status == "ok" else "" for v in numbers]
+        writer.writerow(
+            [
+                _cell(s.id),
+                s.status,
+                *shown[:2],
+                s.decision,
+                *shown[2:],
+                _cell(" ".join(s.not_held_by)),
+                _cell(s.problem),
+            ]
+        )
+    return out.getvalue().encode()
+
+
+def _cell(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

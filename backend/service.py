@@ -1,0 +1,474 @@
+"""The one door for app, pages and the command line: everything a user can do, as the Guest sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import platformdirs
+
+from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
+from backend.assurance.contribution import base_logit, expected_logits
+from backend.assurance.direction import LearnedDirection, learned_directions
+from backend.assurance.importance import FeatureImportance, feature_importance
+from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
+from backend.data import table as tables
+from backend.data.demo import write_demo
+from backend.data.dictionary import ExpectedDirection, Feature, Kind
+from backend.data.federation import Federation, Party, load_federation
+from backend.data.table import PartyTable, SampleSheet
+from backend.errors import FederationError, ModelError, ParameterError, SampleError
+from backend.jobs import Job
+from backend.protocols.channel import TranscriptEntry
+from backend.protocols.guest import Scored
+from backend.protocols.inference.fed_eini import to_logits
+from backend.protocols.room import PoolLevel, Room
+from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.results import (
+    Evaluation,
+    ModelRecord,
+    Score,
+    ScoreBatch,
+    ScoringRequest,
+    Stage,
+    TrainingRequest,
+    read_record,
+    scores_csv,
+)
+from backend.store.party_store import PartyStore
+from backend.trees.artefact import content_hash, dump_guest, load_guest
+from backend.trees.candidates import candidate_leaves
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
+from backend.trees.growth import sigmoid
+from backend.trees.metrics import Metrics, measure
+
+__all__ = [
+    "ComplianceReport", "Evaluation", "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding",
+    "Glassleaf", "GuestModel", "GuestTree", "Job", "Kind", "Leaf", "LearnedDirection", "Metrics", "ModelRecord", "Party",
+    "PoolLevel", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "Split", "Stage", "TrainingParameters",
+    "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage",
+]  # fmt: skip
+
+DEMO = "demo"
+DEMO_PARAMETERS = TrainingParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
+
+
+class Glassleaf:
+    """The Guest's door.
+
+    Parameters
+    ----------
+    home : Path, optional
+        Where state lives; default ``GLASSLEAF_HOME``, else the platform's user data folder.
+    key_floor : int
+        Shortest key, bits; lower only in tests.
+    pools : bool
+        Whether obfuscators are made in the background.
+    """
+
+    def __init__(self, home: Path | None = None, *, key_floor: int = KEY_BITS_FLOOR, pools: bool = True) -> None:
+        chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
+        self.home = Path(chosen).expanduser()
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._key_floor, self._pools = key_floor, pools
+        self._rooms: dict[str, tuple[object, Room]] = {}
+        self._stores: dict[str, PartyStore] = {}
+        self._lock, self._demo_lock = threading.RLock(), threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Glassleaf({str(self.home)!r})"
+
+    # federations ------------------------------------------------------------------------------------------------------
+
+    def prepare_demo(self) -> str:
+        """Write the built-in demo and grow its first model on plain numbers, where they are missing; returns its name."""
+        with self._demo_lock:
+            if not (self.home / DEMO / "federation.toml").exists():
+                write_demo(self.home / DEMO)
+            self.add_federation(self.home / DEMO)
+            if not self.models(DEMO):
+                self.start_training(TrainingRequest(DEMO, DEMO_PARAMETERS)).get()
+        return DEMO
+
+    def add_federation(self, path: Path) -> Federation:
+        """Check a federation file and remember it under its name.
+
+        Raises
+        ------
+        FederationError
+            The file or a table is not usable, or another federation has the name.
+        """
+        federation = load_federation(path)
+        with self._lock:
+            known = self._known()
+            there = known.get(federation.name)
+            if there and Path(there) != federation.folder.resolve() and Path(there).exists():
+                raise FederationError(
+                    f"{path}, field name: {federation.name!r} is already the name of the federation in {there}. "
+                    "Give this one another name in its file."
+                )
+            known[federation.name] = str(federation.folder.resolve())
+            draft = self.home / "federations.new"
+            draft.write_text(json.dumps(known, indent=1, sort_keys=True))
+            draft.replace(self.home / "federations.json")
+        return federation
+
+    def _known(self) -> dict[str, str]:
+        file = self.home / "federations.json"
+        known: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+        return known
+
+    def federations(self) -> list[Federation]:
+        """Every remembered federation whose file is still there, the demo first."""
+        names = sorted(self._known(), key=lambda name: (name != DEMO, name))
+        return [load_federation(Path(self._known()[n]), check_tables=False) for n in names if self._is_there(n)]
+
+    def _is_there(self, name: str) -> bool:
+        return (Path(self._known()[name]) / "federation.toml").exists()
+
+    def federation(self, name: str) -> Federation:
+        """One federation; raises FederationError where the name is unknown."""
+        if name not in self._known() or not self._is_there(name):
+            raise FederationError(
+                f"There is no federation {name!r}; known are: {', '.join(sorted(self._known())) or 'none'}. "
+                "Make one with `python -m backend init`, or run `python -m backend demo`."
+            )
+        return load_federation(Path(self._known()[name]), check_tables=False)
+
+    def _room(self, name: str) -> Room:
+        """The running federation; set up again when one of its files has changed."""
+        with self._lock:
+            federation = self.federation(name)
+            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
+            stamp = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+            if name in self._rooms and self._rooms[name][0] == stamp:
+                return self._rooms[name][1]
+            if name in self._rooms:
+                self._rooms.pop(name)[1].close()
+            room = Room(federation, self._parties(name), key_floor=self._key_floor, pools=self._pools)
+            self._rooms[name] = (stamp, room)
+            return room
+
+    def _parties(self, federation: str) -> Path:
+        return self.home / "parties" / federation
+
+    def start_key(self, federation: str, bits: int = KEY_BITS) -> None:
+        """Make the Guest's key and start all pools in the background."""
+        threading.Thread(target=lambda: self._room(federation).warm_up(bits), name="warm-up", daemon=True).start()
+
+    def pools(self, federation: str) -> tuple[PoolLevel, ...]:
+        """Fill level of every party's pool of obfuscators."""
+        return self._room(federation).pools()
+
+    # models -----------------------------------------------------------------------------------------------------------
+
+    def _guest_store(self, federation: str) -> PartyStore:
+        with self._lock:
+            if federation not in self._stores:
+                self._stores[federation] = PartyStore(
+                    self._parties(federation) / self.federation(federation).guest.name
+                )
+            return self._stores[federation]
+
+    def models(self, federation: str | None = None) -> list[ModelRecord]:
+        """Records of all models, newest first."""
+        names = [federation] if federation else [f.name for f in self.federations()]
+        records = [read_record(body) for name in names for body in self._guest_store(name).records()]
+        return sorted(records, key=lambda r: r.created, reverse=True)
+
+    def model(self, model_id: str) -> ModelRecord:
+        """A model by id, unique beginning of an id, or ``latest``.
+
+        Raises
+        ------
+        ModelError
+            No model, or more than one, has such an id.
+        """
+        records = self.models()
+        if model_id == "latest" and records:
+            return records[0]
+        found = [r for r in records if r.id.startswith(model_id)]
+        exact = [r for r in found if r.id == model_id]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        known = ", ".join(r.id for r in records[:5]) or "none yet; train one first"
+        how_many = "No model" if not found else f"{len(found)} models"
+        raise ModelError(f"{how_many} found for {model_id!r}. Known, newest first: {known}.")
+
+    def guest_model(self, model_id: str) -> GuestModel:
+        """The Guest's half."""
+        record = self.model(model_id)
+        return load_guest(self._guest_store(record.federation).artefact(record.id))
+
+    def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
+        """Every feature offered to the training, largest gain first."""
+        return feature_importance(self.guest_model(model_id))
+
+    def directions(self, model_id: str) -> tuple[LearnedDirection, ...]:
+        """Expected and learned direction of every feature."""
+        return learned_directions(self.guest_model(model_id))
+
+    def compliance(self, model_id: str) -> ComplianceReport:
+        """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
+        model = self.guest_model(model_id)
+        usage = {
+            row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
+            for row in feature_importance(model)
+        }
+        return assess(model.dictionary, usage)
+
+    # samples ----------------------------------------------------------------------------------------------------------
+
+    def samples(self, model_id: str) -> pd.DataFrame:
+        """The Guest's own records with the part they had in training; no Host column."""
+        record = self.model(model_id)
+        room = self._room(record.federation)
+        frame = pd.DataFrame(dict(room.table.columns), index=pd.Index(room.table.ids, name="id", dtype="object"))
+        part_of = self._part_of(record)
+        frame["part"] = [part_of.get(i, "not in training") for i in room.table.ids]
+        return frame
+
+    def _part_of(self, record: ModelRecord) -> dict[str, str]:
+        parts: dict[str, str] = json.loads(self._guest_store(record.federation).artefact(f"{record.id}.parts"))
+        return parts
+
+    def sample_of(self, model_id: str, sample_id: str) -> SampleSheet:
+        """The Guest's record of a known id."""
+        table = self._room(self.model(model_id).federation).table
+        if sample_id not in table.row_of:
+            raise SampleError(
+                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
+            )
+        own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
+        return SampleSheet((sample_id,), own, {}, {}, ())
+
+    def sample_from_values(self, model_id: str, sample_id: str, values: dict[str, str | float | None]) -> SampleSheet:
+        """A typed-in sample: the Guest's features by name."""
+        return tables.sample_from_values(self.federation(self.model(model_id).federation), sample_id, values)
+
+    def read_samples(self, model_id: str, source: bytes | Path) -> SampleSheet:
+        """An uploaded CSV; raises SampleError where the sheet as a whole is not usable."""
+        return tables.read_samples(self.federation(self.model(model_id).federation), source)
+
+    def sample_template(self, model_id: str) -> bytes:
+        """A CSV to fill in: the Guest's id and features, and two of its own records."""
+        record = self.model(model_id)
+        federation = self.federation(record.federation)
+        frame = self.samples(record.id).drop(columns="part").head(2)
+        frame.index.name = federation.guest.id
+        text: str = frame.to_csv()
+        return text.encode()
+
+    def candidate_leaves(self, model_id: str, tree: int, sample: SampleSheet) -> tuple[int, ...]:
+        """Node numbers of the leaves that the Guest cannot rule out for the sheet's first row."""
+        model = self.guest_model(model_id)
+        if not 0 <= tree < len(model.trees):
+            raise ModelError(f"The model has trees 0 to {len(model.trees) - 1}; tree {tree} was asked for.")
+        first = sample.guest.take(np.array([0], dtype=np.intp))
+        kept = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
+        return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, kept, strict=True) if k)
+
+    # long work --------------------------------------------------------------------------------------------------------
+
+    def start_training(self, request: TrainingRequest) -> Job[ModelRecord]:
+        """Train in the background; the model is in the registry when the job is done."""
+        return Job(lambda job: self._train(request, job), request.parameters.trees).start()
+
+    def _train(self, request: TrainingRequest, job: Job[ModelRecord]) -> ModelRecord:
+        room = self._room(request.federation)
+        hosts = self._chosen_hosts(room, request.hosts)
+        self._check_excluded(room.federation, hosts, request.exclude)
+        job.at("key", room.guest.name)
+        key = room.key(request.parameters.cipher, request.parameters.key_bits)
+        talk = room.converse(hosts, job.cancelled)
+        job.read_transcript = talk.transcript
+
+        try:
+            trained = room.guest.train(
+                room.labels(),
+                request.parameters,
+                key,
+                talk,
+                exclude=request.exclude,
+                on_stage=lambda stage: job.at(stage, room.guest.name),
+                on_tree=job.tree_grown,
+            )
+        finally:
+            job.read_transcript = _constant(talk.close())
+        text = dump_guest(trained.model)
+        record = ModelRecord(
+            id=trained.model_id,
+            federation=request.federation,
+            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            algorithm="SecureBoost GBDT",
+            cipher=key.scheme,
+            key_bits=key.bits,
+            content_hash=content_hash(text),
+            guest=room.guest.name,
+            hosts=hosts,
+            n_trees=len(trained.model.trees),
+            n_leaves=trained.model.n_leaves,
+            depth=max(t.depth for t in trained.model.trees),
+            score_bits=request.parameters.score_bits,
+            metrics=trained.metrics,
+            parameters=request.parameters.as_dict(),
+            seconds=job.seconds,
+            parts=trained.parts,
+            curve=job.points,
+            host_hashes=trained.host_hashes,
+            positive_rate=trained.positive_rate,
+            exclude=request.exclude,
+        )
+        parts = json.dumps(trained.part_of)
+        self._guest_store(request.federation).put_artefact(f"{record.id}.parts", parts, content_hash(parts))
+        self._guest_store(request.federation).put_artefact(record.id, text, record.content_hash)
+        self._guest_store(request.federation).put_record(record.id, asdict(record))
+        return record
+
+    def start_scoring(self, request: ScoringRequest) -> Job[ScoreBatch]:
+        """Score in the background."""
+        return Job(lambda job: self._score(request, job), len(request.samples.ids)).start()
+
+    def _score(self, request: ScoringRequest, job: Job[ScoreBatch]) -> ScoreBatch:
+        if not 0.0 <= request.cutoff <= 1.0:
+            raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+        record = self.model(request.model_id)
+        model = self.guest_model(record.id)
+        room = self._room(record.federation)
+        sheet = request.samples
+        good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
+        job.at("key", room.guest.name, 0)
+        job.total = len(good)
+        key = room.key(request.cipher, request.key_bits)
+        talk = room.converse(record.hosts, job.cancelled)
+        job.read_transcript = talk.transcript
+        transcript: tuple[TranscriptEntry, ...] = ()
+        try:
+            for host, table in sheet.hosts.items():
+                if host in record.hosts:
+                    room.play(talk, host, table.take(good))
+            own = sheet.guest.take(good)
+            scored = room.guest.score(record.id, model, own, key, talk, on_stage=job.at)
+        finally:
+            transcript = talk.close()
+            job.read_transcript = _constant(transcript)
+        job.at("done", room.guest.name, len(good))
+        batch = ScoreBatch(
+            model_id=record.id,
+            cipher=key.scheme,
+            key_bits=key.bits,
+            cutoff=request.cutoff,
+            scores=_scores(sheet, good, model, own, scored, request.cutoff),
+            stages=tuple(Stage(name, party, s) for (name, party), s in scored.timings.seconds.items()),
+            transcript=transcript,
+            leaves=model.n_leaves,
+            ciphertexts_per_sample=scored.entries,
+            score_bits=model.score_bits,
+            seconds=job.seconds,
+        )
+        summary = {"rows": len(good), "failed": len(sheet.problems), "cipher": key.scheme, "key_bits": key.bits}
+        self._guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
+        return batch
+
+    def evaluate(self, model_id: str, samples: int, key_bits: int = KEY_BITS, seed: int = 7) -> Evaluation:
+        """Score `samples` random test records under encryption and measure them against the labels.
+
+        Parameters
+        ----------
+        samples : int
+            0 = none: the registered metrics on all test records only.
+        """
+        record = self.model(model_id)
+        test = [i for i, part in self._part_of(record).items() if part == "test"]
+        if not 0 <= samples <= len(test):
+            raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
+        if samples == 0:
+            return Evaluation(record.metrics, None, 0.0)
+        room = self._room(record.federation)
+        chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
+        rows = np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
+        own = room.table.take(rows)
+        sheet = SampleSheet(own.ids, own, {}, {}, ())
+        batch = self.start_scoring(ScoringRequest(record.id, sheet, key_bits=key_bits)).get()
+        margins = np.array([s.logit for s in batch.scores])
+        return Evaluation(record.metrics, measure(room.labels()[rows], margins, "test sample"), batch.seconds)
+
+    @staticmethod
+    def scores_csv(batch: ScoreBatch) -> bytes:
+        """Results as CSV, safe to open in a spreadsheet."""
+        return scores_csv(batch)
+
+    def close(self) -> None:
+        """Stop all Hosts and background threads."""
+        with self._lock:
+            for _, room in self._rooms.values():
+                room.close()
+            for store in self._stores.values():
+                store.close()
+            self._rooms.clear()
+            self._stores.clear()
+
+    @staticmethod
+    def _chosen_hosts(room: Room, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
+        chosen = room.hosts if hosts is None else hosts
+        unknown = [h for h in chosen if h not in room.hosts]
+        if unknown:
+            raise ParameterError(
+                f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(room.hosts)}."
+            )
+        return tuple(h for h in room.hosts if h in chosen)
+
+    @staticmethod
+    def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+        names = [f.name for _, f in federation.features()]
+        unknown = [e for e in exclude if e not in names]
+        if unknown:
+            raise ParameterError(f"{', '.join(unknown)} is no feature of this federation, so it cannot be left out.")
+        parties = {federation.guest.name, *hosts}
+        if all(f.name in exclude for party, f in federation.features() if party in parties):
+            raise ParameterError("Every feature was left out; leave at least one in.")
+
+
+def _scores(
+    sheet: SampleSheet, good: Any, model: GuestModel, own: PartyTable, scored: Scored, cutoff: float
+) -> tuple[Score, ...]:
+    logits = to_logits(scored.units, model.score_bits)
+    probabilities = sigmoid(logits)
+    base = base_logit(model)
+    expected = expected_logits(model, own.columns, len(own.ids))
+    out: list[Score] = []
+    place = {int(row): k for k, row in enumerate(good)}
+    for i, sample_id in enumerate(sheet.ids):
+        k = place.get(i)
+        if k is None:
+            nan = float("nan")
+            out.append(Score(sample_id, "failed", sheet.problems[i], nan, nan, "", nan, nan, nan, 0, ()))
+            continue
+        out.append(
+            Score(
+                id=sample_id,
+                status="ok",
+                problem="",
+                logit=float(logits[k]),
+                probability=float(probabilities[k]),
+                decision="decline" if probabilities[k] >= cutoff else "accept",
+                base=base,
+                guest_part=float(expected[k]) - base,
+                hosts_part=float(logits[k] - expected[k]),
+                units=scored.units[k],
+                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
+            )
+        )
+    return tuple(out)
+
+
+def _constant(transcript: tuple[TranscriptEntry, ...]) -> Callable[[], tuple[TranscriptEntry, ...]]:
+    return lambda: transcript

@@ -1,0 +1,123 @@
+"""One party's own database: its halves of models, records about them, and finished score jobs.
+
+A store is opened for one party, so whoever holds the Guest's store cannot reach a Host's artefacts through it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, ForeignKey, String, Text, create_engine, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from backend.errors import ModelError
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class _Artefact(_Base):
+    """A party's half of a model, as canonical JSON."""
+
+    __tablename__ = "artefacts"
+    model_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    content_hash: Mapped[str] = mapped_column(String(64))
+    text: Mapped[str] = mapped_column(Text)
+
+
+class _Record(_Base):
+    """What the Guest knows about a model beside its half: metrics, parameters, how it was made."""
+
+    __tablename__ = "records"
+    model_id: Mapped[str] = mapped_column(String(40), ForeignKey("artefacts.model_id"), primary_key=True)
+    created: Mapped[str] = mapped_column(String(40))
+    body: Mapped[str] = mapped_column(Text)
+
+
+class _ScoreJob(_Base):
+    """A finished scoring: how many rows, how long, with what; no score and no id."""
+
+    __tablename__ = "score_jobs"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    model_id: Mapped[str] = mapped_column(String(40))
+    created: Mapped[str] = mapped_column(String(40))
+    body: Mapped[str] = mapped_column(Text)
+
+
+class PartyStore:
+    """The database of one party.
+
+    Parameters
+    ----------
+    where : Path or str
+        A folder (SQLite in ``store.db``) or a database URL such as ``postgresql+psycopg://…``.
+    """
+
+    def __init__(self, where: Path | str) -> None:
+        if isinstance(where, Path):
+            where.mkdir(parents=True, exist_ok=True, mode=0o700)
+            where = f"sqlite:///{where / 'store.db'}"
+        self._engine: Engine = create_engine(where)
+        try:
+            _Base.metadata.create_all(self._engine)
+        except SQLAlchemyError as error:
+            raise ModelError(
+                f"The store {where!r} cannot be opened: {type(error).__name__}. Check that it is writable."
+            ) from error
+
+    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
+        """Store a half under its content hash; storing the same half again changes nothing."""
+        with Session(self._engine) as session, session.begin():
+            session.merge(_Artefact(model_id=model_id, text=text, content_hash=content_hash))
+
+    def artefact(self, model_id: str) -> str:
+        """Text of a half.
+
+        Raises
+        ------
+        ModelError
+            The model is unknown here, or the text does not have the hash it was stored with.
+        """
+        with Session(self._engine) as session:
+            row = session.get(_Artefact, model_id)
+        if row is None:
+            raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
+        if hashlib.sha256(row.text.encode()).hexdigest() != row.content_hash:
+            raise ModelError(
+                f"The stored half of {model_id} does not have its content hash: it was changed. Train it again."
+            )
+        return row.text
+
+    def put_record(self, model_id: str, body: dict[str, Any]) -> None:
+        """Store what is known about a model."""
+        created = str(body["created"])
+        with Session(self._engine) as session, session.begin():
+            session.merge(_Record(model_id=model_id, created=created, body=json.dumps(body)))
+
+    def records(self) -> list[dict[str, Any]]:
+        """All records, newest first."""
+        with Session(self._engine) as session:
+            rows = session.scalars(select(_Record).order_by(_Record.created.desc(), _Record.model_id)).all()
+        return [json.loads(row.body) for row in rows]
+
+    def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
+        """Note a finished scoring."""
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        with Session(self._engine) as session, session.begin():
+            session.add(_ScoreJob(model_id=model_id, created=created, body=json.dumps(body)))
+
+    def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
+        """Finished scorings of a model, newest first."""
+        with Session(self._engine) as session:
+            query = select(_ScoreJob).where(_ScoreJob.model_id == model_id).order_by(_ScoreJob.number.desc())
+            return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
+
+    def close(self) -> None:
+        """Release the database."""
+        self._engine.dispose()

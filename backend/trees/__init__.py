@@ -1,0 +1,1 @@
+"""Splits, leaves, trees and ensembles; their growth; candidate leaves. Knows nothing of ciphers."""

@@ -1,0 +1,152 @@
+"""The two halves of a model as canonical JSON and their content hashes; schema checked on the way in, never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from backend.data.dictionary import Feature
+from backend.errors import ModelError
+from backend.trees.ensemble import Fork, GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Skeleton, Split
+
+FORMAT = 1
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of an artefact's canonical text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dump_guest(model: GuestModel) -> str:
+    """The Guest's half as canonical JSON."""
+    return _canonical(
+        {
+            "format": FORMAT,
+            "half": "guest",
+            "guest": model.guest,
+            "hosts": list(model.hosts),
+            "base_score": model.base_score,
+            "score_bits": model.score_bits,
+            "dictionary": [[party, f.model_dump(mode="json")] for party, f in model.dictionary],
+            "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
+            "rules": _rules(model.rules),
+        }
+    )
+
+
+def load_guest(text: str) -> GuestModel:
+    """Inverse of :func:`dump_guest`; raises ModelError where the text is damaged."""
+    data = _parse(text, "guest")
+    try:
+        return GuestModel(
+            guest=data["guest"],
+            hosts=tuple(data["hosts"]),
+            trees=tuple(GuestTree(tuple(_read_node(n) for n in tree)) for tree in data["trees"]),
+            base_score=float(data["base_score"]),
+            score_bits=int(data["score_bits"]),
+            dictionary=tuple((party, Feature.model_validate(f)) for party, f in data["dictionary"]),
+            rules=_read_rules(data["rules"]),
+        )
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise ModelError("The Guest's half of the model is damaged; train or import the model again.") from error
+
+
+def dump_host(model: HostModel) -> str:
+    """A Host's half as canonical JSON."""
+    return _canonical(
+        {
+            "format": FORMAT,
+            "half": "host",
+            "host": model.host,
+            "guest": model.guest,
+            "hosts": list(model.hosts),
+            "skeletons": [dump_skeleton(s) for s in model.skeletons],
+            "rules": _rules(model.rules),
+        }
+    )
+
+
+def load_host(text: str) -> HostModel:
+    """Inverse of :func:`dump_host`; raises ModelError where the text is damaged."""
+    data = _parse(text, "host")
+    try:
+        return HostModel(
+            host=data["host"],
+            guest=data["guest"],
+            hosts=tuple(data["hosts"]),
+            skeletons=tuple(load_skeleton(s) for s in data["skeletons"]),
+            rules=_read_rules(data["rules"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError("A Host's half of the model is damaged; train or import the model again.") from error
+
+
+def dump_skeleton(skeleton: Skeleton) -> list[list[Any]]:
+    """``[node, owner, left, right]`` per fork."""
+    return [[i, f.owner, f.left, f.right] for i, f in sorted(skeleton.forks.items())]
+
+
+def load_skeleton(forks: Any) -> Skeleton:
+    """Inverse of :func:`dump_skeleton`; raises ModelError unless the forks make one binary tree rooted at node 0."""
+    skeleton = Skeleton({int(i): Fork(str(owner), int(left), int(right)) for i, owner, left, right in forks})
+    children = [c for f in skeleton.forks.values() for c in (f.left, f.right)]
+    nodes = {0, *children}
+    if len(children) != len(set(children)) or 0 in children or not set(skeleton.forks) <= nodes:
+        raise ModelError("A tree's shape is damaged: its forks do not make one binary tree.")
+    return skeleton
+
+
+def _node(node: Split | Leaf) -> dict[str, Any]:
+    if isinstance(node, Leaf):
+        return {"weight": node.weight, "cover": node.cover}
+    return {name: getattr(node, name) for name in Split.__slots__}
+
+
+def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
+    return Leaf(**data) if "weight" in data else Split(**data)
+
+
+def _rules(rules: Mapping[NodeKey, Rule]) -> list[dict[str, Any]]:
+    return [
+        {
+            "tree": tree,
+            "node": node,
+            "feature": rule.feature,
+            "default_left": rule.default_left,
+            "threshold": rule.threshold,
+            "left_categories": sorted(rule.left_categories),
+            "right_categories": sorted(rule.right_categories),
+        }
+        for (tree, node), rule in sorted(rules.items())
+    ]
+
+
+def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, Rule]:
+    return {
+        (r["tree"], r["node"]): Rule(
+            feature=r["feature"],
+            default_left=bool(r["default_left"]),
+            threshold=None if r["threshold"] is None else float(r["threshold"]),
+            left_categories=frozenset(r["left_categories"]),
+            right_categories=frozenset(r["right_categories"]),
+        )
+        for r in data
+    }
+
+
+def _canonical(data: dict[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _parse(text: str, half: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ModelError(f"The {half}'s half of the model is not readable; train or import the model again.") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("half") != half:
+        raise ModelError(f"A {half}'s half of format {FORMAT} was expected; this is another file.")
+    return data

@@ -1,0 +1,202 @@
+"""A model in two halves: what the Guest may hold and what each Host may hold.
+
+The Guest's half has no field in which a Host's threshold or categories could stand; a Host's half has none for a leaf weight,
+a gain, a cover or another party's feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature
+
+Columns = Mapping[
+    str, NDArray[np.generic]
+]  # feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What only a split's owner knows: which values go left.
+
+    Attributes
+    ----------
+    feature : str
+    default_left : bool
+        Where a missing (or never seen) value goes.
+    threshold : float or None
+        Numeric and boolean features: ``value < threshold`` goes left.
+    left_categories, right_categories : frozenset of str
+        Categorical features: these go left and right; any other value counts as missing.
+    """
+
+    feature: str
+    default_left: bool
+    threshold: float | None = None
+    left_categories: frozenset[str] = frozenset()
+    right_categories: frozenset[str] = frozenset()
+
+    def goes_left(self, column: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """Decide each value of `column`, shape ``(n_samples,)``; returns the same shape, True = left."""
+        if self.threshold is not None:
+            values = column.astype(np.float64)
+            return np.where(np.isnan(values), self.default_left, values < self.threshold)
+        left = np.fromiter((v in self.left_categories for v in column), dtype=bool, count=len(column))
+        if self.default_left:
+            right = np.fromiter((v in self.right_categories for v in column), dtype=bool, count=len(column))
+            return ~right
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An internal node as the Guest knows it; ``left`` and ``right`` index into the tree's nodes.
+
+    ``gain`` is eq. 7 of XGBoost's paper (second order, λ and γ); ``cover`` is the sum of hessians that reached the node.
+    """
+
+    owner: str
+    feature: str
+    left: int
+    right: int
+    default_left: bool
+    gain: float
+    cover: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf as the Guest knows it: ``weight`` on the logit scale, ``cover`` the sum of hessians."""
+
+    weight: float
+    cover: float
+
+
+@dataclass(frozen=True)
+class GuestTree:
+    """One tree at the Guest: node 0 is the root; leaves are numbered left to right."""
+
+    nodes: tuple[Split | Leaf, ...]
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """Node numbers of the leaves, left to right (the order of every decision vector, Fed-EINI eq. 8)."""
+        return _leaves_left_to_right({i: (n.left, n.right) for i, n in enumerate(self.nodes) if isinstance(n, Split)})
+
+    @property
+    def splits(self) -> dict[int, Split]:
+        """Node number → split, in node order."""
+        return {i: n for i, n in enumerate(self.nodes) if isinstance(n, Split)}
+
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+
+        def below(i: int) -> int:
+            node = self.nodes[i]
+            return 1 + max(below(node.left), below(node.right)) if isinstance(node, Split) else 0
+
+        return below(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """An internal node as any party may know it: who owns it and where it leads."""
+
+    owner: str
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """The shape of one tree, shared by all parties: node number → fork; every other node is a leaf."""
+
+    forks: Mapping[int, Fork]
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """Node numbers of the leaves, left to right."""
+        return _leaves_left_to_right({i: (f.left, f.right) for i, f in self.forks.items()})
+
+
+def _leaves_left_to_right(children: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        if node in children:
+            left, right = children[node]
+            stack += [right, left]
+        else:
+            order.append(node)
+    return tuple(order)
+
+
+NodeKey = tuple[int, int]  # (tree, node)
+
+
+@dataclass(frozen=True)
+class GuestModel:
+    """The Guest's half: structure, owners, meanings, gains, covers, its own rules and all leaf weights.
+
+    Attributes
+    ----------
+    trees : tuple of GuestTree
+    rules : mapping of (tree, node) to Rule
+        The Guest's own splits only.
+    base_score : float
+        Logit before any tree.
+    score_bits : int
+        Leaf weights are scored as integers of 2**-score_bits (public).
+    guest : str
+        The Guest's party name.
+    hosts : tuple of str
+        Host party names, in the order of the scoring chain (Fed-EINI §III-B).
+    dictionary : tuple of (str, Feature)
+        Party name and disclosed feature, for every feature offered to the training, used or not.
+    """
+
+    guest: str
+    hosts: tuple[str, ...]
+    trees: tuple[GuestTree, ...]
+    base_score: float
+    score_bits: int
+    dictionary: tuple[tuple[str, Feature], ...]
+    rules: Mapping[NodeKey, Rule] = field(repr=False)
+
+    @cached_property
+    def skeletons(self) -> tuple[Skeleton, ...]:
+        """What may be shared of the structure: forks and owners."""
+        return tuple(
+            Skeleton({i: Fork(s.owner, s.left, s.right) for i, s in tree.splits.items()}) for tree in self.trees
+        )
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves over all trees."""
+        return sum(len(t.leaves) for t in self.trees)
+
+    def owner_of(self, feature: str) -> str:
+        """Party that holds `feature`."""
+        return next(party for party, f in self.dictionary if f.name == feature)
+
+    def feature(self, name: str) -> Feature:
+        """Disclosed entry of the feature dictionary."""
+        return next(f for _, f in self.dictionary if f.name == name)
+
+
+@dataclass(frozen=True)
+class HostModel:
+    """A Host's half: the shape of the trees and the rules of its own splits."""
+
+    host: str
+    guest: str
+    hosts: tuple[str, ...]
+    skeletons: tuple[Skeleton, ...]
+    rules: Mapping[NodeKey, Rule] = field(repr=False)
