@@ -2,6 +2,7 @@
 
 GlassleafError
 ├── FederationError   a federation file, a dictionary or a party's table is not usable
+├── RulePackError     a rule pack does not parse
 ├── SampleError       a row to be scored is not usable (the other rows go on)
 ├── ModelError        a model is unknown, damaged or does not fit the federation
 ├── ParameterError    a training or scoring parameter is outside its range
@@ -31,6 +32,10 @@ class FederationError(GlassleafError):
     def __init__(self, problems: str | Sequence[str]) -> None:
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class RulePackError(GlassleafError):
+    """A rule pack does not parse; says file, line and reason."""
 
 
 class SampleError(GlassleafError):

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from backend.assurance.phrases import Reading, find_uncovered
 from backend.assurance.rule_pack import Rule, RulePack, Status, read_rule_pack
 from backend.data.dictionary import Feature
-from backend.errors import GlassleafError
+from backend.errors import RulePackError
 
 RULES = Path(__file__).parent / "rules"
 NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not sensitive
@@ -110,20 +110,20 @@ def load_packs(folder: Path | None = None) -> tuple[RulePack, ...]:
 
     Raises
     ------
-    GlassleafError
+    RulePackError
         A pack is not usable (file, line, field, found, expected), there is none, or two share a name or a rule id.
     """
     place = RULES if folder is None else folder
     packs = tuple(read_rule_pack(file) for file in sorted(place.glob("*.yaml")))
     if not packs:
-        raise GlassleafError(f"{place.name}: found no rule pack (*.yaml), expected at least one. Give another folder.")
+        raise RulePackError(f"{place.name}: found no rule pack (*.yaml), expected at least one. Give another folder.")
     for kind, keys in (
         ("pack name", [pack.name for pack in packs]),
         ("rule id", [rule.id for pack in packs for rule in pack.rules]),
     ):
         repeated = sorted({key for key in keys if keys.count(key) > 1})
         if repeated:
-            raise GlassleafError(
+            raise RulePackError(
                 f"{place.name}: found the {kind} {', '.join(repeated)} in two packs. Rename one of them."
             )
     return packs

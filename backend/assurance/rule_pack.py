@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from backend.assurance.phrases import Phrase
 from backend.data.csv_file import shown
 from backend.data.validation import sentences
-from backend.errors import GlassleafError
+from backend.errors import RulePackError
 
 Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -125,7 +125,7 @@ def read_rule_pack(file: Path) -> RulePack:
 
     Raises
     ------
-    GlassleafError
+    RulePackError
         With every problem found: file, line, field, found, expected.
     """
     try:
@@ -133,16 +133,16 @@ def read_rule_pack(file: Path) -> RulePack:
         problems = list(_repeated_keys(file.name, node))
         data = {} if node is None else yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise GlassleafError(f"{file.name}: cannot be read ({error}); expected a rule pack in UTF-8.") from None
+        raise RulePackError(f"{file.name}: cannot be read ({error}); expected a rule pack in UTF-8.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise GlassleafError(
+        raise RulePackError(
             f"{file.name}{line}: found text that is not YAML ({getattr(error, 'problem', error)}). Correct that line."
         ) from None
     problems += sentences(file.name, RulePack, data, lambda location: _line(node, location))
     if problems:
-        raise GlassleafError("\n".join(problems))
+        raise RulePackError("\n".join(problems))
     return RulePack.model_validate(data)
 
 

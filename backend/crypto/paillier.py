@@ -72,6 +72,10 @@ class PublicKey:
             raise SecurityError("The public key is not a product of two large primes; it was refused.")
         return cls(n)
 
+    def cover(self, plaintext: int, obfuscator: mpz) -> mpz:
+        """(1 + n)^m · r^n mod n² for an obfuscator r^n; uses (1 + n)^m = 1 + mn mod n²."""
+        return (1 + plaintext * self.n) * obfuscator % self.n2
+
     def dump(self, ciphertexts: Iterable[mpz]) -> bytes:
         """Ciphertexts as fixed-width big-endian bytes."""
         width = self.width
@@ -199,9 +203,8 @@ class PaillierKeySide:
 
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
         """One fresh ciphertext per integer."""
-        n, n2 = self.public.n, self.public.n2
         fresh = self.obfuscators.take(len(values))
-        return [(1 + m * n) * r % n2 for m, r in zip(values, fresh, strict=True)]
+        return [self.public.cover(m, r) for m, r in zip(values, fresh, strict=True)]
 
     def decrypt_numbers(self, ciphertexts: Sequence[mpz]) -> list[int]:
         """The signed integers behind `ciphertexts`."""

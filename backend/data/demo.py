@@ -182,7 +182,7 @@ def _draw(rng: np.random.Generator, rows: int) -> pd.DataFrame:
     seniority = (age - 37) / 10
     married = rng.random(rows) < _sigmoid(seniority * 0.9)
     marital = np.where(rng.random(rows) < 0.04, 3, np.where(married, 1, 2))
-    steadiness = np.clip(np.round(55 + 18 * normal() + 3 * care), 0, 100)
+    steadiness = np.clip(np.round(55 + 18 * normal()), 0, 100)
     blacklist = rng.random(rows) < _sigmoid(-4.4 - 0.6 * care)
     utilisation = 100 * _sigmoid(-0.5 - 0.7 * care - 0.2 * means + normal(0.8))
     people = pd.DataFrame(
@@ -233,7 +233,7 @@ def _defaults(rng: np.random.Generator, people: pd.DataFrame) -> NDArray[np.int6
         values = np.log(values) if log else values
         return np.asarray((values - values.mean()) / values.std())
 
-    risk = (
+    risk = 0.85 * (
         -0.45 * standard("monthly_income", log=True)
         - 0.25 * standard("account_age_months")
         + 0.40 * standard("utilisation")
@@ -242,15 +242,15 @@ def _defaults(rng: np.random.Generator, people: pd.DataFrame) -> NDArray[np.int6
         - 0.20 * standard("salary_account")
         + 0.25 * (people["home_ownership"] == "rent").to_numpy(dtype=np.float64)
         - 0.20 * standard("age")
-        - 0.25 * (people["gender"] == 2).to_numpy(dtype=np.float64)
+        - 0.80 * (people["gender"] == 2).to_numpy(dtype=np.float64)
         - 0.40 * standard("tenure_months", log=True)
         + 0.50 * standard("overdue_bills_6m")
         + 2.60 * people["in_blacklist"].to_numpy(dtype=np.float64)
         + 0.30 * standard("number_changes_24m")
         + 0.30 * standard("night_call_share")
         - 0.30 * (people["marital_status"] == 1).to_numpy(dtype=np.float64)
-        - 0.20 * standard("basket_mix")
-        + 0.55 * standard("spending_steadiness")
+        - 0.10 * standard("basket_mix")
+        + 0.60 * standard("spending_steadiness")
         - 0.20 * standard("orders_12m")
         + 0.25 * standard("return_share")
         + 0.50 * standard("instalment_share")

@@ -152,6 +152,7 @@ def read_samples(
             hosts[host.name], more = _columns(text, host, ids)
             unread = _joined(unread, more)
             notes += _partly_held(host, held)
+    notes += [note for party in (guest, *federation.hosts) for note in _undisclosed(party, hosts | {guest.name: own})]
     return SampleSheet(ids, own, hosts, dict(sorted((unread | problems).items())), tuple(notes))
 
 
@@ -173,7 +174,8 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     text = CsvText("sample", header, [[sample_id.strip(), *cells]], [1], {})
     ids = (sample_id.strip(),)
     own, unread = _columns(text, guest, ids)
-    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids), ())
+    notes = tuple(_undisclosed(guest, {guest.name: own}))
+    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids), notes)
 
 
 def _sheet(source: bytes | Path, max_rows: int, max_bytes: int) -> CsvText:
@@ -282,3 +284,19 @@ def _partly_held(host: Party, held: Sequence[str]) -> list[str]:
     if not absent:
         return [f"The sheet plays {host.title}: its own records are not used."]
     return [f"The sheet plays {host.title}: its own records are not used; {listed(absent)} count as missing."]
+
+
+def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[str]:
+    """Notes on codes that a party's dictionary does not list."""
+    notes = []
+    for feature in party.features:
+        if party.name in tables and feature.categories:
+            codes = {str(code) for code in tables[party.name].columns[feature.name] if code is not None}
+            strange = sorted(codes - feature.categories.keys())
+            if strange:
+                notes.append(
+                    f"Column {shown(feature.name)}: {listed([shown(code) for code in strange], 3)} is none of the "
+                    "disclosed codes "
+                    f"({listed(list(feature.categories))}); a code that the model has not seen counts as missing."
+                )
+    return notes

@@ -15,7 +15,7 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.errors import FederationError
 from backend.protocols.channel import Conversation
-from backend.protocols.inference.fed_eini import guest_decision_vectors
+from backend.protocols.inference.fed_eini import guest_decision_vectors, to_logits
 from backend.protocols.messages import (
     AlignIds,
     DecisionVectors,
@@ -179,7 +179,7 @@ class GuestParty:
         return Trained(
             model_id=model_id,
             model=model,
-            metrics=measure(labels[test], boost.margins[test], "test"),
+            metrics=measure(labels[test], to_logits(boost.units[test], parameters.score_bits), "test"),
             parts={name: int((parts == i).sum()) for i, name in enumerate(("training", "validation", "test"))},
             part_of={table.ids[i]: ("training", "validation", "test")[p] for i, p in enumerate(parts)},
             host_hashes=hashes,

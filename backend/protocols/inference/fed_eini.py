@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from backend.crypto.cipher import FoldPlan
 from backend.crypto.fixedpoint import quantise
@@ -89,6 +89,6 @@ def host_plan(step: Step) -> FoldPlan:
     return FoldPlan(step.target, tuple(bool(conditions) for conditions in step.own), step.n_out)
 
 
-def to_logits(units: list[int], score_bits: int) -> NDArray[np.float64]:
+def to_logits(units: ArrayLike, score_bits: int) -> NDArray[np.float64]:
     """Decrypted integers → logits."""
-    return np.array(units, dtype=np.float64) / float(1 << score_bits)
+    return np.asarray(units, dtype=np.float64) / float(1 << score_bits)

@@ -95,6 +95,7 @@ class SecureBoost:
         self.trees: list[GuestTree] = []
         self.rules: dict[NodeKey, Rule] = {}
         self.margins = np.full(len(labels), self.base_score)
+        self.units = quantise(self.margins, parameters.score_bits)  # the same at the public scale, as it will be released
         self._g: IntArray = np.empty(0, dtype=np.int64)
         self._h: IntArray = np.empty(0, dtype=np.int64)
 
@@ -107,21 +108,22 @@ class SecureBoost:
             See :meth:`Conversation.expect`.
         """
         began = time.perf_counter()
-        best_loss, best_count, best_margins = np.inf, 0, self.margins
+        best_loss, best_count, best_units = np.inf, 0, self.units
         for t in range(self._parameters.trees):
             self._send_gradients(t)
             leaf_values = self._grow_tree(t)
             self.margins = self.margins + leaf_values
+            self.units = self.units + quantise(leaf_values, self._parameters.score_bits)
             progress = self._progress(t + 1, time.perf_counter() - began)
             on_tree(progress)
             if progress.log_loss_validation < best_loss:
-                best_loss, best_count, best_margins = progress.log_loss_validation, t + 1, self.margins
+                best_loss, best_count, best_units = progress.log_loss_validation, t + 1, self.units
             patience = self._parameters.early_stopping
             if patience and t + 1 - best_count >= patience:
                 break
         if self._parameters.early_stopping:
             self._drop_after(best_count)
-            self.margins = best_margins
+            self.units = best_units
 
     def _drop_after(self, count: int) -> None:
         self.trees = self.trees[:count]

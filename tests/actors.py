@@ -1,0 +1,83 @@
+"""Real Hosts on a real network, for a world of :mod:`worlds`."""
+
+from contextlib import contextmanager
+
+from worlds import GUEST, World
+
+from backend.data.federation import Federation, Label, Party
+from backend.protocols.channel import Conversation, Network
+from backend.protocols.guest import GuestParty
+from backend.protocols.host import HostParty
+from backend.protocols.messages import encode
+from backend.protocols.simulation import SimulatedHosts
+from backend.trees.artefact import content_hash, dump_host
+
+MODEL_ID = "m-test"
+
+
+class MemoryStore:
+    """A Host's store in memory."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
+        self.texts[model_id] = text
+
+    def artefact(self, model_id: str) -> str:
+        return self.texts[model_id]
+
+
+def federation_of(world: World) -> Federation:
+    def party(name):
+        features = tuple(f for p, f in world.model.dictionary if p == name)
+        return Party(name=name, title=name, file=f"{name}.csv", id="id", features=features)
+
+    return Federation(
+        name="world",
+        title="World",
+        label=Label(column="label", positive="1", meaning="default"),
+        guest=party(GUEST),
+        hosts=tuple(party(h) for h in world.model.hosts),
+    )
+
+
+@contextmanager
+def running(world: World, *, simulated: bool = True, tap: list | None = None):
+    """A Guest, its network and served Hosts that hold their halves; `tap` collects (sender, receiver, bytes)."""
+    federation = federation_of(world)
+    network = Network() if tap is None else TappedNetwork(tap)
+    hosts = []
+    for name, half in world.hosts.items():
+        store = MemoryStore()
+        text = dump_host(half)
+        store.put_artefact(MODEL_ID, text, content_hash(text))
+        features = federation.party(name).features
+        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512))
+    served = SimulatedHosts(network, hosts)
+    try:
+        yield GuestParty(federation, world.tables[GUEST]), network, served
+    finally:
+        served.stop()
+
+
+class TappedNetwork(Network):
+    """A network whose bytes somebody writes down."""
+
+    def __init__(self, tap: list) -> None:
+        super().__init__()
+        self._tap = tap
+
+    def send(self, sender, receiver, message):
+        self._tap.append((sender, receiver, type(message).__name__, encode(message)))
+        super().send(sender, receiver, message)
+
+
+def score(world: World, guest, network, key, name="c", **kwargs):
+    """Score the Guest's own records; returns (scored, transcript)."""
+    talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+    try:
+        scored = guest.score(MODEL_ID, world.model, world.tables[GUEST], key, talk, **kwargs)
+    finally:
+        transcript = talk.close()
+    return scored, transcript

@@ -1,0 +1,93 @@
+"""Reading CSV text: encodings, separators, bad files, and cells as values."""
+
+import numpy as np
+import pytest
+
+from backend.data.csv_file import parse_csv, to_column
+from backend.data.dictionary import Feature
+from backend.errors import FederationError
+
+NUMERIC = Feature(name="n", meaning="N")
+BOOLEAN = Feature(name="b", meaning="B", kind="boolean")
+CODED = Feature(name="c", meaning="C", kind="categorical", categories={"none": "no guarantor"})
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(FederationError) as refused:
+        parse_csv("t.csv", data)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a,b\n1,x\n",
+        b"a;b\n1;x\n",
+        b"a\tb\r\n1\tx\r\n",
+        b"\xef\xbb\xbfa,b\n1,x",
+        b'"a","b"\n"1","x"\n',
+        b"\n a , b \n\n 1 , x \n\n",
+    ],
+)
+def test_separators_marks_quotes_and_blank_lines_are_understood(data):
+    text = parse_csv("t.csv", data)
+    assert text.header == ("a", "b")
+    assert (text.cells("a"), text.cells("b")) == (["1"], ["x"])
+
+
+def test_a_separator_inside_quotation_marks_does_not_mislead():
+    assert parse_csv("t.csv", b'"a;b;c",d\n1,2\n').header == ("a;b;c", "d")
+
+
+def test_lines_are_counted_through_cells_with_line_breaks_and_blank_lines():
+    text = parse_csv("t.csv", b'a,b\n"1\n2",x\n\n3,y\n')
+    assert text.lines == [2, 5]
+
+
+def test_rows_of_another_length_are_noted_filled_and_cut():
+    text = parse_csv("t.csv", b"a,b\n1\n1,2,3\n")
+    assert text.ragged == {0: 1, 1: 3}
+    assert text.rows == [["1", ""], ["1", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "the file is empty"),
+        (b" \n\n", "the file is empty"),
+        (b"a,b\n1,\xe9\n", "line 2: found a byte that is not UTF-8 (0xe9)"),
+        (b"a,a\n1,2\n", "header: found 'a' more than once"),
+        (b"a,,c\n1,2,3\n", "header: column 2 has no name"),
+        (b'a,b\n1,2\n3,"x\n4,5\n', "line 3: the row that starts here is not CSV"),
+        (b'a,b\n"1"2,3\n', "line 2: the row that starts here is not CSV"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_place(data, expected):
+    assert expected in refusal(data)
+
+
+def test_numbers_are_read_and_the_rest_is_named():
+    column, unread = to_column(["1", "-2.5", "1e3", "", "abc", "inf", "1e999", "1,5", "0x1A", "1_000"], NUMERIC)
+    np.testing.assert_array_equal(column, [1, -2.5, 1000] + [np.nan] * 7)
+    assert unread == {4: "abc", 5: "inf", 6: "1e999", 7: "1,5", 8: "0x1A", 9: "1_000"}
+
+
+@pytest.mark.parametrize("token", ["", "NA", "N/A", "null", "None", "NaN", "?", "na"])
+@pytest.mark.parametrize("feature", [NUMERIC, BOOLEAN])
+def test_a_missing_value_may_be_written_in_several_ways(token, feature):
+    column, unread = to_column([token], feature)
+    assert np.isnan(column[0])
+    assert unread == {}
+
+
+def test_yes_and_no_are_read_in_their_usual_forms():
+    column, unread = to_column(["1", "true", "YES", "0", "False", "no", "2"], BOOLEAN)
+    np.testing.assert_array_equal(column, [1, 1, 1, 0, 0, 0, np.nan])
+    assert unread == {6: "2"}
+
+
+def test_codes_stay_texts_and_a_disclosed_code_is_never_missing():
+    column, unread = to_column(["1", "none", "NA", ""], CODED)
+    assert column.dtype == object
+    assert list(column) == ["1", "none", None, None]
+    assert unread == {}

@@ -1,0 +1,54 @@
+"""Reading a dictionary from CSV."""
+
+import pytest
+
+from backend.data.dictionary import ExpectedDirection, Feature, Kind
+from backend.data.dictionary_file import read_dictionary
+from backend.errors import FederationError
+
+
+def read(tmp_path, text: str):
+    (tmp_path / "dict.csv").write_text(text, encoding="utf-8")
+    return read_dictionary(tmp_path / "dict.csv")
+
+
+def test_a_row_becomes_a_feature_and_empty_cells_leave_the_default(tmp_path):
+    features = read(
+        tmp_path,
+        "name,meaning,meaning_zh,unit,kind,expected_direction,sensitivity,categories\n"
+        "sex,Sex,性别,,categorical,none,sex,1=male; 2=female\n"
+        "income,Income,,CNY,,down,,\n",
+    )
+    assert features["sex"] == Feature(
+        name="sex",
+        meaning="Sex",
+        meaning_zh="性别",
+        kind=Kind.CATEGORICAL,
+        sensitivity="sex",
+        categories={"1": "male", "2": "female"},
+    )
+    assert features["income"].expected_direction is ExpectedDirection.DOWN
+    assert features["income"].kind is Kind.NUMERIC
+
+
+def test_name_and_meaning_are_enough(tmp_path):
+    assert list(read(tmp_path, "meaning;name\nIncome;income\n")) == ["income"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name,unit\na,CNY\n", "there is no column 'meaning'"),
+        ("name,meaning,colour\na,A,red\n", "found an unknown column 'colour'"),
+        ("name,meaning\na\n", "line 2: found 1 cells, expected 2"),
+        ("name,meaning\na,A\na,B\n", "line 3: found 'a' a second time"),
+        ("name,meaning\n,A\n", "line 2, name: found nothing"),
+        ("name,meaning,kind\na,A,number\n", "line 2, kind: found 'number', expected one of"),
+        ("name,meaning,categories\na,A,1=x;2\n", "line 2, categories: found '2', expected code=label pairs"),
+        ("name,meaning,categories\na,A,1=x;1=y\n", "line 2, categories: found the code '1' twice"),
+    ],
+)
+def test_a_fault_is_named_by_its_line(tmp_path, text, expected):
+    with pytest.raises(FederationError) as refused:
+        read(tmp_path, text)
+    assert any(expected in problem for problem in refused.value.problems), refused.value.problems

@@ -1,0 +1,80 @@
+"""Stores: one database a party, hashes checked on the way out, the key file readable by its owner only."""
+
+import sqlite3
+
+import pytest
+
+from backend.errors import ModelError, SecurityError
+from backend.store.key_file import read_key, write_key
+from backend.store.party_store import PartyStore
+from backend.trees.artefact import content_hash
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = PartyStore(tmp_path / "bank")
+    yield store
+    store.close()
+
+
+def test_an_artefact_comes_back_and_survives_a_restart(tmp_path, store):
+    store.put_artefact("m1", "text", content_hash("text"))
+    store.put_artefact("m1", "text", content_hash("text"))
+    again = PartyStore(tmp_path / "bank")
+    assert again.artefact("m1") == "text"
+    again.close()
+
+
+def test_an_unknown_model_is_named(store):
+    with pytest.raises(ModelError, match="m9 is not in this party's store"):
+        store.artefact("m9")
+
+
+def test_an_artefact_that_was_changed_is_refused(tmp_path, store):
+    store.put_artefact("m1", "text", content_hash("text"))
+    database = sqlite3.connect(tmp_path / "bank" / "store.db")
+    database.execute("update artefacts set text = 'other'")
+    database.commit()
+    database.close()
+    with pytest.raises(ModelError, match="was changed"):
+        store.artefact("m1")
+
+
+def test_records_are_newest_first(store):
+    for name, created in (("a", "2026-01-01"), ("b", "2026-02-01")):
+        store.put_artefact(name, "x", content_hash("x"))
+        store.put_record(name, {"id": name, "created": created})
+    assert [r["id"] for r in store.records()] == ["b", "a"]
+
+
+def test_score_jobs_are_noted_per_model(store):
+    store.put_score_job("m1", {"rows": 3})
+    store.put_score_job("m2", {"rows": 4})
+    assert [j["rows"] for j in store.score_jobs("m1")] == [3]
+
+
+def test_a_store_that_cannot_be_opened_says_so():
+    with pytest.raises(ModelError, match="cannot be opened"):
+        PartyStore("sqlite:////no/such/folder/store.db")
+
+
+def test_a_key_is_written_for_its_owner_only_and_comes_back(tmp_path):
+    path = tmp_path / "bank" / "k.key"
+    assert read_key(path) is None
+    write_key(path, {"p": "b", "q": "d"})
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_key(path) == {"p": "b", "q": "d"}
+
+
+def test_a_key_that_others_can_read_or_that_is_damaged_is_refused(tmp_path):
+    path = tmp_path / "k.key"
+    write_key(path, {"p": "b"})
+    path.chmod(0o644)
+    with pytest.raises(SecurityError, match="can be read by others"):
+        read_key(path)
+    for text in ("", "[]", '{"p": 3}'):
+        path.unlink()
+        path.touch(mode=0o600)
+        path.write_text(text)
+        with pytest.raises(SecurityError, match="damaged"):
+            read_key(path)

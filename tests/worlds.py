@@ -1,0 +1,121 @@
+"""Random ensembles over several parties, in both halves, and the oracle: node by node with everything in one hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from backend.data.dictionary import Feature, Kind
+from backend.data.table import PartyTable
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+
+GUEST = "bank"
+
+
+@dataclass(frozen=True)
+class World:
+    """A model in its halves and every party's records."""
+
+    model: GuestModel
+    hosts: dict[str, HostModel]
+    tables: dict[str, PartyTable]
+
+    def oracle(self, row: dict[str, object]) -> int:
+        """Walk every tree node by node; `row` maps feature → value (None = missing). Integer units of the scale."""
+        rules = dict(self.model.rules)
+        for half in self.hosts.values():
+            rules.update(half.rules)
+        unit = 2**self.model.score_bits
+        total = round(self.model.base_score * unit)
+        for t, tree in enumerate(self.model.trees):
+            i = 0
+            while isinstance(tree.nodes[i], Split):
+                node = tree.nodes[i]
+                i = node.left if goes_left(rules[t, i], row.get(node.feature)) else node.right
+            total += round(tree.nodes[i].weight * unit)
+        return total
+
+    def row(self, sample_id: str) -> dict[str, object]:
+        """Everything all parties hold about one id; a Host that holds nothing contributes nothing."""
+        row = {}
+        for table in self.tables.values():
+            if sample_id in table.row_of:
+                for name, column in table.columns.items():
+                    value = column[table.row_of[sample_id]]
+                    row[name] = None if pd.isna(value) else value
+        return row
+
+
+def goes_left(rule: Rule, value: object) -> bool:
+    """One value, one rule, in the plainest words."""
+    if value is None:
+        return rule.default_left
+    if rule.threshold is not None:
+        return float(value) < rule.threshold
+    if value in rule.left_categories:
+        return True
+    if value in rule.right_categories:
+        return False
+    return rule.default_left
+
+
+def random_world(seed: int, n_hosts: int = 2, n_trees: int = 4, depth: int = 3, n: int = 12, bits: int = 10) -> World:
+    """Draw parties with two numeric and one categorical feature each, records with gaps, and trees over all of them."""
+    draw = np.random.default_rng(seed)
+    parties = [GUEST, *(f"host{i}" for i in range(n_hosts))]
+    ids = tuple(f"id{i}" for i in range(n))
+    features = {
+        p: (
+            Feature(name=f"{p}_x", meaning="x"),
+            Feature(name=f"{p}_y", meaning="y"),
+            Feature(name=f"{p}_c", meaning="c", kind=Kind.CATEGORICAL),
+        )
+        for p in parties
+    }
+    tables = {}
+    for p in parties:
+        held = [i for i in ids if p == GUEST or draw.random() < 0.8]
+        order = draw.permutation(len(held))
+        columns = {}
+        for f in features[p]:
+            if f.kind is Kind.CATEGORICAL:
+                column = np.array([draw.choice(["a", "b", "c", "d"]) for _ in held], dtype=object)
+                column[draw.random(len(held)) < 0.2] = None
+            else:
+                column = draw.normal(size=len(held)).round(1)
+                column[draw.random(len(held)) < 0.2] = np.nan
+            columns[f.name] = column
+        tables[p] = PartyTable(p, tuple(held[i] for i in order), {k: c[order] for k, c in columns.items()})
+    rules: dict[str, dict[tuple[int, int], Rule]] = {p: {} for p in parties}
+    trees = tuple(_random_tree(draw, t, parties, features, rules, depth) for t in range(n_trees))
+    base = round(float(draw.normal()) * 2**bits) / 2**bits
+    dictionary = tuple((p, f) for p in parties for f in features[p])
+    model = GuestModel(GUEST, tuple(parties[1:]), trees, base, bits, dictionary, rules[GUEST])
+    hosts = {p: HostModel(p, GUEST, tuple(parties[1:]), model.skeletons, rules[p]) for p in parties[1:]}
+    return World(model, hosts, tables)
+
+
+def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
+    nodes = []
+
+    def grow(level: int) -> int:
+        number = len(nodes)
+        nodes.append(None)
+        if level == depth or (level and draw.random() < 0.2):
+            nodes[number] = Leaf(float(draw.normal()), 1.0)
+            return number
+        party = parties[draw.integers(len(parties))]
+        feature = features[party][draw.integers(3)]
+        default_left = bool(draw.random() < 0.5)
+        if feature.kind is Kind.CATEGORICAL:
+            rule = Rule(feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"}))  # d was never seen
+        else:
+            rule = Rule(feature.name, default_left, round(float(draw.normal()), 1))
+        rules[party][t, number] = rule
+        left, right = grow(level + 1), grow(level + 1)
+        cover = nodes[left].cover + nodes[right].cover
+        nodes[number] = Split(party, feature.name, left, right, default_left, float(draw.random()), cover)
+        return number
+
+    grow(0)
+    return GuestTree(tuple(nodes))
