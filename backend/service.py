@@ -367,7 +367,7 @@ class Glassleaf:
             key_bits=key.bits,
             cutoff=request.cutoff,
             scores=_scores(sheet, good, model, own, scored, request.cutoff),
-            stages=tuple(Stage(name, party, s) for (name, party), s in scored.timings.seconds.items()),
+            stages=_stages(scored),
             transcript=transcript,
             leaves=model.n_leaves,
             ciphertexts_per_sample=scored.entries,
@@ -435,6 +435,12 @@ class Glassleaf:
         parties = {federation.guest.name, *hosts}
         if all(f.name in exclude for party, f in federation.features() if party in parties):
             raise ParameterError("Every feature was left out; leave at least one in.")
+
+
+def _stages(scored: Scored) -> tuple[Stage, ...]:
+    order = ("encode", "encrypt", "mask", "decrypt")
+    timed = sorted(scored.timings.seconds.items(), key=lambda item: order.index(item[0][0]))
+    return tuple(Stage(name, party, seconds) for (name, party), seconds in timed)
 
 
 def _scores(

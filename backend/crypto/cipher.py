@@ -63,7 +63,7 @@ class KeySide(Protocol):
         ...
 
     def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
-        """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row."""
+        """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
         ...
 
     def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:

@@ -28,8 +28,8 @@ class PlainKeySide:
         return [int(v) for v in _load(blob, (n,))]
 
     def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
-        """Gradients, then hessians."""
-        return _dump(np.stack([g, h]))
+        """Gradient and hessian, row by row."""
+        return _dump(np.stack([g, h], axis=1))
 
     def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
         """``(Σg, Σh)``, each ``(n,)``."""
@@ -56,7 +56,7 @@ class PlainPublicSide:
 
     def load_pairs(self, blob: bytes, n: int) -> IntArray:
         """``(2, n)``: gradients, hessians."""
-        return _load(blob, (2, n))
+        return _load(blob, (n, 2)).T
 
     def bin_sums(self, pairs: IntArray, rows: NDArray[np.intp], bin_index: NDArray[np.intp], n_bins: int) -> IntArray:
         """``(2, n_bins)``; exact, since every sum stays below 2**53."""

@@ -14,7 +14,7 @@ from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.errors import FederationError
-from backend.protocols.channel import Conversation
+from backend.protocols.channel import Conversation, TranscriptEntry
 from backend.protocols.inference.fed_eini import guest_decision_vectors, to_logits
 from backend.protocols.messages import (
     AlignIds,
@@ -259,38 +259,34 @@ class GuestParty:
             timings.add("encrypt", self.name, time.perf_counter() - began)
             request = DecisionVectors(conversation.name, model_id, table.ids[part], folding.n_entries, vectors)
             conversation.send(chain[0], request)
-            scores = self._await_scores(conversation, chain, part, held, timings, on_stage)
+            for host in chain:
+                on_stage("mask", host, rows.start)
+                answer = conversation.expect_each(HeldRecords, [host])[host]
+                held[host][part] = from_bitmap(answer.held, len(rows))
+            scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
             on_stage("decrypt", self.name, rows.start)
             began = time.perf_counter()
             for i, value in zip(rows, key.decrypt(scores.scores, len(rows)), strict=True):
                 units[i] += value
             timings.add("decrypt", self.name, time.perf_counter() - began)
+        for host, seconds in host_seconds(conversation.transcript()).items():
+            timings.add("mask", host, seconds)
         on_stage("done", self.name, n)
         for host in chain:
             conversation.send(host, EndConversation(conversation.name))
         return Scored(units, held, folding.n_entries, timings)
 
-    def _await_scores(
-        self,
-        conversation: Conversation,
-        chain: Sequence[str],
-        part: slice,
-        held: dict[str, NDArray[np.bool_]],
-        timings: Timings,
-        on_stage: Callable[[str, str, int], None],
-    ) -> EncryptedScores:
-        """Wait until the vectors have gone round; each Host tells on arrival which ids it holds."""
-        for host in chain:
-            on_stage("mask", host, part.start)
-            began = time.perf_counter()
-            answer = conversation.expect_each(HeldRecords, [host])[host]
-            held[host][part] = from_bitmap(answer.held, part.stop - part.start)
-            if host != chain[0]:
-                timings.add("mask", chain[chain.index(host) - 1], time.perf_counter() - began)
-        began = time.perf_counter()
-        scores = conversation.expect_each(EncryptedScores, [chain[-1]])[chain[-1]]
-        timings.add("mask", chain[-1], time.perf_counter() - began)
-        return scores
+
+def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:
+    """Seconds each Host worked on decision vectors: from telling which ids it holds to passing its result on."""
+    began: dict[str, float] = {}
+    total: dict[str, float] = {}
+    for entry in transcript:
+        if entry.kind == HeldRecords.__name__:
+            began[entry.sender] = entry.seconds
+        elif entry.sender in began:
+            total[entry.sender] = total.get(entry.sender, 0.0) + entry.seconds - began.pop(entry.sender)
+    return total
 
 
 def draw_parts(n: int, seed: int) -> NDArray[np.int8]:

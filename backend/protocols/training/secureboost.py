@@ -8,7 +8,7 @@ memory for the run only); it never learns a threshold.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,7 @@ from backend.protocols.messages import (
     Gradients,
     SplitRows,
     TakeSplit,
+    chunks,
     from_bitmap,
     to_bitmap,
 )
@@ -35,6 +36,7 @@ from backend.trees.growth import BestSplit, GrowthRules, Histogram, best_split, 
 from backend.trees.metrics import measure
 
 SCALE = 2.0**-GRADIENT_BITS
+PIECE = 1024  # rows encrypted between two looks at the cancel flag: about a second at 3,072 bits
 IntArray = NDArray[np.int64]
 Histograms = dict[tuple[str, str], Histogram]  # (party, feature) → sums
 
@@ -95,7 +97,9 @@ class SecureBoost:
         self.trees: list[GuestTree] = []
         self.rules: dict[NodeKey, Rule] = {}
         self.margins = np.full(len(labels), self.base_score)
-        self.units = quantise(self.margins, parameters.score_bits)  # the same at the public scale, as it will be released
+        self.units = quantise(
+            self.margins, parameters.score_bits
+        )  # the same at the public scale, as it will be released
         self._g: IntArray = np.empty(0, dtype=np.int64)
         self._h: IntArray = np.empty(0, dtype=np.int64)
 
@@ -136,9 +140,14 @@ class SecureBoost:
         self._h = np.zeros(len(self._labels), dtype=np.int64)
         self._g[self._training], self._h[self._training] = quantise(g, GRADIENT_BITS), quantise(h, GRADIENT_BITS)
         if self._conversation.hosts:
-            self._conversation.check()
-            pairs = self._key.encrypt_pairs(self._g[self._training], self._h[self._training])
+            pairs = b"".join(self._encrypted_pieces(self._g[self._training], self._h[self._training]))
             self._conversation.broadcast(Gradients(self._conversation.name, tree, pairs))
+
+    def _encrypted_pieces(self, g: IntArray, h: IntArray) -> Iterator[bytes]:
+        for rows in chunks(len(g), PIECE):
+            self._conversation.check()
+            part = slice(rows.start, rows.stop)
+            yield self._key.encrypt_pairs(g[part], h[part])
 
     def _grow_tree(self, tree: int) -> NDArray[np.float64]:
         """Grow one tree level by level; returns each joint record's leaf weight, ``(n_joint,)``."""
