@@ -1,6 +1,6 @@
-"""Obfuscators r^n mod n² for Paillier: fast, full-entropy, and made in advance.
+"""Obfuscators r^n mod n² for Paillier: fast and full-entropy.
 
-Two makers, one pool. The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; anybody else
+The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; anybody else
 works modulo n² with the public key alone. Both hash fresh random exponents into the group G of n-th residues:
 e → ∏ b_j^(e_j) with BASES random bases b_j and exponents of equal length. For e ≠ e' the quotient of two hashes is uniform in
 g·G, g the greatest common divisor of the differences of the exponents, so two draws collide with probability
@@ -11,12 +11,9 @@ own, and only BASES costly powers to set up (docs/decisions/0003).
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import starmap
 from typing import Protocol, cast
 
@@ -29,7 +26,6 @@ OWNER_WINDOW = 8  # bits a digit; per prime (|p|+130)/8·256 pairs of |p|-bit nu
 PUBLIC_WINDOW = 6  # bits a digit; (|n|+130)/6·64 numbers of 2|n| bits: 25 MiB at 3,072 bits
 QUIET_BATCH = 16  # obfuscators made in one call that holds no interpreter lock
 FEW = 8  # without a table, this many are made directly
-BACKGROUND_NICE = 10  # a pool is filled only with time that nobody else wants
 
 
 class Maker(Protocol):
@@ -168,60 +164,6 @@ class PublicMaker:
         """r^n mod n² for uniform r, in C and without the interpreter's lock."""
         powers: list[mpz] = gmpy2.powmod_base_list([random_unit(self._n) for _ in range(count)], self._n, self._n2)
         return powers
-
-
-class ObfuscatorPool:
-    """Obfuscators made in advance by a background thread, each used once.
-
-    The thread starts with :meth:`fill`, keeps the pool at `target`, sleeps while it is full and stops with :meth:`close`.
-    """
-
-    def __init__(self, maker: Maker, target: int) -> None:
-        self._maker, self.target = maker, target
-        self._ready: deque[mpz] = deque()
-        self._wake = threading.Event()
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    @property
-    def ready(self) -> int:
-        """Obfuscators on hand."""
-        return len(self._ready)
-
-    def take(self, count: int) -> list[mpz]:
-        """`count` obfuscators: what is on hand first, the rest made now."""
-        taken: list[mpz] = []
-        while len(taken) < count:
-            try:
-                taken.append(self._ready.popleft())
-            except IndexError:
-                break
-        self._wake.set()
-        return taken + self._maker.make(count - len(taken)) if len(taken) < count else taken
-
-    def fill(self) -> None:
-        """Start filling in the background; a second call does nothing."""
-        if self._thread is None and self.target > 0:
-            self._thread = threading.Thread(target=self._keep_full, name="obfuscators", daemon=True)
-            self._thread.start()
-
-    def close(self) -> None:
-        """Stop the background thread."""
-        self._closed = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _keep_full(self) -> None:
-        with suppress(AttributeError, OSError):  # a thread's own priority: Linux only
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICE)
-        self._maker.prepare()
-        while not self._closed:
-            if len(self._ready) < self.target:
-                self._ready.extend(self._maker.make_quietly(QUIET_BATCH))
-            else:
-                self._wake.clear()
-                self._wake.wait(timeout=5.0)
 
 
 def random_unit(n: mpz) -> mpz:

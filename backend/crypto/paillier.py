@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from backend.crypto.cipher import FoldPlan, IntArray
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
-from backend.crypto.obfuscators import ObfuscatorPool, OwnerMaker, PublicMaker
+from backend.crypto.maker_process import MakerProcess
+from backend.crypto.obfuscators import OwnerMaker, PublicMaker
+from backend.crypto.pool import ObfuscatorPool
 from backend.errors import SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
@@ -186,7 +188,8 @@ class PaillierKeySide:
         self._key = key
         self.public = key.public
         self.bits = self.public.bits
-        self.obfuscators = ObfuscatorPool(OwnerMaker(key.p, key.q), pool)
+        process = MakerProcess({"p": int(key.p), "q": int(key.q)}, self.public.width)
+        self.obfuscators = ObfuscatorPool(OwnerMaker(key.p, key.q), process, pool)
         p, q = key.p, key.q
         self._p2, self._q2 = p * p, q * q
         n = self.public.n
@@ -257,7 +260,7 @@ class PaillierPublicSide:
     def __init__(self, key: PublicKey, pool: int = 0) -> None:
         self.key = key
         self.bits = key.bits
-        self.obfuscators = ObfuscatorPool(PublicMaker(key.n), pool)
+        self.obfuscators = ObfuscatorPool(PublicMaker(key.n), MakerProcess({"n": int(key.n)}, key.width), pool)
 
     def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
         """``(n, m)`` checked ciphertexts."""

@@ -1,12 +1,16 @@
 """Obfuscators are n-th residues, spread evenly, and each is used once."""
 
+import time
 from collections import Counter
+from pathlib import Path
 
 import gmpy2
 import pytest
 from gmpy2 import mpz
 
-from backend.crypto.obfuscators import BASES, SLACK_BITS, ObfuscatorPool, OwnerMaker, PublicMaker, _PrimeTable
+from backend.crypto.maker_process import MakerProcess
+from backend.crypto.obfuscators import BASES, SLACK_BITS, OwnerMaker, PublicMaker, _PrimeTable
+from backend.crypto.pool import ObfuscatorPool
 
 P, Q = mpz(251), mpz(241)
 
@@ -56,16 +60,55 @@ def test_a_toy_key_gives_every_residue_about_equally_often(how):
     assert chi_square < 249 + 6 * (2 * 249) ** 0.5  # six standard deviations
 
 
-def test_a_pool_fills_in_the_background_and_hands_each_obfuscator_out_once(secret_key):
-    pool = ObfuscatorPool(OwnerMaker(secret_key.p, secret_key.q), target=48)
+@pytest.fixture(params=["owner", "public"])
+def process(request, secret_key):
+    numbers = {"n": int(secret_key.public.n)}
+    if request.param == "owner":
+        numbers = {"p": int(secret_key.p), "q": int(secret_key.q)}
+    process = MakerProcess(numbers, secret_key.public.width)
+    yield process
+    process.close()
+
+
+def test_the_second_process_makes_fresh_obfuscators_until_it_is_closed(process, key_side):
+    assert process.ask(30) and not process.ask(1)  # busy until it is collected
+    made = process.collect(30)
+    assert key_side.decrypt_numbers(made) == [0] * 30 and len(set(made)) == 30
+    assert process.ask(5) and len(process.collect(5)) == 5
+
+
+def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
+    process = MakerProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
+    pool = ObfuscatorPool(PublicMaker(secret_key.public.n), process, target=0)
+    assert len(pool.take(600)) == 600
+    process._process.kill()
+    process._process.wait()
+    made = pool.take(600)
+    assert len(set(made)) == 600 and key_side.decrypt_numbers(made[:3] + made[-3:]) == [0] * 6
+    pool.close()
+
+
+def test_the_key_is_neither_on_the_command_line_nor_in_the_environment_of_the_second_process(process):
+    assert process.ask(1) and process.collect(1)
+    folder = Path(f"/proc/{process._process.pid}")
+    if not folder.is_dir():
+        pytest.skip("this system has no /proc to look a process up in")
+    seen = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+    assert not any(str(number).encode() in seen for number in process._numbers.values())
+    assert not any(str(number) in repr(process) for number in process._numbers.values())
+
+
+def test_a_pool_fills_in_the_background_and_hands_each_obfuscator_out_once(secret_key, process):
+    pool = ObfuscatorPool(OwnerMaker(secret_key.p, secret_key.q), process, target=48)
     pool.fill()
     pool.fill()
     while pool.ready < 48:
-        pass
-    taken = pool.take(40) + pool.take(40)
+        time.sleep(0.01)
+    taken = pool.take(40) + pool.take(700)
     pool.close()
-    assert len(set(taken)) == 80
+    assert len(set(taken)) == 740
 
 
-def test_an_empty_pool_still_answers(secret_key, key_side):
-    assert key_side.decrypt_numbers(ObfuscatorPool(PublicMaker(secret_key.public.n), target=0).take(12)) == [0] * 12
+def test_an_empty_pool_still_answers(secret_key, key_side, process):
+    pool = ObfuscatorPool(PublicMaker(secret_key.public.n), process, target=0)
+    assert key_side.decrypt_numbers(pool.take(12)) == [0] * 12

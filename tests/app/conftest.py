@@ -1,0 +1,87 @@
+"""A small federation whose Hosts' numbers can be told from all others, one model on it, and the app on top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from backend.data.demo import write_demo
+from backend.data.dictionary import Kind
+from backend.data.federation import Federation
+from backend.service import Glassleaf, ModelRecord, TrainingParameters, TrainingRequest
+
+ROOT = Path(__file__).resolve().parents[2]
+OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
+PAGES = ("overview", "features", "structure", "importance", "compliance", "score", "train")
+
+Opened = Callable[..., AppTest]
+
+
+@dataclass(frozen=True)
+class World:
+    home: Path
+    federation: Federation
+    record: ModelRecord
+
+
+def offset_host_numbers(federation: Federation) -> None:
+    for host in federation.hosts:
+        file = federation.folder / host.file
+        table = pd.read_csv(file, dtype=str)
+        for feature in host.features:
+            if feature.kind is Kind.NUMERIC:
+                table[feature.name] = pd.to_numeric(table[feature.name]) + OFFSET
+        table.to_csv(file, index=False)
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    home = tmp_path_factory.mktemp("home")
+    write_demo(home / "demo", rows=500)
+    door = Glassleaf(home, pools=False)
+    federation = door.add_federation(home / "demo")
+    offset_host_numbers(federation)
+    grown = door.start_training(TrainingRequest("demo", TrainingParameters(trees=6, depth=3, cipher="none"))).wait(120)
+    assert grown.result is not None, grown.error
+    record = grown.result
+    door.close()
+    return World(home, federation, record)
+
+
+def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    monkeypatch.setenv("GLASSLEAF_HOME", str(home))
+
+    def open_page(page: str = "overview", **links: str) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+        at.run()
+        for name, value in links.items():
+            at.query_params[name] = value
+        if page != "overview":
+            at.switch_page(f"../pages/{page}.py")
+        return at.run()
+
+    return open_page
+
+
+@pytest.fixture
+def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    yield _fresh(world.home, monkeypatch)
+
+
+@pytest.fixture
+def opened_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    yield _fresh(tmp_path, monkeypatch)
+    session.service().close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def close_the_service(world: World) -> Iterator[None]:
+    yield
+    session._service(str(world.home)).close()
+    session._service.clear()

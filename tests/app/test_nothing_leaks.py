@@ -1,0 +1,95 @@
+"""No page, menu, chart, download, transcript or log holds a Host's threshold or a Host's value.
+
+Every number of a Host lies above `OFFSET` here, thresholds included, so any such number on a page is a leak.
+"""
+
+import logging
+import re
+
+import pytest
+
+from backend.service import Glassleaf
+from backend.store.party_store import PartyStore
+from backend.trees.artefact import load_host
+from tests.app.conftest import OFFSET, PAGES, Opened, World
+from tests.app.reading_out import everything
+from tests.app.test_scoring import finished, scored, template, uploaded
+
+HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
+
+
+def host_thresholds(world: World) -> list[float]:
+    found = []
+    for host in world.federation.hosts:
+        store = PartyStore(world.home / "parties" / "demo" / host.name)
+        rules = load_host(store.artefact(world.record.id)).rules.values()
+        found += [rule.threshold for rule in rules if rule.threshold is not None and rule.threshold > OFFSET / 2]
+        store.close()
+    return found
+
+
+def leaks(world: World, text: str) -> list[str]:
+    thresholds = host_thresholds(world)
+    assert thresholds, "the model must use a numeric Host feature, or this test tests nothing"
+    assert "bdata" not in text, "a chart packed its numbers; they cannot be read here"
+    written = [f"{value:.6g}" for value in thresholds] + [f"{value:,.1f}" for value in thresholds]
+    return HOST_NUMBER.findall(text) + [number for number in written if number in text]
+
+
+def test_the_net_has_no_hole(world: World) -> None:
+    threshold = host_thresholds(world)[0]
+    for text in (f"{threshold:.3f}", f"{threshold:,.1f}", f"below {threshold:.0f} months", f"[1.0, {threshold}]"):
+        assert leaks(world, text)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_shows_a_host_number(opened: Opened, world: World, page: str, language: str) -> None:
+    at = opened(page)
+    at.get_by_key("language").set_value(language)
+    at.run()
+    assert not leaks(world, everything(at))
+
+
+def test_no_tree_shows_a_host_threshold(opened: Opened, world: World) -> None:
+    at = opened("structure")
+    at.toggle(key="structure_overlay").set_value(True).run()
+    for number in range(world.record.n_trees):
+        at.selectbox(key="tree").select(str(number + 1)).run()
+        assert not leaks(world, everything(at))
+
+
+def test_no_feature_card_shows_a_host_value(opened: Opened, world: World) -> None:
+    at = opened("features")
+    for host in world.federation.hosts:
+        for feature in host.features:
+            at.selectbox(key="feature").select(feature.name).run()
+            assert not leaks(world, everything(at))
+
+
+def test_a_scored_person_leaves_no_host_number_anywhere(
+    opened: Opened, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        at = scored(opened("score"))
+    job = at.session_state["job:score"]
+    door = Glassleaf(world.home, pools=False)
+    download = door.scores_csv(job.result).decode()
+    door.close()
+    assert not leaks(world, everything(at))
+    assert not leaks(world, download)
+    assert not leaks(world, "\n".join(str(entry) for entry in job.transcript))
+    assert not leaks(world, caplog.text)
+
+
+def test_a_batch_leaves_no_host_number_anywhere(opened: Opened, world: World) -> None:
+    at = finished(uploaded(opened, template(world).to_csv(index=False).encode()).button(key="score_go").click().run())
+    assert not leaks(world, everything(at))
+
+
+def test_the_template_and_the_guests_table_hold_no_host_column(world: World) -> None:
+    names = {feature.name for host in world.federation.hosts for feature in host.features}
+    assert not names & set(template(world).columns)
+    door = Glassleaf(world.home, pools=False)
+    assert not names & set(door.samples(world.record.id).columns)
+    door.close()

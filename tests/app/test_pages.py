@@ -1,0 +1,147 @@
+"""Every page opens, answers its question at once, speaks two languages and survives bad links and an empty home."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from app.texts import Texts, catalogue
+from tests.app.conftest import PAGES, Opened, World
+from tests.app.reading_out import everything
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_with_its_title_and_question(opened: Opened, page: str) -> None:
+    at = opened(page)
+    assert not at.exception
+    assert at.title[0].value == Texts("en")(f"{page}.title")
+    assert any(Texts("en")(f"{page}.question") in text.value for text in at.markdown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_speaks_chinese_once_chosen(opened: Opened, page: str) -> None:
+    at = opened(page)
+    at.get_by_key("language").set_value("zh")
+    at.run()
+    assert not at.exception
+    assert at.title[0].value == catalogue("zh")[f"{page}.title"]
+
+
+def test_meanings_are_shown_in_chinese_once_chosen(opened: Opened, world: World) -> None:
+    at = opened("features")
+    at.get_by_key("language").set_value("zh")
+    at.run()
+    assert world.federation.guest.features[0].meaning_zh in everything(at)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_without_a_model_a_page_says_what_to_do(opened_empty: Opened, page: str) -> None:
+    at = opened_empty(page)
+    assert not at.exception
+    assert at.button(key="prepare_demo").label == Texts("en")("empty.prepare")
+
+
+def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
+    at = opened_empty()
+    at.button(key="prepare_demo").click().run()
+    assert not at.exception
+    assert at.metric[0].label == "AUC"
+
+
+def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Opened, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "federation.toml").write_text("name = 'Broken'\n")
+    (tmp_path / "federations.json").write_text(json.dumps({"broken": str(broken)}))
+    at = opened_empty()
+    assert not at.exception
+    assert "federation.toml" in at.warning[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize(("page", "link"), [("overview", "model"), ("structure", "tree"), ("features", "feature")])
+def test_an_unknown_link_is_told_and_the_default_shown(opened: Opened, page: str, link: str) -> None:
+    at = opened(page, **{link: "no<such>thing"})
+    assert not at.exception
+    assert any("such" in info.value for info in at.info)
+    assert at.title[0].value == Texts("en")(f"{page}.title")
+    assert at.query_params[link] != "no<such>thing"
+
+
+def test_a_link_opens_its_tree(opened: Opened) -> None:
+    at = opened("structure", tree="3")
+    assert at.selectbox(key="tree").value == "3"
+    assert at.query_params["tree"] == "3"
+
+
+def test_a_link_opens_its_feature(opened: Opened, world: World) -> None:
+    name = world.federation.hosts[0].features[0].name
+    at = opened("features", feature=name)
+    assert at.selectbox(key="feature").value == name
+    assert any(name in caption.value for caption in at.caption)
+
+
+def test_the_beginning_of_a_model_id_is_link_enough(opened: Opened, world: World) -> None:
+    at = opened("overview", model=world.record.id[:8])
+    assert not at.info
+    assert at.query_params["model"] == world.record.id
+
+
+def test_choices_survive_a_walk_to_another_page_and_back(opened: Opened) -> None:
+    at = opened("structure")
+    at.selectbox(key="tree").select("4").run()
+    at.switch_page("../pages/importance.py").run()
+    at.switch_page("../pages/structure.py").run()
+    assert at.selectbox(key="tree").value == "4"
+
+
+def test_a_gallery_button_changes_the_tree(opened: Opened) -> None:
+    at = opened("structure")
+    at.button(key="tree_2").click().run()
+    assert at.selectbox(key="tree").value == "3"
+
+
+def test_following_a_person_counts_the_leaves_left_open(opened: Opened) -> None:
+    at = opened("structure")
+    at.toggle(key="structure_overlay").set_value(True).run()
+    assert not at.exception
+    assert any("the Guest's own data leave" in text.value for text in at.markdown)
+
+
+def test_the_compliance_page_shows_the_gender_flag(opened: Opened) -> None:
+    at = opened("compliance")
+    assert any("Gender" in text.value for text in at.markdown)
+    assert "1691" in everything(at)
+
+
+def test_secureboost_would_hide_every_host_meaning(opened: Opened, world: World) -> None:
+    at = opened("features")
+    at.toggle(key="features_secureboost").set_value(True).run()
+    table = at.dataframe[0].value
+    hosts = {feature.meaning for host in world.federation.hosts for feature in host.features}
+    assert not hosts & set(table["meaning"])
+    assert "HF1" in set(table["meaning"])
+    assert at.info
+
+
+def test_a_search_without_a_match_says_so(opened: Opened) -> None:
+    at = opened("features")
+    at.text_input(key="features_search").set_value("zzzz").run()
+    assert not at.exception
+    assert at.info[0].value == Texts("en")("features.none")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_claims_more_than_an_assessment(opened: Opened, page: str) -> None:
+    said = everything(opened(page)).lower()
+    assert not [word for word in ("compliant", "unbiased", "debiased") if word in said]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_warm_page_answers_quickly(opened: Opened, page: str) -> None:
+    at = opened(page)
+    began = time.perf_counter()
+    at.run()
+    seconds = time.perf_counter() - began
+    print(f"{page}: {seconds * 1000:.0f} ms")  # noqa: T201 - read with -s
+    assert seconds < 3  # generous here, for busy machines; 300 ms is measured by the benchmarks

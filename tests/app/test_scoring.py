@@ -1,0 +1,121 @@
+"""The Score page: three ways to choose, one job at a time, and a result that can be taken home."""
+
+import io
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from backend.service import Glassleaf
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything
+
+
+def finished(at: AppTest) -> AppTest:
+    at.session_state["job:score"].wait(120)
+    return at.run()
+
+
+def scored(at: AppTest) -> AppTest:
+    return finished(at.button(key="score_go").click().run())
+
+
+def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World) -> None:
+    at = scored(opened("score"))
+    assert not at.exception
+    batch = at.session_state["job:score"].result
+    assert batch.cipher == "paillier"
+    assert len(batch.scores) == 1
+    assert {metric.label for metric in at.metric} == {"Probability", "Decision", "Score (log-odds)"}
+    for host in world.federation.hosts:
+        assert any(host.title in text.value for text in at.markdown)
+
+
+def test_pressing_twice_starts_one_job(opened: Opened) -> None:
+    at = opened("score")
+    at.button(key="score_go").click().run()
+    first = at.session_state["job:score"]
+    if first.state == "running":
+        assert at.button(key="score_go").disabled
+    finished(at)
+    assert at.session_state["job:score"] is first
+
+
+def test_someone_else_is_drawn_from_the_menu(opened: Opened) -> None:
+    at = opened("score")
+    at.button(key="random_person").click().run()
+    assert not at.exception
+    assert at.selectbox(key="sample").value in at.selectbox(key="sample").options
+
+
+def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened) -> None:
+    at = opened("score")
+    at.selectbox(key="score_filter").select("age").run()
+    at.slider(key="score_filter_age").set_range(30.0, 35.0).run()
+    assert not at.exception
+    frame = session.samples(at.query_params["model"])
+    assert frame.loc[at.selectbox(key="sample").value, "age"] in range(30, 36)
+
+
+def test_a_typed_in_stranger_is_scored_without_the_hosts(opened: Opened, world: World) -> None:
+    at = opened("score")
+    at.get_by_key("score_way").set_value("type")
+    at.run()
+    at = scored(at)
+    assert not at.exception
+    score = at.session_state["job:score"].result.scores[0]
+    assert set(score.not_held_by) == {host.name for host in world.federation.hosts}
+    assert any("holds no record" in info.value for info in at.info)
+
+
+def uploaded(opened: Opened, content: bytes, name: str = "people.csv") -> AppTest:
+    at = opened("score")
+    at.get_by_key("score_way").set_value("upload")
+    at.run()
+    at.file_uploader(key="score_upload").upload(name, content)
+    return at.run()
+
+
+def template(world: World) -> pd.DataFrame:
+    door = Glassleaf(world.home, pools=False)
+    try:
+        return pd.read_csv(io.BytesIO(door.sample_template(world.record.id)), dtype=str)
+    finally:
+        door.close()
+
+
+def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World) -> None:
+    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
+    assert not at.exception
+    assert len(at.session_state["job:score"].result.scores) == 2
+    assert any("2 people" in text.value for text in at.markdown)
+
+
+def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: World) -> None:
+    sheet = template(world)
+    sheet.loc[0, "age"] = "old"
+    at = uploaded(opened, sheet.to_csv(index=False).encode())
+    assert not at.exception
+    assert "old" in everything(at) or "age" in everything(at)
+    at = scored(at)
+    assert [score.status for score in at.session_state["job:score"].result.scores] == ["failed", "ok"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x89PNG\r\n\x1a\n\x00\x00", b"name,age\nx,1\n", "id,age\nA1,ü\n".encode("utf-16")],
+    ids=["empty", "a picture", "no id column", "another encoding"],
+)
+def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, content: bytes) -> None:
+    at = uploaded(opened, content)
+    assert not at.exception
+    assert at.warning
+    assert at.button(key="score_go").disabled
+
+
+def test_the_decision_follows_the_cut_off(opened: Opened) -> None:
+    at = opened("score")
+    at.slider(key="score_cutoff").set_value(1).run()
+    at = scored(at)
+    assert at.session_state["job:score"].result.scores[0].decision == "decline"

@@ -1,0 +1,129 @@
+"""Both catalogues say the same things, every key that the code asks for is there, and hostile texts stay text."""
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from app.texts import LANGUAGES, Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]
+LITERAL = re.compile(r"""(?:\bt\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["']""")
+BY_RESULT = (
+    "direction",
+    "message",
+    "stage",
+    "glossary",
+)  # sections whose keys come out of results and section headings
+PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
+
+
+def base(key: str) -> str:
+    return re.sub(r"\.(one|other)$", "", key)
+
+
+def holes(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_both_catalogues_have_the_same_keys() -> None:
+    assert set(catalogue("en")) == set(catalogue("zh"))
+
+
+def test_every_plural_has_a_singular() -> None:
+    keys = set(catalogue("en"))
+    assert {base(k) for k in keys if k.endswith(".one")} == {base(k) for k in keys if k.endswith(".other")}
+
+
+def test_a_translation_fills_in_no_more_than_the_original() -> None:
+    english = {base(key): set() for key in catalogue("en")}
+    for key, text in catalogue("en").items():
+        english[base(key)] |= holes(text)
+    wrong = [key for key, text in catalogue("zh").items() if not holes(text) <= english[base(key)]]
+    assert not wrong
+
+
+def test_every_key_in_the_code_is_in_the_catalogue() -> None:
+    known = {base(key) for key in catalogue("en")}
+    asked = {key for source in SOURCES for key in LITERAL.findall(source.read_text(encoding="utf-8"))}
+    assert len(asked) > 100
+    assert not sorted(asked - known)
+
+
+def test_every_made_up_key_has_a_text_to_begin_with() -> None:
+    known = {base(key) for key in catalogue("en")}
+    asked = {match for source in SOURCES for match in PATTERN.findall(source.read_text(encoding="utf-8"))}
+    assert not [f"{part}.{start}" for part, start in asked if not any(k.startswith(f"{part}.{start}") for k in known)]
+
+
+def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
+    code = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    made_up = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
+    named = set(re.findall(r"""["']([a-z_]+)["']""", code))
+    stems = named | {"prohibited", "conditional", "indicator", "informational", "boolean"}
+    unused = []
+    for key in sorted({base(key) for key in catalogue("en")}):
+        part, name = key.split(".", 1)
+        stem = re.sub(r"_(help|link|holds|never)$", "", name)
+        starts_right = any(start != f"{part}." and key.startswith(start) for start in made_up)
+        if name not in ("title", "question") and not (
+            key in code or starts_right or (f"{part}." in made_up and stem in stems) or part in BY_RESULT
+        ):
+            unused.append(key)
+    assert not unused
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_can_be_filled_in(language: str) -> None:
+    t = Texts(language)
+    asked: dict[str, set[str]] = {}
+    for key, text in catalogue(language).items():
+        asked.setdefault(base(key), set()).update(holes(text), {"n"} if key != base(key) else set())
+    for key, names in asked.items():
+        for count in (1, 2):
+            assert t(key, **dict.fromkeys(names, count))
+
+
+def test_one_is_singular_and_two_are_plural() -> None:
+    t = Texts("en")
+    assert t("overview.flags", n=1) == "1 flagged feature in use"
+    assert t("overview.flags", n=2) == "2 flagged features in use"
+
+
+def test_a_list_in_words_has_one_and() -> None:
+    assert Texts("en").listed(["a", "b", "c"]) == "a, b and c"
+    assert Texts("en").listed(["a"]) == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.78261, "0.783"), (1290, "1,290"), (12.44, "12.4"), (0, "0"), (1.5, "1.50"), (float("nan"), "–")],
+)
+def test_numbers_have_three_significant_digits(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_shares_signs_and_sizes_read_well() -> None:
+    assert percent(0.614) == "61.4 %"
+    assert percent(1.0) == "100 %"
+    assert signed(-0.25) == "−0.250"
+    assert bare(30500.0) == "30,500"
+    assert bare(1.5) == "1.5"
+    assert size(812) == "812 B"
+    assert size(101_300) == "101 kB"
+
+
+def test_a_hostile_meaning_stays_text() -> None:
+    hostile = "[x](javascript:alert(1)) <script> :red[no] **bold** $a$"
+    shown = markdown(hostile)
+    assert re.search(r"(?<!\\)[\[\]<>*$:]", shown) is None
+    assert "<" not in label(hostile)
+
+
+def test_a_long_meaning_is_wrapped_and_cut() -> None:
+    assert wrap("one two three four five six", 9, 2) == "one two<br>three…"
+    assert cut("近十二个月还款逾期次数", 8) == "近十二个…"
+    assert cut("short", 8) == "short"
+    assert "<br>" in wrap("近十二个月还款逾期次数", 8, 3)
