@@ -11,8 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.data.credit_card import fetch_credit_card, split_credit_card
-from backend.data.split import split_table
 from backend.errors import GlassleafError, ParameterError
 from backend.jobs import Job
 from backend.service import (
@@ -58,7 +56,7 @@ def init(
         if party in hosts:
             raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
         hosts[party] = _list(columns)
-    federation = split_table(
+    federation = _door().init(
         table,
         id_column=id_column,
         label=label,
@@ -69,7 +67,6 @@ def init(
         out=out,
         name=name,
     )
-    _door().add_federation(out)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
     _print(
@@ -95,9 +92,7 @@ def credit_card(
     out: Annotated[Path, typer.Option(help="Folder to write the federation to.")], as_json: AsJson = False
 ) -> None:
     """Fetch the 'default of credit card clients' data from OpenML and write it as a federation."""
-    out.mkdir(parents=True, exist_ok=True)
-    federation = split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
-    _door().add_federation(out)
+    federation = _door().fetch_credit_card(out)
     _print(
         {"federation": federation.name, "folder": str(out)},
         f"Federation {federation.name!r} written to {out}.\nNext: python -m backend train {out}",

@@ -7,10 +7,15 @@ import io
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from backend.assurance.contribution import base_logit, expected_logits
 from backend.crypto.paillier import KEY_BITS
-from backend.data.table import SampleSheet
+from backend.data.table import PartyTable, SampleSheet
 from backend.protocols.channel import TranscriptEntry
+from backend.protocols.guest import Scored
+from backend.protocols.inference.fed_eini import to_logits
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.trees.ensemble import GuestModel
+from backend.trees.growth import sigmoid
 from backend.trees.metrics import Metrics
 
 
@@ -141,6 +146,47 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     curve = tuple(TreeProgress(**p) for p in body["curve"])
     tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}
     return ModelRecord(**{**body, **tuples, "metrics": Metrics(**body["metrics"]), "curve": curve})
+
+
+def stages(scored: Scored) -> tuple[Stage, ...]:
+    """Seconds by stage and party, in the order of the protocol."""
+    order = ("encode", "encrypt", "mask", "decrypt")
+    timed = sorted(scored.timings.seconds.items(), key=lambda item: order.index(item[0][0]))
+    return tuple(Stage(name, party, seconds) for (name, party), seconds in timed)
+
+
+def sample_scores(
+    sheet: SampleSheet, good: Any, model: GuestModel, own: PartyTable, scored: Scored, cutoff: float
+) -> tuple[Score, ...]:
+    """One result per row of the sheet, in its order; rows with a problem are failed, the others `good`."""
+    logits = to_logits(scored.units, model.score_bits)
+    probabilities = sigmoid(logits)
+    base = base_logit(model)
+    expected = expected_logits(model, own.columns, len(own.ids))
+    out: list[Score] = []
+    place = {int(row): k for k, row in enumerate(good)}
+    for i, sample_id in enumerate(sheet.ids):
+        k = place.get(i)
+        if k is None:
+            nan = float("nan")
+            out.append(Score(sample_id, "failed", sheet.problems[i], nan, nan, "", nan, nan, nan, 0, ()))
+            continue
+        out.append(
+            Score(
+                id=sample_id,
+                status="ok",
+                problem="",
+                logit=float(logits[k]),
+                probability=float(probabilities[k]),
+                decision="decline" if probabilities[k] >= cutoff else "accept",
+                base=base,
+                guest_part=float(expected[k]) - base,
+                hosts_part=float(logits[k] - expected[k]),
+                units=scored.units[k],
+                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
+            )
+        )
+    return tuple(out)
 
 
 def scores_csv(batch: ScoreBatch) -> bytes:

@@ -5,31 +5,29 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import platformdirs
 
 from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
-from backend.assurance.contribution import base_logit, expected_logits
 from backend.assurance.direction import LearnedDirection, learned_directions
 from backend.assurance.importance import FeatureImportance, feature_importance
 from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
 from backend.data import table as tables
+from backend.data.credit_card import fetch_credit_card, split_credit_card
 from backend.data.demo import write_demo
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, load_federation
-from backend.data.table import PartyTable, SampleSheet
+from backend.data.split import split_table
+from backend.data.table import SampleSheet
 from backend.errors import FederationError, ModelError, ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.channel import TranscriptEntry
-from backend.protocols.guest import Scored
-from backend.protocols.inference.fed_eini import to_logits
 from backend.protocols.room import PoolLevel, Room
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
 from backend.results import (
@@ -41,13 +39,14 @@ from backend.results import (
     Stage,
     TrainingRequest,
     read_record,
+    sample_scores,
     scores_csv,
+    stages,
 )
 from backend.store.party_store import PartyStore
 from backend.trees.artefact import content_hash, dump_guest, load_guest
 from backend.trees.candidates import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
-from backend.trees.growth import sigmoid
 from backend.trees.metrics import Metrics, measure
 
 __all__ = [
@@ -120,6 +119,39 @@ class Glassleaf:
             draft.write_text(json.dumps(known, indent=1, sort_keys=True))
             draft.replace(self.home / "federations.json")
         return federation
+
+    def init(
+        self,
+        table: Path,
+        *,
+        id_column: str,
+        label: str,
+        positive: str | None,
+        guest: Sequence[str],
+        hosts: Mapping[str, Sequence[str]],
+        dictionary: Path | None,
+        out: Path,
+        name: str | None,
+    ) -> Federation:
+        """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
+        split_table(
+            table,
+            id_column=id_column,
+            label=label,
+            positive=positive,
+            guest=guest,
+            hosts=hosts,
+            dictionary=dictionary,
+            out=out,
+            name=name,
+        )
+        return self.add_federation(out)
+
+    def fetch_credit_card(self, out: Path) -> Federation:
+        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation."""
+        out.mkdir(parents=True, exist_ok=True)
+        split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
+        return self.add_federation(out)
 
     def _known(self) -> dict[str, str]:
         file = self.home / "federations.json"
@@ -366,8 +398,8 @@ class Glassleaf:
             cipher=key.scheme,
             key_bits=key.bits,
             cutoff=request.cutoff,
-            scores=_scores(sheet, good, model, own, scored, request.cutoff),
-            stages=_stages(scored),
+            scores=sample_scores(sheet, good, model, own, scored, request.cutoff),
+            stages=stages(scored),
             transcript=transcript,
             leaves=model.n_leaves,
             ciphertexts_per_sample=scored.entries,
@@ -435,45 +467,6 @@ class Glassleaf:
         parties = {federation.guest.name, *hosts}
         if all(f.name in exclude for party, f in federation.features() if party in parties):
             raise ParameterError("Every feature was left out; leave at least one in.")
-
-
-def _stages(scored: Scored) -> tuple[Stage, ...]:
-    order = ("encode", "encrypt", "mask", "decrypt")
-    timed = sorted(scored.timings.seconds.items(), key=lambda item: order.index(item[0][0]))
-    return tuple(Stage(name, party, seconds) for (name, party), seconds in timed)
-
-
-def _scores(
-    sheet: SampleSheet, good: Any, model: GuestModel, own: PartyTable, scored: Scored, cutoff: float
-) -> tuple[Score, ...]:
-    logits = to_logits(scored.units, model.score_bits)
-    probabilities = sigmoid(logits)
-    base = base_logit(model)
-    expected = expected_logits(model, own.columns, len(own.ids))
-    out: list[Score] = []
-    place = {int(row): k for k, row in enumerate(good)}
-    for i, sample_id in enumerate(sheet.ids):
-        k = place.get(i)
-        if k is None:
-            nan = float("nan")
-            out.append(Score(sample_id, "failed", sheet.problems[i], nan, nan, "", nan, nan, nan, 0, ()))
-            continue
-        out.append(
-            Score(
-                id=sample_id,
-                status="ok",
-                problem="",
-                logit=float(logits[k]),
-                probability=float(probabilities[k]),
-                decision="decline" if probabilities[k] >= cutoff else "accept",
-                base=base,
-                guest_part=float(expected[k]) - base,
-                hosts_part=float(logits[k] - expected[k]),
-                units=scored.units[k],
-                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
-            )
-        )
-    return tuple(out)
 
 
 def _constant(transcript: tuple[TranscriptEntry, ...]) -> Callable[[], tuple[TranscriptEntry, ...]]:
