@@ -130,6 +130,9 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
     page.get_by_role("heading", name="The round trip").wait_for(timeout=180_000)
     _settle(page)
     _picture(page, "score")
+    page.get_by_role("heading", name="The round trip").evaluate("node => node.scrollIntoView()")
+    page.wait_for_timeout(600)
+    _picture(page, "round-trip")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the scores").click()
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()

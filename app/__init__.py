@@ -1,0 +1,1 @@
+"""The dashboard: navigation, session and panels."""

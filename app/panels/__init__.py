@@ -1,0 +1,1 @@
+"""Drawing functions: a result in, widgets out."""

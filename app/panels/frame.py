@@ -1,0 +1,87 @@
+"""What every page has: a title with its question, notices, a chart with its sentence and table, and empty states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import palette
+from app.texts import Texts, markdown
+from backend.service import Federation, Score
+
+CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+
+
+def emphasis() -> Literal["primary", "secondary"]:
+    """The type of a page's one main button: filled on the light page, outlined on the dark one, readable on both."""
+    return "secondary" if st.context.theme.type == "dark" else "primary"
+
+
+def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: Federation | None = None) -> None:
+    """Title, the question that the page answers, and what a followed link got wrong."""
+    st.title(t(f"{page}.title"), anchor=False)
+    st.markdown(f":gray[{t(f'{page}.question')}]")
+    if federation is not None and federation.synthetic:
+        st.caption(f":material/science: {t('frame.synthetic')}")
+    for what, linked in notices:
+        st.info(
+            t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)),
+            icon=":material/link_off:",
+        )
+
+
+def problem(t: Texts, text: str) -> None:
+    """Something that went wrong, in the words of whoever noticed it."""
+    st.warning(
+        "\n\n".join(markdown(line) for line in text.splitlines()),
+        icon=":material/report:",
+        title=t("frame.problem"),
+    )
+
+
+def section(t: Texts, key: str, term: str | None = None) -> None:
+    """A section's heading, with the glossary on hover."""
+    st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
+
+
+def chart(t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame, key: str, **table: object) -> None:
+    """A chart under the sentence that says what to see in it, with its numbers as a table below."""
+    st.markdown(sentence)
+    picture(figure, sentence, key)
+    with st.expander(t("frame.as_table"), icon=":material/table:"):
+        st.dataframe(twin, hide_index=True, key=f"{key}_table", alt=_words(sentence), **table)
+
+
+def picture(figure: go.Figure, sentence: str, key: str) -> None:
+    """A chart alone; `sentence` is its text alternative."""
+    figure.update_layout(dragmode=False, hoverlabel_align="left")
+    if st.context.theme.type == "light":
+        figure.update_layout(font={"color": palette.LIGHT_TEXT})
+    st.plotly_chart(figure, key=key, config=CHART, alt=_words(sentence))
+
+
+def _words(sentence: str) -> str:
+    return sentence.replace("**", "").replace("\\", "")
+
+
+def empty(t: Texts, prepare: Callable[[], object], train_page: object) -> None:
+    """No model yet: say what the demo is and offer to make it."""
+    with st.container(border=True):
+        st.markdown(f"### {t('empty.title')}")
+        st.markdown(t("empty.text"))
+        with st.container(horizontal=True):
+            if st.button(t("empty.prepare"), type=emphasis(), icon=":material/play_arrow:", key="prepare_demo"):
+                with st.spinner(t("empty.preparing")):
+                    prepare()
+                st.rerun()
+            st.page_link(train_page, label=t("empty.train"), icon=":material/model_training:")
+
+
+def decision(t: Texts, score: Score) -> str:
+    """The decision in words, with its icon."""
+    icon = {"accept": ":material/check_circle:", "decline": ":material/do_not_disturb_on:"}.get(score.decision, "")
+    return f"{icon} {t(f'score.{score.decision}')}" if score.decision else t("score.failed")

@@ -1,0 +1,189 @@
+"""Who takes part in a model, what each holds, and what the three claims about it rest on."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app import reading
+from app.panels import frame, palette
+from app.reading import View
+from app.session import page
+from app.texts import Texts, label, markdown, number, percent, wrap
+
+TILES = {  # claim: icon, page with the evidence
+    "interpretability": ("visibility", "features"),
+    "compliance": ("flag", "compliance"),
+    "privacy": ("lock", "structure"),
+}
+
+
+def network(t: Texts, view: View) -> None:
+    """The parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
+    shares = reading.shares(view)
+    people = sum(view.record.parts.values())
+    listed = t.listed([f"{markdown(t.party(view.federation, s.party))} {s.features}" for s in shares])
+    sentence = t(
+        "overview.network",
+        n=len(shares),
+        features=sum(s.features for s in shares),
+        people=f"{people:,}",
+        listed=listed,
+    )
+    twin = pd.DataFrame(
+        {
+            t("words.party"): [palette.plain(t, view.federation, s.party) for s in shares],
+            t("words.role"): [t("words.guest" if s.party == view.model.guest else "words.host") for s in shares],
+            t("words.features"): [s.features for s in shares],
+            t("words.used"): [s.used for s in shares],
+            t("words.splits"): [s.splits for s in shares],
+            t("overview.records"): [people] * len(shares),
+        }
+    )
+    frame.chart(t, _network(t, view, shares), sentence, twin, "network")
+
+
+def _network(t: Texts, view: View, shares: tuple[reading.Share, ...]) -> go.Figure:
+    hosts = shares[1:]
+    spots = [(0.5, 1.0)] + [((i + 0.5) / len(hosts), 0.0) for i in range(len(hosts))]
+    figure = go.Figure()
+    for x, y in spots[1:]:
+        figure.add_scatter(
+            x=[0.5, x],
+            y=[1.0, y],
+            mode="lines",
+            line={"color": palette.INK, "width": 1.5, "dash": "dot"},
+            hoverinfo="skip",
+        )
+        figure.add_annotation(
+            x=(0.5 + x) / 2,
+            y=0.5,
+            text="lock",
+            font={"family": palette.ICONS, "size": 18, "color": palette.INK},
+            showarrow=False,
+            bgcolor="rgba(0,0,0,0)",
+            yshift=0,
+            xshift=14,
+        )
+    for share, (x, y) in zip(shares, spots, strict=True):
+        sign = palette.mark(view.federation, share.party)
+        guest = share.party == view.model.guest
+        title = label(t.party(view.federation, share.party))
+        held = {"features": share.features, "used": share.used, "splits": share.splits}
+        hover = wrap(t("overview.guest_holds" if guest else "overview.host_holds", **held), 40, 4)
+        figure.add_scatter(
+            x=[x],
+            y=[y],
+            mode="markers+text",
+            marker={"size": 46, "symbol": sign.symbol, "color": sign.colour},
+            text=[f"<b>{title}</b><br>{t('overview.feature_count', n=share.features)}"],
+            textposition="top center" if guest else "bottom center",
+            textfont={"size": 13},
+            hovertemplate=f"<b>{title}</b><br>{hover}<extra></extra>",
+            cliponaxis=False,
+        )
+    figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[-0.75, 1.75], fixedrange=True)
+    figure.update_layout(height=300, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    return figure
+
+
+def holdings(t: Texts, view: View) -> None:
+    """A card a party: what it holds and what it never sees."""
+    shares = reading.shares(view)
+    with st.grid(len(shares), min_column_width=220):
+        for share in shares:
+            guest = share.party == view.model.guest
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"**{palette.name(t, view.federation, share.party)}**")
+                st.caption(
+                    t("words.guest" if guest else "words.host"), help=t(f"glossary.{'guest' if guest else 'host'}")
+                )
+                words = "guest" if guest else "host"
+                counts = {"features": share.features, "used": share.used, "splits": share.splits}
+                st.markdown(f":material/inventory_2: {t(f'overview.{words}_holds', **counts)}")
+                st.markdown(f":material/visibility_off: {t(f'overview.{words}_never')}")
+
+
+def card(t: Texts, view: View) -> None:
+    """The model card: how good, how large, how made."""
+    record = view.record
+    with st.grid(2, min_column_width=120):
+        st.metric("AUC", number(record.metrics.auc), help=t("glossary.auc"), border=True)
+        st.metric("KS", number(record.metrics.ks), help=t("glossary.ks"), border=True)
+        st.metric(t("words.trees"), f"{record.n_trees:,}", help=t("glossary.tree"), border=True)
+        st.metric(t("overview.training_time"), t.duration(record.seconds), border=True)
+    st.markdown(
+        t(
+            "overview.quality",
+            auc=percent(record.metrics.auc),
+            people=f"{record.metrics.n:,}",
+            label=markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh)),
+            rate=percent(record.positive_rate),
+        )
+    )
+    plain = record.cipher == "none"
+    grown = t("overview.grown_plain") if plain else t("overview.grown_cipher", bits=f"{record.key_bits:,}")
+    st.markdown(f":material/{'science' if plain else 'lock'}: {grown}")
+    with st.expander(t("overview.identity"), icon=":material/fingerprint:"):
+        st.table(_identity(t, view), border="horizontal", alt=t("overview.identity"))
+
+
+def _identity(t: Texts, view: View) -> dict[str, str]:
+    record = view.record
+    facts = {
+        t("overview.id"): f"`{record.id}`",
+        t("overview.hash"): f"`{record.content_hash}`",
+        t("overview.created"): record.created[:19].replace("T", " ") + " UTC",
+        t("overview.algorithm"): markdown(record.algorithm),
+        t("words.leaves"): f"{record.n_leaves:,}",
+        t("overview.parts"): " / ".join(f"{rows:,}" for rows in record.parts.values()),
+        t("overview.log_loss"): number(record.metrics.log_loss),
+        t("overview.accuracy"): percent(record.metrics.accuracy),
+    }
+    for party, content in record.host_hashes.items():
+        facts[t("overview.host_hash", party=markdown(t.party(view.federation, party)))] = f"`{content}`"
+    for name, value in record.parameters.items():
+        facts[t("overview.parameter", name=markdown(str(name)))] = markdown(str(value))
+    return facts
+
+
+def tiles(t: Texts, view: View) -> None:
+    """Three verdicts, each with a way to its evidence."""
+    meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)
+    used = reading.used(view.importance)
+    found = reading.open_findings(view.compliance)
+    shares = reading.shares(view)
+    hidden = sum(share.splits for share in shares[1:])
+    if found:
+        worst = markdown(t.either(found[0].meaning, found[0].meaning_zh))
+        verdict = t("overview.flagged", n=len({f.feature for f in found}), worst=worst)
+    else:
+        verdict = t("overview.unflagged", assessed=view.compliance.assessed)
+    with st.grid("auto", min_column_width=260):
+        _tile(
+            t,
+            "interpretability",
+            t("overview.of", part=meanings, whole=len(view.model.dictionary)),
+            t("overview.meanings", used=len(used), offered=len(view.importance)),
+        )
+        flagged = t("overview.flags", n=len({f.feature for f in found}))
+        _tile(t, "compliance", f":red[{flagged}]" if found else flagged, verdict)
+        _tile(
+            t,
+            "privacy",
+            t("overview.hidden", part=hidden, whole=sum(share.splits for share in shares)),
+            t("overview.private"),
+        )
+
+
+def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
+    icon, target = TILES[name]
+    with st.container(border=True, height="stretch"):
+        st.markdown(f":material/{icon}: **{t(f'overview.{name}')}**", help=t(f"overview.{name}_help"))
+        st.markdown(f"### {value}", anchors=False)
+        st.markdown(verdict)
+        st.page_link(
+            page(target), label=t(f"overview.{name}_link"), icon=":material/arrow_forward:", icon_position="right"
+        )

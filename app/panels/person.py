@@ -1,0 +1,209 @@
+"""Whom to score: picked from the Guest's own records, typed in, or uploaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.panels import palette
+from app.reading import View
+from app.texts import Texts, markdown, number
+from backend.service import Feature, SampleSheet
+
+WAYS = ("pick", "type", "upload")
+LISTED = 300  # people in a menu; more would only slow the browser
+EVERYONE = ""
+
+
+def way(t: Texts) -> str:
+    """Which of the three ways."""
+    return str(
+        st.segmented_control(
+            t("score.way"),
+            WAYS,
+            default="pick",
+            required=True,
+            key="score_way",
+            format_func=lambda key: t(f"score.way_{key}"),
+            persist_state="session",
+            width="stretch",
+        )
+    )
+
+
+def options(people: pd.DataFrame, current: str | None) -> list[str]:
+    """People for a menu: the one chosen before, then some of those kept aside for testing."""
+    ids = [str(sample) for sample in people.index[people["part"] == "test"][:LISTED]]
+    return ids if current is None or current not in people.index else [current, *(i for i in ids if i != current)]
+
+
+def known(t: Texts, ids: Sequence[str], key: str) -> str:
+    """A menu of people the Guest knows."""
+    return str(st.selectbox(t("score.person"), ids, key=key, width=260))
+
+
+def pick(
+    t: Texts,
+    view: View,
+    people: pd.DataFrame,
+    remember: Callable[[str, Sequence[str]], str],
+    draw: Callable[[str, Sequence[str]], None],
+) -> str | None:
+    """Narrow the Guest's records by one feature, then choose one person or draw one at random; the id chosen."""
+    features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
+    part = st.segmented_control(
+        t("score.part"),
+        ("test", "validation", "training"),
+        default="test",
+        required=True,
+        key="score_part",
+        format_func=lambda name: t(f"score.part_{name}"),
+        help=t("glossary.parts"),
+        persist_state="session",
+    )
+    found = people[people["part"] == part]
+    by = st.selectbox(
+        t("score.filter"),
+        (EVERYONE, *features),
+        key="score_filter",
+        format_func=lambda name: t.meaning(features[name]) if name else t("score.everyone"),
+        persist_state="session",
+    )
+    if by:
+        found = _narrowed(t, features[by], found)
+    ids = [str(sample) for sample in found.index]
+    st.caption(t("score.matching", n=len(ids), people=f"{len(ids):,}"))
+    if not ids:
+        st.info(t("score.nobody"), icon=":material/person_off:")
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        listed = ids[:LISTED]
+        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=190)
+        st.button(
+            t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
+        )
+    return str(chosen)
+
+
+def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
+    column = found[feature.name]
+    if feature.kind.value == "categorical":
+        codes = sorted(column.dropna().unique())
+        chosen = st.multiselect(
+            t("score.values"),
+            codes,
+            key=f"score_filter_{feature.name}",
+            format_func=lambda c: feature.categories.get(c, c),
+        )
+        return found[column.isin(chosen)] if chosen else found
+    low, high = float(np.nanmin(column)), float(np.nanmax(column))
+    if low >= high:
+        return found
+    unit = f" ({feature.unit})" if feature.unit else ""
+    first, last = st.slider(t("score.range") + unit, low, high, (low, high), key=f"score_filter_{feature.name}")
+    return found[column.between(first, last)] if (first, last) != (low, high) else found
+
+
+def card(t: Texts, view: View, row: pd.Series) -> None:
+    """What the Guest holds about the chosen person, and what it does not."""
+    facts = {}
+    for party, feature in view.model.dictionary:
+        if party == view.model.guest:
+            facts[markdown(t.meaning(feature))] = f"**{markdown(shown(t, feature, row.get(feature.name)))}**"
+    for host in view.model.hosts:
+        count = sum(party == host for party, _ in view.model.dictionary)
+        facts[palette.name(t, view.federation, host)] = f":gray[:material/lock: {t('score.kept', n=count)}]"
+    st.table(facts, border="horizontal", alt=t("score.card"))
+
+
+def shown(t: Texts, feature: Feature, value: object) -> str:
+    """A value with its unit, or its category in words."""
+    if pd.isna(value):
+        return t("score.missing")
+    if feature.kind.value == "categorical":
+        return feature.categories.get(str(value), str(value))
+    if feature.kind.value == "boolean":
+        return t("structure.yes" if float(value) else "structure.no")  # type: ignore[arg-type]
+    text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))  # type: ignore[arg-type]
+    return f"{text} {feature.unit}".strip()
+
+
+def typed(t: Texts, view: View, start: pd.Series | None) -> tuple[str, dict[str, str | float | None]]:
+    """A form with one field a Guest feature; empty fields count as missing."""
+    st.caption(t("score.type_hint"))
+    sample = st.text_input(
+        t("score.id"), value="new", key="typed_id", help=t("score.id_help"), max_chars=60, on_change="ignore"
+    )
+    values: dict[str, str | float | None] = {}
+    with st.grid(2, min_column_width=190):
+        for party, feature in view.model.dictionary:
+            if party == view.model.guest:
+                values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
+    return sample.strip() or "new", values
+
+
+def _field(t: Texts, feature: Feature, start: object) -> str | float | None:
+    title = markdown(t.meaning(feature)) + (f" ({markdown(feature.unit)})" if feature.unit else "")
+    key = f"typed_{feature.name}"
+    known_start = None if pd.isna(start) else start
+    if feature.kind.value == "categorical":
+        codes = list(feature.categories)
+        return st.selectbox(
+            title,
+            codes,
+            index=codes.index(str(known_start)) if known_start in codes else None,
+            key=key,
+            format_func=lambda code: feature.categories[code],
+            placeholder=t("score.missing"),
+            accept_new_options=not codes,
+            on_change="ignore",
+        )
+    if feature.kind.value == "boolean":
+        choices = {1.0: t("structure.yes"), 0.0: t("structure.no")}
+        return st.segmented_control(
+            title, list(choices), default=known_start, key=key, format_func=choices.__getitem__, on_change="ignore"
+        )
+    value = None if known_start is None else float(known_start)  # type: ignore[arg-type]
+    return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
+
+
+def upload(t: Texts, template: bytes) -> bytes | None:
+    """A CSV to score, and a template to fill in."""
+    st.caption(t("score.upload_hint"))
+    st.download_button(
+        t("score.template"),
+        template,
+        "glassleaf-samples.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="template",
+    )
+    file = st.file_uploader(t("score.file"), type="csv", key="score_upload", max_upload_size=5)
+    return None if file is None else file.getvalue()
+
+
+def sheet(t: Texts, view: View, read: SampleSheet) -> None:
+    """What was read from an upload: how many, who plays which Host, what is wrong with which row."""
+    hosts = [palette.name(t, view.federation, host) for host in read.hosts]
+    st.markdown(t("score.read", n=len(read.ids), people=f"{len(read.ids):,}", bad=len(read.problems)))
+    if hosts:
+        st.markdown(f":material/groups: {t('score.plays', hosts=t.listed(hosts))}")
+    for note in read.notes[:6]:
+        st.caption(f":material/info: {markdown(note)}")
+    if read.problems:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    t("score.row"): [row + 1 for row in read.problems],
+                    t("score.id"): [read.ids[row] for row in read.problems],
+                    t("score.what"): list(read.problems.values()),
+                }
+            ),
+            hide_index=True,
+            height="content" if len(read.problems) < 6 else 220,
+            alt=t("score.what"),
+        )

@@ -1,0 +1,139 @@
+"""What the pages read out of results: counts, shares and paths. Knows no widget, no session and no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from backend.service import (
+    ComplianceReport,
+    FeatureImportance,
+    Federation,
+    Finding,
+    GuestModel,
+    GuestTree,
+    LearnedDirection,
+    ModelRecord,
+    Split,
+)
+
+SEVERITY = ("prohibited", "conditional", "indicator", "informational")
+
+
+@dataclass(frozen=True)
+class View:
+    """What the pages show of one model; nothing in it is secret or anyone else's."""
+
+    record: ModelRecord
+    federation: Federation
+    model: GuestModel
+    importance: tuple[FeatureImportance, ...]
+    directions: tuple[LearnedDirection, ...]
+    compliance: ComplianceReport
+
+
+@dataclass(frozen=True)
+class Share:
+    """One party's part of a model; shares are 0..1 of all splits, gain and cover."""
+
+    party: str
+    features: int
+    used: int
+    splits: int
+    gain_share: float
+    split_share: float
+    cover_share: float
+
+
+def shares(view: View) -> tuple[Share, ...]:
+    """Each party's part, Guest first, then the Hosts in order."""
+    found = []
+    for party in (view.model.guest, *view.model.hosts):
+        own = [row for row in view.importance if row.party == party]
+        found.append(
+            Share(
+                party=party,
+                features=len(own),
+                used=sum(row.splits > 0 for row in own),
+                splits=sum(row.splits for row in own),
+                gain_share=sum(row.gain_share for row in own),
+                split_share=sum(row.split_share for row in own),
+                cover_share=sum(row.cover_share for row in own),
+            )
+        )
+    return tuple(found)
+
+
+def used(importance: Iterable[FeatureImportance]) -> tuple[FeatureImportance, ...]:
+    """The features that at least one split asks about."""
+    return tuple(row for row in importance if row.splits)
+
+
+def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
+    """Feature name → its findings, worst first."""
+    found: dict[str, tuple[Finding, ...]] = {}
+    for finding in report.findings:
+        found[finding.feature] = (*found.get(finding.feature, ()), finding)
+    return found
+
+
+def open_findings(report: ComplianceReport) -> tuple[Finding, ...]:
+    """Findings about features that the model uses, worst first."""
+    return tuple(finding for finding in report.findings if finding.usage.splits)
+
+
+def aliases(model: GuestModel) -> Mapping[str, str]:
+    """What SecureBoost would show of the Hosts' features: HF1, HF2 … in dictionary order (Fed-EINI Fig. 6)."""
+    hidden = [feature.name for party, feature in model.dictionary if party != model.guest]
+    return {name: f"HF{i}" for i, name in enumerate(hidden, start=1)}
+
+
+def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
+    """(tree, node) of every split on `feature`, largest gain first; trees count from 0."""
+    found = [
+        (split.gain, i, node)
+        for i, tree in enumerate(model.trees)
+        for node, split in tree.splits.items()
+        if split.feature == feature
+    ]
+    return tuple((i, node) for _, i, node in sorted(found, reverse=True))
+
+
+def gain(tree: GuestTree) -> float:
+    """Sum of the gains of a tree's splits."""
+    return sum(split.gain for split in tree.splits.values())
+
+
+def parents(tree: GuestTree) -> Mapping[int, int]:
+    """Node → the split above it; the root has none."""
+    return {child: node for node, split in tree.splits.items() for child in (split.left, split.right)}
+
+
+def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
+    """Nodes on a way to one of the `candidates`, these included."""
+    above = parents(tree)
+    found = set()
+    for leaf in candidates:
+        node: int | None = leaf
+        while node is not None and node not in found:
+            found.add(node)
+            node = above.get(node)
+    return frozenset(found)
+
+
+def places(tree: GuestTree) -> Mapping[int, tuple[int, float]]:
+    """Node → (depth, row): leaves on rows 0, 1, 2 … from top to bottom, a split halfway between its children."""
+    found: dict[int, tuple[int, float]] = {}
+    rows = iter(range(len(tree.leaves)))
+
+    def visit(node: int, depth: int) -> float:
+        item = tree.nodes[node]
+        below = (
+            [visit(child, depth + 1) for child in (item.left, item.right)] if isinstance(item, Split) else [next(rows)]
+        )
+        row = sum(below) / len(below)
+        found[node] = (depth, row)
+        return row
+
+    visit(0, 0)
+    return found

@@ -1,0 +1,195 @@
+"""The one place that reads and writes what a browser session remembers, its links, and the shared service.
+
+Holds no key and no upload: a running job is kept as its handle, an upload stays in its widget.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.reading import View
+from app.texts import LANGUAGES, Texts
+from backend.errors import GlassleafError
+from backend.service import Glassleaf, Job, ModelRecord
+
+PAGES = Path(__file__).resolve().parents[1] / "pages"
+
+
+def service() -> Glassleaf:
+    """The service that all sessions share."""
+    return _service(os.environ.get("GLASSLEAF_HOME", ""))
+
+
+@st.cache_resource(show_spinner=False)
+def _service(home: str) -> Glassleaf:
+    return Glassleaf(Path(home) if home else None)
+
+
+def view(model_id: str) -> View:
+    """One model as the pages read it, made once per model."""
+    return _view(os.environ.get("GLASSLEAF_HOME", ""), model_id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _view(home: str, model_id: str) -> View:
+    backend = _service(home)
+    record = backend.model(model_id)
+    return View(
+        record=record,
+        federation=backend.federation(record.federation),
+        model=backend.guest_model(model_id),
+        importance=backend.importance(model_id),
+        directions=backend.directions(model_id),
+        compliance=backend.compliance(model_id),
+    )
+
+
+def samples(model_id: str) -> pd.DataFrame:
+    """The Guest's own rows, read once per model; not to be changed in place."""
+    return _samples(os.environ.get("GLASSLEAF_HOME", ""), model_id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _samples(home: str, model_id: str) -> pd.DataFrame:
+    return _service(home).samples(model_id)
+
+
+def page(name: str) -> Path:
+    """The file of the page called `name`, for links between pages."""
+    return PAGES / f"{name}.py"
+
+
+# -- language ----------------------------------------
+
+
+def texts() -> Texts:
+    """The catalogue in this session's language; a browser set to Chinese starts in Chinese."""
+    if "language" not in st.session_state:
+        st.session_state["language"] = "zh" if (st.context.locale or "").startswith("zh") else "en"
+    chosen = st.session_state["language"]
+    return Texts(chosen if chosen in LANGUAGES else "en")
+
+
+# -- what a link names ----------------------------------------
+
+
+def bind(name: str, options: Sequence[str], default: str | None) -> str:
+    """Prepare the widget that chooses `name`; returns its key. A link wins, then the last choice, then `default`.
+
+    A link that names something unknown leaves a notice and changes nothing.
+    """
+    linked = st.query_params.get(name)
+    if linked is not None and linked != st.session_state.get(f"link:{name}"):
+        found = [option for option in options if option == linked] or [o for o in options if o.startswith(linked)]
+        if len(found) == 1 or linked in options:
+            st.session_state[name] = found[0]
+        else:
+            st.session_state.setdefault("notices", []).append((name, linked))
+    if st.session_state.get(name) not in options:
+        kept = st.session_state.get(f"link:{name}")
+        st.session_state[name] = kept if kept in options else default
+    return name
+
+
+def remember(name: str, options: Sequence[str]) -> str:
+    """Prepare a widget whose choice outlives its page but never enters the address (a person's id); return its key."""
+    if st.session_state.get(name) not in options:
+        kept_before = kept(name)
+        st.session_state[name] = kept_before if kept_before in options else (options[0] if options else None)
+    keep(name, st.session_state[name])
+    return name
+
+
+def draw(name: str, options: Sequence[str]) -> None:
+    """Choose one of `options` at random for `name`, from a button's callback."""
+    st.session_state[name] = random.choice(options)
+
+
+def publish(name: str) -> str | None:
+    """Write the choice of `name` into the address, so that the page can be linked to, and return it."""
+    value = st.session_state.get(name)
+    if value is None:
+        st.query_params.pop(name, None)
+        st.session_state.pop(f"link:{name}", None)
+        return None
+    st.query_params[name] = value
+    st.session_state[f"link:{name}"] = value
+    return str(value)
+
+
+def choose(name: str, value: str) -> None:
+    """Choose `value` for `name` from a button's callback (before the widgets are drawn)."""
+    st.session_state[name] = value
+
+
+def selected_row(name: str) -> int | None:
+    """The row chosen in the table called `name`."""
+    rows = st.session_state[name]["selection"]["rows"] if name in st.session_state else []
+    return int(rows[0]) if rows else None
+
+
+def notices() -> list[tuple[str, str]]:
+    """Links followed in this run that named something unknown: (what, the name), each told once."""
+    return list(st.session_state.pop("notices", []))
+
+
+# -- the chosen model ----------------------------------------
+
+
+def models() -> list[ModelRecord]:
+    """All models, newest first."""
+    return service().models()
+
+
+def chosen_model() -> str | None:
+    """Id of the model chosen in the sidebar; None where there is no model yet."""
+    chosen = st.session_state.get("model")
+    return str(chosen) if chosen else None
+
+
+# -- jobs and memory ----------------------------------------
+
+
+def job(name: str) -> Job[Any] | None:
+    """The job that this session started under `name`, running or ended."""
+    return st.session_state.get(f"job:{name}")
+
+
+def start(name: str, begin: Callable[[], Job[Any]]) -> None:
+    """Start a job unless one is running under `name`; keep only its handle, or the reason why it did not start."""
+    current = job(name)
+    if current is not None and current.state == "running":
+        return
+    st.session_state.pop(f"refused:{name}", None)
+    try:
+        st.session_state[f"job:{name}"] = begin()
+    except GlassleafError as error:
+        st.session_state.pop(f"job:{name}", None)
+        st.session_state[f"refused:{name}"] = str(error)
+
+
+def refused(name: str) -> str:
+    """Why the last start under `name` was refused; empty if it was not."""
+    return str(st.session_state.get(f"refused:{name}", ""))
+
+
+def keep(name: str, value: object) -> None:
+    """Remember `value` for this session."""
+    st.session_state[f"kept:{name}"] = value
+
+
+def kept(name: str, default: Any = None) -> Any:
+    """What was kept under `name`."""
+    return st.session_state.get(f"kept:{name}", default)
+
+
+def rerun() -> None:
+    """Draw the whole page again."""
+    st.rerun()

@@ -1,0 +1,164 @@
+"""Every word on a page comes from the catalogues in assets/texts; this file finds it, fills it in and formats numbers.
+
+Knows nothing of widgets or sessions.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from backend.service import Feature, Federation
+
+CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
+LANGUAGES = ("en", "zh")
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
+
+
+@cache
+def catalogue(language: str) -> dict[str, str]:
+    """All texts of one language: ``section.key`` → text; plurals as ``section.key.one`` and ``section.key.other``."""
+    flat: dict[str, str] = {}
+
+    def walk(prefix: str, node: dict[str, Any]) -> None:
+        for key, value in node.items():
+            if isinstance(value, dict):
+                walk(f"{prefix}{key}.", value)
+            else:
+                flat[prefix + key] = value
+
+    walk("", tomllib.loads((CATALOGUES / f"{language}.toml").read_text(encoding="utf-8")))
+    return flat
+
+
+def markdown(text: str) -> str:
+    """`text` so that Markdown shows it letter by letter: whatever a federation file says stays text."""
+    return _MARKDOWN.sub(r"\\\1", text)
+
+
+def label(text: str) -> str:
+    """`text` for a chart, where ``<`` and ``&`` would start a tag."""
+    return html.escape(text, quote=False)
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of `text` in about `width` letters (Chinese letters count double)."""
+    used = 0
+    for place, letter in enumerate(text):
+        used += 2 if letter > "\u2e80" else 1
+        if used > width:
+            return text[:place].rstrip() + "…"
+    return text
+
+
+def wrap(text: str, width: int, lines: int = 3) -> str:
+    """`text` for a chart broken into at most `lines` lines of about `width` letters (Chinese letters count double)."""
+    rows: list[str] = [""]
+    size = 0
+    for word in re.findall(r"[\u2e80-\uffff]|[^\s\u2e80-\uffff]+\s*", text):
+        wide = 2 if word[0] > "\u2e80" else 1
+        length = len(word.rstrip()) * wide
+        if size and size + length > width:
+            rows.append("")
+            size = 0
+        rows[-1] += word
+        size += len(word) * wide
+    if len(rows) > lines:
+        rows = [*rows[: lines - 1], rows[lines - 1].rstrip() + "…"]
+    return "<br>".join(label(row.rstrip()) for row in rows)
+
+
+class Texts:
+    """The catalogue of one language: ``t(key, name=value)``.
+
+    A value called ``n`` chooses between the singular and the plural where the catalogue has both.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._texts = catalogue(language)
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """Find a text and fill it in."""
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[f"{key}.one" if values.get("n") in (1, "1") else f"{key}.other"]
+        return text.format(**values) if values else text
+
+    def has(self, key: str) -> bool:
+        """True where the catalogue holds `key`."""
+        return key in self._texts
+
+    def meaning(self, feature: Feature) -> str:
+        """What a feature says about a person, in the chosen language where its owner gave it."""
+        return feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning
+
+    def party(self, federation: Federation, name: str) -> str:
+        """A party's title in the chosen language."""
+        party = federation.party(name)
+        return party.title_zh if self.language == "zh" and party.title_zh else party.title
+
+    def federation(self, federation: Federation) -> str:
+        """A federation's title in the chosen language."""
+        return federation.title_zh if self.language == "zh" and federation.title_zh else federation.title
+
+    def either(self, english: str, chinese: str) -> str:
+        """The Chinese text where Chinese is chosen and given, else the English one."""
+        return chinese if self.language == "zh" and chinese else english
+
+    def listed(self, words: list[str]) -> str:
+        """A list in words: "a, b and c"."""
+        if len(words) < 2:
+            return "".join(words)
+        return self("words.comma").join(words[:-1]) + self("words.and") + words[-1]
+
+    def duration(self, seconds: float) -> str:
+        """Seconds with a unit and three significant digits; minutes from 120 s on."""
+        if seconds < 1:
+            return f"{number(seconds * 1000)} ms"
+        return f"{number(seconds)} s" if seconds < 120 else f"{number(seconds / 60)} min"
+
+
+def number(value: float) -> str:
+    """Three significant digits, thousands separated: 1,290; 0.783; 12.4."""
+    if math.isnan(value):
+        return "–"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    digits = 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}" if abs(value) >= 0.001 else f"{value:.2g}"
+
+
+def bare(value: float) -> str:
+    """As `number`, without zeros at the end: 1.5, 30,500, 24."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def signed(value: float) -> str:
+    """Three decimals with the sign always shown (a true minus sign)."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %."""
+    value = share * 100
+    if value == 0 or value >= 99.95:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if abs(value) >= 1 else f"{value:.2g} %"
+
+
+def size(count: int) -> str:
+    """A number of bytes with a unit."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{bare(amount)} {unit}"
+        amount /= 1000
+    return f"{number(amount)} GB"

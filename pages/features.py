@@ -1,0 +1,44 @@
+"""What does the model know about people, and from whom?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import dictionary, frame
+
+t = session.texts()
+model_id = session.chosen_model()
+if model_id is None:
+    frame.header(t, "features", session.notices())
+    frame.empty(t, session.service().prepare_demo, session.page("train"))
+    st.stop()
+
+view = session.view(model_id)
+names = [row.feature for row in view.importance]
+key = session.bind("feature", names, names[0])
+frame.header(t, "features", session.notices(), view.federation)
+chosen = dictionary.filters(t, view)
+rows = dictionary.matching(t, view, chosen)
+shown = [feature.name for _, feature in rows]
+
+
+def select() -> None:
+    """Open the card of the row that was clicked."""
+    row = session.selected_row("features_table")
+    if row is not None and row < len(shown):
+        session.choose("feature", shown[row])
+
+
+st.markdown(dictionary.summary(t, view, len(rows)))
+if chosen.secureboost:
+    dictionary.lost(t, view)
+if rows:
+    dictionary.table(t, view, rows, chosen.secureboost, select)
+else:
+    st.info(t("features.none"), icon=":material/search_off:")
+frame.section(t, "features.closer")
+dictionary.picker(t, view, names, chosen.secureboost, key)
+feature = session.publish("feature")
+if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
+    st.info(t("features.card_hidden"), icon=":material/visibility_off:")
+else:
+    dictionary.card(t, view, feature)

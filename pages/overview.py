@@ -1,0 +1,27 @@
+"""What is this model, who is in it, can I use it?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, parties
+
+t = session.texts()
+model_id = session.chosen_model()
+if model_id is None:
+    frame.header(t, "overview", session.notices())
+    frame.empty(t, session.service().prepare_demo, session.page("train"))
+    st.stop()
+
+view = session.view(model_id)
+frame.header(t, "overview", session.notices(), view.federation)
+left, right = st.columns([6, 5], gap="large")
+with left:
+    frame.section(t, "overview.parties", "federation")
+    parties.network(t, view)
+with right:
+    frame.section(t, "overview.card", "model")
+    parties.card(t, view)
+frame.section(t, "overview.verdicts")
+parties.tiles(t, view)
+frame.section(t, "overview.who_holds", "host")
+parties.holdings(t, view)

@@ -1,0 +1,73 @@
+"""What does the model say about this person, and why?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, person, result, run
+from backend.errors import GlassleafError
+from backend.service import ScoringRequest
+
+t = session.texts()
+model_id = session.chosen_model()
+if model_id is None:
+    frame.header(t, "score", session.notices())
+    frame.empty(t, session.service().prepare_demo, session.page("train"))
+    st.stop()
+
+view, backend = session.view(model_id), session.service()
+backend.start_key(view.record.federation)
+frame.header(t, "score", session.notices(), view.federation)
+people = session.samples(model_id)
+sheet = None
+left, right = st.columns([5, 7], gap="large")
+with left:
+    frame.section(t, "score.who", "sample")
+    way = person.way(t)
+    chosen = session.kept("sample")
+    try:
+        if way == "pick":
+            if chosen := person.pick(t, view, people, session.remember, session.draw):
+                sheet = backend.sample_of(model_id, chosen)
+                person.card(t, view, people.loc[chosen])
+        elif way == "type":
+            start = people.loc[chosen] if chosen in people.index else None
+            sheet = backend.sample_from_values(model_id, *person.typed(t, view, start))
+        elif (csv := person.upload(t, backend.sample_template(model_id))) is not None:
+            sheet = backend.read_samples(model_id, csv)
+            person.sheet(t, view, sheet)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+
+
+@st.fragment(run_every=0.4)
+def live() -> None:
+    """Follow the running job; when it ends, draw the whole page once."""
+    job = session.job("score")
+    run.live(t, view, job)
+    if job.state != "running":
+        session.rerun()
+
+
+with right:
+    frame.section(t, "score.answer", "probability")
+    cutoff = run.cutoff(t)
+    job = session.job("score")
+    running = job is not None and job.state == "running"
+    if st.button(
+        t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=sheet is None or running, key="score_go"
+    ):
+        session.start("score", lambda: backend.start_scoring(ScoringRequest(model_id, sheet, cutoff)))
+        session.rerun()
+    run.pools(t, view, backend.pools(view.record.federation))
+    if session.refused("score"):
+        frame.problem(t, session.refused("score"))
+    if running:
+        live()
+    elif job is None:
+        st.info(t("score.not_yet"), icon=":material/lock:")
+    elif job.result is None:
+        run.ended(t, job)
+    elif job.result.model_id == model_id:
+        result.draw(t, view, job.result, backend.scores_csv(job.result))
+if job is not None and not running and job.result is not None and job.result.model_id == model_id:
+    result.below(t, view, job.result)
