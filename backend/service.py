@@ -193,8 +193,13 @@ class Glassleaf:
         return self.home / "parties" / federation
 
     def start_key(self, federation: str, bits: int = KEY_BITS) -> None:
-        """Make the Guest's key and start all pools in the background."""
-        threading.Thread(target=lambda: self._room(federation).warm_up(bits), name="warm-up", daemon=True).start()
+        """Make the Guest's key and start all pools in the background; a second call does nothing."""
+        with self._lock:
+            room = self._room(federation)
+            if bits in room.warmed:
+                return
+            room.warmed.add(bits)
+        threading.Thread(target=room.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def pools(self, federation: str) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool of obfuscators."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
+from backend.errors import PartyUnreachable
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
@@ -63,6 +65,7 @@ class Room:
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
+        self.warmed: set[int] = set()  # key sizes whose pools were started
         self._keys: dict[int, PaillierKeySide] = {}
         self._key_lock = threading.Lock()
         self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
@@ -104,11 +107,13 @@ class Room:
             return self._keys[bits]
 
     def warm_up(self, bits: int) -> None:
-        """Make the key and have every Host start its pool, before the first sample comes."""
+        """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
         key = self.key("paillier", bits)
         talk = self.converse(self.hosts)
-        talk.broadcast(OfferKey(talk.name, key.scheme, key.offer()))
-        talk.broadcast(EndConversation(talk.name))
+        for host in self.hosts:
+            with suppress(PartyUnreachable):
+                talk.send(host, OfferKey(talk.name, key.scheme, key.offer()))
+                talk.send(host, EndConversation(talk.name))
         talk.close()
 
     @property
