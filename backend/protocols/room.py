@@ -30,7 +30,7 @@ from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
-HOST_POOL = 1024
+HOST_POOL = 2048
 _numbers = itertools.count(1)
 
 
