@@ -1,12 +1,12 @@
 """Obfuscators r^n mod n² for Paillier: fast and full-entropy.
 
-The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; anybody else
-works modulo n² with the public key alone. Both hash fresh random exponents into the group G of n-th residues:
-e → ∏ b_j^(e_j) with BASES random bases b_j and exponents of equal length. For e ≠ e' the quotient of two hashes is uniform in
-g·G, g the greatest common divisor of the differences of the exponents, so two draws collide with probability
-E[|G[g]|]/|G| ≤ E[g²]/|G| ≤ ζ(BASES-2)/|G|, whatever the factors of p-1 and q-1 are. By the leftover hash lemma
-log2|G| + SLACK_BITS bits of exponent are then within 2^-64 of uniform, even if the bases are known: no assumption but Paillier's
-own, and only BASES costly powers to set up (docs/decisions/0003).
+The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; anybody else works modulo n² with
+the public key alone. Both hash fresh random exponents into the group G of n-th residues: e → ∏ b_j^(e_j) with BASES random
+bases b_j, made from tables of digits. For e ≠ e' the quotient of two hashes is uniform in g·G, g the greatest common divisor of
+the differences of the exponents. Two things follow, whatever the factors of p-1 and q-1 are (docs/decisions/0003): but for a
+share 3·2^-BASES of all tables the bases generate G, and then, by the leftover hash lemma, log2|G| + SLACK_BITS bits of exponent
+are within 2^-64 of uniform in G, even if the bases are known. No assumption but Paillier's own is needed, and only BASES costly
+powers to set up.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Protocol, cast
 import gmpy2
 from gmpy2 import mpz
 
-BASES = 8  # ζ(6) < 1.02; four would do for the bound
+BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
 OWNER_WINDOW = 8  # bits a digit; per prime (|p|+130)/8·256 pairs of |p|-bit numbers: 41 MiB in all at 3,072 bits
 PUBLIC_WINDOW = 6  # bits a digit; (|n|+130)/6·64 numbers of 2|n| bits: 25 MiB at 3,072 bits
 QUIET_BATCH = 16  # obfuscators made in one call that holds no interpreter lock
-FEW = 8  # without a table, this many are made directly
+FEW = 64  # until so many were wanted, setting up a table costs more than it saves
 
 
 class Maker(Protocol):
@@ -55,10 +55,10 @@ class _PrimeTable:
     def __init__(self, p: mpz, window: int) -> None:
         self.p, self.p2 = p, p * p
         self.rows: list[tuple[list[mpz], list[mpz]]] = []
-        for _ in range(BASES):
+        for digits in _digits_per_base(p, window):
             base = random_unit(p)
             quotient = (gmpy2.powmod(base, p - 1, self.p2) - 1) // p
-            for _ in range(_digits_per_base(p, window)):
+            for _ in range(digits):
                 base, quotient = self._add_row(base, quotient, 1 << window)
 
     def _add_row(self, base: mpz, base_quotient: mpz, size: int) -> tuple[mpz, mpz]:
@@ -94,17 +94,19 @@ class OwnerMaker:
         self._p2, self._q2 = p * p, q * q
         self._q2_inverse = gmpy2.invert(self._q2, self._p2)
         self._tables: tuple[_PrimeTable, _PrimeTable] | None = None
+        self._wanted = 0
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Build both tables once (well under a second at 3,072 bits)."""
+        """Build both tables once (about a second at 3,072 bits)."""
         with self._lock:
             if self._tables is None:
                 self._tables = (_PrimeTable(self._p, self._window), _PrimeTable(self._q, self._window))
 
     def make(self, count: int) -> list[mpz]:
-        """From the tables; builds them first where they are missing."""
-        if self._tables is None and count <= FEW:
+        """From the tables; the first few directly."""
+        if self._tables is None and self._wanted + count <= FEW:
+            self._wanted += count
             return self.make_quietly(count)
         self.prepare()
         at_p, at_q = cast(tuple[_PrimeTable, _PrimeTable], self._tables)
@@ -127,17 +129,19 @@ class PublicMaker:
     def __init__(self, n: mpz, window: int = PUBLIC_WINDOW) -> None:
         self._n, self._n2, self._window = n, n * n, window
         self._rows: list[list[mpz]] | None = None
+        self._wanted = 0
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Build the table once (about half a second at 3,072 bits)."""
+        """Build the table once (two to three seconds at 3,072 bits, mostly outside the interpreter's lock)."""
         with self._lock:
             if self._rows is not None:
                 return
             rows = []
-            for start in self.make_quietly(BASES):
+            digits_per_base = _digits_per_base(self._n, self._window)
+            for start, digits in zip(self.make_quietly(len(digits_per_base)), digits_per_base, strict=True):
                 base = start
-                for _ in range(_digits_per_base(self._n, self._window)):
+                for _ in range(digits):
                     row = [mpz(1)]
                     for _ in range((1 << self._window) - 1):
                         row.append(row[-1] * base % self._n2)
@@ -146,8 +150,9 @@ class PublicMaker:
             self._rows = rows
 
     def make(self, count: int) -> list[mpz]:
-        """From the table; a few are made directly where there is none yet."""
-        if self._rows is None and count <= FEW:
+        """From the table; the first few directly."""
+        if self._rows is None and self._wanted + count <= FEW:
+            self._wanted += count
             return self.make_quietly(count)
         self.prepare()
         rows, n2 = self._rows or [], self._n2
@@ -174,8 +179,11 @@ def random_unit(n: mpz) -> mpz:
             return r
 
 
-def _digits_per_base(order: mpz, window: int) -> int:
-    return -(-(int(order.bit_length()) + SLACK_BITS) // (BASES * window))
+def _digits_per_base(order: mpz, window: int) -> list[int]:
+    """Digits of each base, as even as can be; fewer bases where a (test) key is too short for one digit each."""
+    total = -(-(int(order.bit_length()) + SLACK_BITS) // window)
+    bases = min(BASES, total)
+    return [total // bases + (j < total % bases) for j in range(bases)]
 
 
 def _digits(count: int, window: int) -> Callable[[], bytes]:

@@ -9,7 +9,7 @@ import pytest
 from gmpy2 import mpz
 
 from backend.crypto.maker_process import MakerProcess
-from backend.crypto.obfuscators import BASES, SLACK_BITS, OwnerMaker, PublicMaker, _PrimeTable
+from backend.crypto.obfuscators import BASES, FEW, SLACK_BITS, OwnerMaker, PublicMaker, _digits_per_base, _PrimeTable
 from backend.crypto.pool import ObfuscatorPool
 
 P, Q = mpz(251), mpz(241)
@@ -22,9 +22,17 @@ def maker(request, secret_key):
 
 @pytest.mark.parametrize("how", ["make", "make_quietly"])
 def test_every_obfuscator_encrypts_zero(maker, how, key_side):
-    made = getattr(maker, how)(20)
-    assert key_side.decrypt_numbers(made) == [0] * 20
-    assert len(set(made)) == 20
+    made = getattr(maker, how)(80)
+    assert key_side.decrypt_numbers(made) == [0] * 80
+    assert len(set(made)) == 80
+
+
+def test_the_first_few_need_no_table_and_many_make_one(secret_key):
+    maker = PublicMaker(secret_key.public.n)
+    maker.make(FEW)
+    assert maker._rows is None
+    maker.make(1)
+    assert maker._rows is not None
 
 
 def test_the_tables_hold_enough_entropy(secret_key):
@@ -32,10 +40,16 @@ def test_the_tables_hold_enough_entropy(secret_key):
     maker.prepare()
     for table in maker._tables:
         assert len(table.rows) * 8 >= table.p.bit_length() + SLACK_BITS
-        assert len(table.rows) % BASES == 0
     public = PublicMaker(secret_key.public.n)
     public.prepare()
     assert len(public._rows) * 6 >= secret_key.public.bits + SLACK_BITS
+
+
+def test_every_base_has_its_share_of_the_digits_and_there_are_enough_bases():
+    digits = _digits_per_base(mpz(1) << 1535, 8)
+    assert len(digits) == BASES >= 66 and max(digits) - min(digits) <= 1
+    assert sum(digits) * 8 >= 1536 + SLACK_BITS > (sum(digits) - 1) * 8
+    assert _digits_per_base(mpz(1) << 100, 8) == [1] * 29  # a toy key: one digit a base
 
 
 def test_a_half_width_table_gives_the_power_of_the_product(secret_key):
