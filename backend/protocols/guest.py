@@ -259,9 +259,9 @@ class GuestParty:
             timings.add("encrypt", self.name, time.perf_counter() - began)
             request = DecisionVectors(conversation.name, model_id, table.ids[part], folding.n_entries, vectors)
             conversation.send(chain[0], request)
-            for host in chain:
-                on_stage("mask", host, rows.start)
+            for host in chain:  # each tells on arrival which ids it holds, and then works
                 answer = conversation.expect_each(HeldRecords, [host])[host]
+                on_stage("mask", host, rows.start)
                 held[host][part] = from_bitmap(answer.held, len(rows))
             scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
             on_stage("decrypt", self.name, rows.start)
