@@ -9,11 +9,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
-from backend.protocols.messages import Message, Refusal, decode, encode
+from backend.protocols.messages import EndConversation, Message, Refusal, decode, encode
 
 M = TypeVar("M", bound=Message)
 POLL = 0.1  # seconds between looks at the cancel flag
@@ -156,11 +157,13 @@ class Conversation:
     ) -> None:
         self.name, self.hosts = name, hosts
         self._network, self._party, self._cancelled, self._patience = network, party, cancelled, patience
+        self._met: set[str] = set()
         network.open(party, name)
 
     def send(self, receiver: str, message: Message) -> None:
         """Send one message."""
         self._network.send(self._party, receiver, message)
+        self._met.add(receiver)
 
     def broadcast(self, message: Message) -> None:
         """Send the same message to every Host of the conversation."""
@@ -225,7 +228,10 @@ class Conversation:
         return self._network.transcript(self.name)
 
     def close(self) -> tuple[TranscriptEntry, ...]:
-        """End the conversation; returns its transcript."""
+        """End the conversation, however far it got: Hosts forget it too. Returns its transcript."""
+        for host in sorted(self._met):
+            with suppress(PartyUnreachable):
+                self._network.send(self._party, host, EndConversation(self.name))
         transcript = self._network.transcript(self.name)
         self._network.close(self._party, self.name)
         self._network.forget(self.name)

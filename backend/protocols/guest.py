@@ -20,7 +20,6 @@ from backend.protocols.messages import (
     AlignIds,
     DecisionVectors,
     EncryptedScores,
-    EndConversation,
     FeatureBins,
     HeldIds,
     HeldRecords,
@@ -214,7 +213,6 @@ class GuestParty:
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
         conversation.broadcast(KeepModel(conversation.name, model_id, self.name, model.hosts, shapes))
         kept = conversation.expect_each(ModelKept, conversation.hosts)
-        conversation.broadcast(EndConversation(conversation.name))
         return {h: kept[h].content_hash for h in conversation.hosts}
 
     def score(
@@ -272,8 +270,6 @@ class GuestParty:
         for host, seconds in host_seconds(conversation.transcript()).items():
             timings.add("mask", host, seconds)
         on_stage("done", self.name, n)
-        for host in chain:
-            conversation.send(host, EndConversation(conversation.name))
         return Scored(units, held, folding.n_entries, timings)
 
 

@@ -24,7 +24,7 @@ from backend.errors import PartyUnreachable
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.messages import EndConversation, OfferKey
+from backend.protocols.messages import OfferKey
 from backend.protocols.simulation import SimulatedHosts
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
@@ -113,7 +113,6 @@ class Room:
         for host in self.hosts:
             with suppress(PartyUnreachable):
                 talk.send(host, OfferKey(talk.name, key.scheme, key.offer()))
-                talk.send(host, EndConversation(talk.name))
         talk.close()
 
     @property

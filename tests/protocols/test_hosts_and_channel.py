@@ -143,6 +143,19 @@ def test_an_answer_out_of_turn_stops_the_exchange():
         talk.expect(HeldIds)
 
 
+def test_hosts_forget_a_conversation_that_was_cancelled():
+    world = random_world(3, 1)
+    with running(world) as (_, network, served):
+        talk = Conversation(network, GUEST, "c", ("host0",))
+        talk.send("host0", OfferKey("c", "none", b""))
+        transcript = talk.close()
+        assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
+        deadline = time.monotonic() + 5
+        while served._hosts["host0"]._sessions and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert served._hosts["host0"]._sessions == {}
+
+
 def test_a_transcript_is_forgotten_with_its_conversation():
     world = random_world(3, 1)
     with running(world) as (guest, network, _):
