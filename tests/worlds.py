@@ -91,7 +91,7 @@ def random_world(seed: int, n_hosts: int = 2, n_trees: int = 4, depth: int = 3, 
     base = round(float(draw.normal()) * 2**bits) / 2**bits
     dictionary = tuple((p, f) for p in parties for f in features[p])
     model = GuestModel(GUEST, tuple(parties[1:]), trees, base, bits, dictionary, rules[GUEST])
-    hosts = {p: HostModel(p, GUEST, tuple(parties[1:]), model.skeletons, rules[p]) for p in parties[1:]}
+    hosts = {p: HostModel(p, GUEST, tuple(parties[1:]), model.skeletons, rules[p], "salt") for p in parties[1:]}
     return World(model, hosts, tables)
 
 

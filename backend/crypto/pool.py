@@ -55,8 +55,10 @@ class ObfuscatorPool:
         share = count // 2
         if count < BULK or self._closed or not self._process.ask(share):
             return self._maker.make(count)
-        own = self._maker.make(count - share)
-        helped = self._process.collect(share)
+        try:
+            own = self._maker.make(count - share)
+        finally:
+            helped = self._process.collect(share)
         return own + (self._maker.make(share) if helped is None else helped)
 
     def fill(self) -> None:

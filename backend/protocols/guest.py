@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.cipher import KeySide
+from backend.crypto.fixedpoint import MAX_ROWS
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
@@ -42,6 +43,8 @@ from backend.trees.metrics import Metrics, measure
 MESSAGE_ENTRIES = (
     2048  # ciphertexts in one scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
 )
+
+MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,12 @@ class GuestParty:
         on_stage("bins")
         flags = np.zeros(len(self._table.ids), dtype=bool)
         flags[joint] = True
-        conversation.broadcast(
-            StartTraining(conversation.name, to_bitmap(flags), to_bitmap(parts == 0), parameters.bins, tuple(exclude))
-        )
+        for host in conversation.hosts:
+            left_out = tuple(f.name for f in self._federation.party(host).features if f.name in exclude)
+            conversation.send(
+                host,
+                StartTraining(conversation.name, to_bitmap(flags), to_bitmap(parts == 0), parameters.bins, left_out),
+            )
         features = self._federation.guest.features
         columns = BinnedColumns(features, table.columns, parts == 0, parameters.bins, exclude)
         answers = conversation.expect_each(FeatureBins, conversation.hosts)
@@ -197,9 +203,9 @@ class GuestParty:
                     f"{host} holds none of {self.name}'s {len(ids):,} ids. Check that both files use the same id column."
                 )
             held &= at_host
-        if held.sum() < 10:
+        if not MIN_ROWS <= held.sum() <= MAX_ROWS:
             raise FederationError(
-                f"Only {int(held.sum())} ids are held by every party; at least 10 are needed to train."
+                f"{int(held.sum()):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
             )
         return np.flatnonzero(held)
 

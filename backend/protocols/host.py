@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -244,7 +245,7 @@ class HostParty:
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self.name}
         if own != set(training.rules):
             raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
-        model = HostModel(self.name, keep.guest, keep.hosts, skeletons, training.rules)
+        model = HostModel(self.name, keep.guest, keep.hosts, skeletons, training.rules, secrets.token_hex(16))
         text = dump_host(model)
         self._store.put_artefact(keep.model_id, text, content_hash(text))
         yield sender, ModelKept(message.conversation, keep.model_id, content_hash(text))

@@ -61,7 +61,9 @@ class HeldIds(Message):
 class StartTraining(Message):
     """Guest → Host: which records take part, which of them are training rows, and how finely to bin."""
 
-    HOLDS: ClassVar[str] = "which records take part and which are training rows; number of bins; features left out"
+    HOLDS: ClassVar[str] = (
+        "which records take part and which are training rows; number of bins; which of its features are left out"
+    )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     joint: bytes
     training: bytes
@@ -126,9 +128,9 @@ class TakeSplit(Message):
 
 @dataclass(frozen=True)
 class SplitRows(Message):
-    """Host → Guest: which of the node's joint records go left (SecureBoost's own disclosure; training records only)."""
+    """Host → Guest: which of the node's joint records go left (SecureBoost's own disclosure, in training only)."""
 
-    HOLDS: ClassVar[str] = "which joint training records go left at a split of the Host"
+    HOLDS: ClassVar[str] = "which joint records (training, validation, test) go left at a split of the Host"
     READABLE_BY: ClassVar[str] = "the Guest"
     tree: int
     node: int

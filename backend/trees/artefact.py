@@ -66,6 +66,7 @@ def dump_host(model: HostModel) -> str:
             "hosts": list(model.hosts),
             "skeletons": [dump_skeleton(s) for s in model.skeletons],
             "rules": _rules(model.rules),
+            "salt": model.salt,
         }
     )
 
@@ -80,6 +81,7 @@ def load_host(text: str) -> HostModel:
             hosts=tuple(data["hosts"]),
             skeletons=tuple(load_skeleton(s) for s in data["skeletons"]),
             rules=_read_rules(data["rules"]),
+            salt=str(data["salt"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError("A Host's half of the model is damaged; train or import the model again.") from error

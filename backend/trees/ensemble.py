@@ -193,10 +193,14 @@ class GuestModel:
 
 @dataclass(frozen=True)
 class HostModel:
-    """A Host's half: the shape of the trees and the rules of its own splits."""
+    """A Host's half: the shape of the trees and the rules of its own splits.
+
+    ``salt`` is random, so that the content hash that the Guest is told confirms no guessed threshold.
+    """
 
     host: str
     guest: str
     hosts: tuple[str, ...]
     skeletons: tuple[Skeleton, ...]
     rules: Mapping[NodeKey, Rule] = field(repr=False)
+    salt: str = field(repr=False)

@@ -1,6 +1,5 @@
 """The demo federation holds what it says was planted in it, by plain statistics."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,6 +1,5 @@
 """Reading parties' tables and labels, and what a table shows of itself."""
 
-
 import numpy as np
 import pytest
 
@@ -75,4 +74,3 @@ def test_a_table_that_changed_since_it_was_checked_is_refused(tiny):
     (tiny / "bank.csv").write_text("id,income,home\na,1,own\n", encoding="utf-8")
     with pytest.raises(FederationError, match="no column 'late'"):
         read_labels(federation)
-

@@ -16,7 +16,7 @@ from backend.errors import Cancelled, FederationError
 from backend.protocols.guest import draw_parts
 from backend.protocols.room import Room
 from backend.protocols.training.parameters import TrainingParameters
-from backend.trees.artefact import dump_guest
+from backend.trees.artefact import dump_guest, load_host
 from backend.trees.ensemble import Split
 from backend.trees.metrics import measure
 
@@ -37,15 +37,23 @@ def train(room, parameters, key, hosts=None, **kwargs):
         talk.close()
 
 
+def host_rules(room, model_id):
+    """Rules of every Host's stored half, read by the test alone."""
+    return {name: load_host(host._store.artefact(model_id)).rules for name, host in room._simulated._hosts.items()}
+
+
 SMALL = TrainingParameters(trees=3, depth=3, bins=8, cipher="none")
 
 
 def test_ciphertexts_and_plain_numbers_grow_identical_trees_and_identical_halves(room, secret_key):
     plain = train(room, SMALL, PlainKeySide())
+    plain_halves = host_rules(room, plain.model_id)
     encrypted = train(room, SMALL, PaillierKeySide(secret_key))
     assert dump_guest(plain.model) == dump_guest(encrypted.model)
-    assert plain.host_hashes == encrypted.host_hashes
     assert plain.model_id == encrypted.model_id
+    assert plain_halves == host_rules(room, encrypted.model_id) and all(plain_halves.values())
+    assert plain.host_hashes.keys() == encrypted.host_hashes.keys() == set(room.hosts)
+    assert plain.host_hashes != encrypted.host_hashes  # salted: a hash confirms no guessed threshold
     assert {s.owner for tree in plain.model.trees for s in tree.splits.values()} > {"bank"}
 
 

@@ -1,0 +1,88 @@
+# Targets of the project. Needs make and Python 3.11 or newer; everything else is put into .venv by itself.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PORT ?= 8501
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PY := .venv/bin/python
+QUIET := --no-print-directory
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+WORKERS ?= 2
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:8501 (another port: make run PORT=9000)
+	@$(PY) -m backend demo
+	@$(PY) -m streamlit run app/main.py --server.address localhost --server.port $(PORT) --server.showEmailPrompt false
+
+.PHONY: test
+test: .venv-dev ## Run all tests but those in the browser
+	@$(PY) -m pytest -q -n $(WORKERS) -m "not e2e"
+
+.PHONY: e2e
+e2e: .venv-dev ## Walk the dashboard in headless Chromium
+	@$(PY) -m pytest -q -m e2e
+
+.PHONY: check
+check: lint ## Lint, types, import contract and documentation, then all tests
+ifeq ($(CHROMIUM),)
+	@echo "No Chromium found: the tests in the browser (make e2e) are left out. Debian: apt-get install chromium"
+	@$(MAKE) $(QUIET) test
+else
+	@$(MAKE) $(QUIET) test
+	@$(MAKE) $(QUIET) e2e
+endif
+
+.PHONY: lint
+lint: .venv-dev ## The checks that run no test
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	@$(PY) docs/architecture.py --check
+	@$(PY) -m bench.readme --check
+
+.PHONY: bench
+bench: .venv-dev ## Measure (a quarter of an hour) and write the figures into README.md
+	@$(PY) -m bench.scoring --json > bench/results/scoring.new && mv bench/results/scoring.new bench/results/scoring.json
+	@$(PY) -m bench.training --json > bench/results/training.new && mv bench/results/training.new bench/results/training.json
+	@$(PY) -m bench.score_bits --json > bench/results/score_bits.new && mv bench/results/score_bits.new bench/results/score_bits.json
+	@$(PY) -m bench.readme
+
+.PHONY: docs
+docs: .venv-dev ## Write docs/architecture.md and the README's figures anew
+	@$(PY) docs/architecture.py
+	@$(PY) -m bench.readme
+
+.PHONY: clean
+clean: ## Delete .venv and all caches (models and keys under GLASSLEAF_HOME stay)
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment: .venv/installed-* is a copy of the requirements that were installed, so that only a change installs again.
+
+.PHONY: .venv-made .venv-run .venv-dev
+.venv-made:
+	@if $(PY) -c 'import pip' 2>/dev/null; then exit 0; fi; \
+	if [ -z "$(PYTHON)" ]; then \
+		echo "Glassleaf needs Python 3.11 or newer; none was found as python3.13, python3.12, python3.11 or python3." >&2; \
+		echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; exit 1; fi; \
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		echo "$(PYTHON) cannot make virtual environments: its module ensurepip is missing." >&2; \
+		echo "On Debian and Ubuntu: apt-get install python3-venv; then run make again." >&2; exit 1; fi; \
+	echo "Making .venv with $(PYTHON) …"; $(PYTHON) -m venv --clear .venv
+
+.venv-run: .venv-made
+	@if ! cmp -s requirements.txt .venv/installed-run; then \
+		echo "Installing requirements.txt …"; \
+		$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt \
+		&& cp requirements.txt .venv/installed-run; fi
+
+.venv-dev: .venv-run
+	@if ! cat requirements.txt requirements-dev.txt | cmp -s - .venv/installed-dev; then \
+		echo "Installing requirements-dev.txt …"; \
+		$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt \
+		&& cat requirements.txt requirements-dev.txt > .venv/installed-dev; fi

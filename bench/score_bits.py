@@ -1,0 +1,104 @@
+"""What rounding leaf weights costs: AUC and KS on the test records for the float model and for fewer and fewer bits.
+
+An operator's view: both halves of a simulated model are put together here, which no party could do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import quantise
+from backend.data.table import read_labels, read_table
+from backend.service import Glassleaf, GuestModel, Leaf, TrainingParameters, TrainingRequest
+from backend.store.party_store import PartyStore
+from backend.trees.artefact import load_host
+from backend.trees.candidates import candidate_leaves
+from backend.trees.metrics import measure as metrics_of
+from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+
+BITS = (16, 10, 8, 6)
+PARAMETERS = TrainingParameters(trees=20, depth=4, cipher="none", score_bits=24)
+
+
+def measure() -> dict[str, Any]:
+    """Both federations, the second where its data is there."""
+    with fresh_home() as home:
+        door = Glassleaf(home, pools=False)
+        names = [add_demo(door), *(n for n in [add_credit_card(door)] if n)]
+        found = [_one(door, name) for name in names]
+        door.close()
+    return {"runs": found} | ({} if len(names) > 1 else {"skipped": ABSENT})
+
+
+def _one(door: Glassleaf, name: str) -> dict[str, Any]:
+    say(name)
+    record = door.start_training(TrainingRequest(name, PARAMETERS)).get()
+    model = door.guest_model(record.id)
+    frame = door.samples(record.id)
+    test = (frame["part"] == "test").to_numpy()
+    labels = read_labels(door.federation(name))[test]
+    reached = _leaves_reached(door, name, record.id, model, [str(i) for i in frame.index[test]])
+    weights = [np.array([n.weight for n in (t.nodes[i] for i in t.leaves) if isinstance(n, Leaf)]) for t in model.trees]
+    exact = model.base_score + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
+    rows = [{"bits": "float", **_quality(labels, np.asarray(exact)), "alone": _alone(np.asarray(exact))}]
+    for bits in BITS:
+        units = int(quantise(model.base_score, bits)) + sum(
+            kept @ quantise(w, bits) for kept, w in zip(reached, weights, strict=True)
+        )
+        rounded = np.asarray(units, dtype=np.float64) / (1 << bits)
+        largest = float(np.abs(rounded - exact).max())
+        rows.append({"bits": bits, **_quality(labels, rounded), "alone": _alone(rounded), "largest_error": largest})
+    return {"federation": name, "trees": record.n_trees, "depth": record.depth, "n_test": len(labels), "rows": rows}
+
+
+def _leaves_reached(
+    door: Glassleaf, name: str, model_id: str, model: GuestModel, ids: list[str]
+) -> list[NDArray[np.bool_]]:
+    """Per tree ``(n, n_leaves)``: the one leaf of each record; what a Host does not hold counts as missing."""
+    federation = door.federation(name)
+    n = len(ids)
+    reached = [np.ones((n, len(t.leaves)), dtype=bool) for t in model.trees]
+    for party in federation.parties:
+        table = read_table(federation, party.name)
+        rows = np.array([table.row_of.get(i, -1) for i in ids], dtype=np.intp)
+        columns = {key: _where_held(column, rows) for key, column in table.columns.items()}
+        rules = model.rules
+        if party.name != model.guest:
+            rules = load_host(PartyStore(door.home / "parties" / name / party.name).artefact(model_id)).rules
+        own = candidate_leaves(model.skeletons, rules, columns, n)
+        reached = [kept & mine for kept, mine in zip(reached, own, strict=True)]
+    return reached
+
+
+def _where_held(column: NDArray[np.generic], rows: NDArray[np.intp]) -> NDArray[np.generic]:
+    blank: Any = None if column.dtype == object else np.nan
+    return np.where(rows < 0, blank, column[rows])
+
+
+def _quality(labels: NDArray[np.int8], margins: NDArray[np.float64]) -> dict[str, float]:
+    found = metrics_of(labels, margins, "test")
+    return {"auc": found.auc, "ks": found.ks}
+
+
+def _alone(margins: NDArray[np.float64]) -> float:
+    """Share of records whose score no other record has."""
+    _, counts = np.unique(margins, return_counts=True)
+    return float((counts == 1).sum() / len(margins))
+
+
+def describe(found: dict[str, Any]) -> str:
+    """One line a width."""
+    lines = [
+        f"{r['federation']}: {row['bits']!s:>5} bits  AUC {row['auc']:.5f}  KS {row['ks']:.5f}  "
+        f"{row['alone']:.1%} have a score of their own"
+        for r in found["runs"]
+        for row in r["rows"]
+    ]
+    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

@@ -1,0 +1,165 @@
+"""Growth beside XGBoost on the credit-card data: quality on the same rows and bins, time, and the price of encryption.
+
+XGBoost gets the same bin numbers as its columns. `numbers`: the three coded columns are read as numbers by both, as XGBoost does
+unless it is told otherwise. `codes`: both treat them as unordered categories.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from backend.data.binning import make_bins
+from backend.data.dictionary import Kind
+from backend.data.federation import Federation, load_federation, write_federation
+from backend.data.table import read_labels, read_table
+from backend.protocols.guest import draw_parts
+from backend.service import Glassleaf, ModelRecord, TrainingParameters, TrainingRequest
+from backend.trees.metrics import Metrics
+from backend.trees.metrics import measure as metrics_of
+from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_home, run, say
+
+PARAMETERS = TrainingParameters(trees=20, depth=4, bins=32, cipher="none")
+ENCRYPTED = replace(PARAMETERS, trees=1, cipher="paillier", key_bits=2048)
+
+
+def measure() -> dict[str, Any]:
+    """Quality and time; nothing but a reason where the data is absent."""
+    with fresh_home() as home:
+        door = Glassleaf(home, pools=False)
+        name = add_credit_card(door)
+        if name is None:
+            return {"skipped": ABSENT}
+        found = {"repeats": REPEATS, "trees": PARAMETERS.trees, "depth": PARAMETERS.depth, "bins": PARAMETERS.bins}
+        say("codes")
+        found["codes"] = _beside_xgboost(door, door.federation(name))
+        say("one encrypted tree")
+        found["encrypted_tree"] = _encrypted_tree(door, name)
+        say("numbers")
+        found["numbers"] = _beside_xgboost(door, _with_codes_as_numbers(door, door.federation(name).folder))
+        door.close()
+    return found
+
+
+def _beside_xgboost(door: Glassleaf, federation: Federation) -> dict[str, Any]:
+    ours = [_train(door, federation.name, PARAMETERS) for _ in range(REPEATS + 1)][1:]  # the first reads the tables
+    theirs, seconds = _xgboost(federation)
+    mine = median(r.seconds for r in ours)
+    return {
+        "auc": ours[0].metrics.auc,
+        "ks": ours[0].metrics.ks,
+        "xgboost_auc": theirs.auc,
+        "xgboost_ks": theirs.ks,
+        "seconds": mine,
+        "xgboost_seconds": seconds,
+        "times_xgboost": mine / seconds,
+        "n_test": theirs.n,
+    }
+
+
+def _train(door: Glassleaf, federation: str, parameters: TrainingParameters) -> ModelRecord:
+    return door.start_training(TrainingRequest(federation, parameters)).get()
+
+
+def _encrypted_tree(door: Glassleaf, federation: str) -> dict[str, Any]:
+    """One tree on ciphertexts, alignment and binning included, without and with a key that is there already."""
+    first = _train(door, federation, ENCRYPTED)
+    again = _train(door, federation, ENCRYPTED)
+    plain = _train(door, federation, replace(ENCRYPTED, cipher="none"))
+    return {
+        "key_bits": ENCRYPTED.key_bits,
+        "rows": first.parts["training"],
+        "seconds": again.seconds,
+        "plain_seconds": plain.seconds,
+        "same_tree_as_plain": first.content_hash == again.content_hash == plain.content_hash,
+    }
+
+
+def _with_codes_as_numbers(door: Glassleaf, folder: Path) -> Federation:
+    """A second federation on the same tables in which every feature is numeric."""
+    first = load_federation(folder)
+
+    def numeric(party: Any) -> Any:
+        plain = [f.model_copy(update={"kind": Kind.NUMERIC, "categories": {}}) for f in party.features]
+        return party.model_copy(update={"features": tuple(plain)})
+
+    changed = first.model_copy(
+        update={"name": "numbers", "guest": numeric(first.guest), "hosts": tuple(numeric(h) for h in first.hosts)}
+    )
+    target = folder.with_name("numbers")
+    write_federation(changed, target)
+    for party in first.parties:
+        (target / party.file).write_bytes((folder / party.file).read_bytes())
+    return door.add_federation(target)
+
+
+def _xgboost(federation: Federation) -> tuple[Metrics, float]:
+    """XGBoost's test metrics and median seconds: reading the matrix and growing, one thread."""
+    labels = read_labels(federation)
+    parts = draw_parts(len(labels), PARAMETERS.seed)
+    features, binned = _binned(federation, parts == 0)
+    kinds = ["c" if categorical else "q" for categorical in features]
+    settings = {
+        "objective": "binary:logistic",
+        "tree_method": "hist",
+        "max_depth": PARAMETERS.depth,
+        "eta": PARAMETERS.learning_rate,
+        "lambda": PARAMETERS.reg_lambda,
+        "min_child_weight": PARAMETERS.min_child_weight,
+        "max_bin": 2 * PARAMETERS.bins,  # more than there are bins, so that ours are kept
+        "max_cat_to_onehot": 1,
+        "base_score": float(labels[parts == 0].mean()),
+        "nthread": 1,
+    }
+
+    def matrix(part: int) -> xgboost.DMatrix:
+        rows = parts == part
+        return xgboost.DMatrix(binned[rows], labels[rows], feature_types=kinds, enable_categorical=True, nthread=1)
+
+    seconds = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        booster = xgboost.train(settings, matrix(0), PARAMETERS.trees)
+        seconds.append(time.perf_counter() - began)
+    chance = booster.predict(matrix(2)).astype(np.float64)
+    return metrics_of(labels[parts == 2], np.log(chance / (1 - chance)), "test"), median(seconds)
+
+
+def _binned(federation: Federation, training: NDArray[np.bool_]) -> tuple[list[bool], NDArray[np.float64]]:
+    """Our bin numbers as columns, parties put side by side (their rows are in the same order), and which are categorical."""
+    columns, categorical = [], []
+    for party in federation.parties:
+        table = read_table(federation, party.name)
+        for feature in party.features:
+            column = table.columns[feature.name]
+            columns.append(make_bins(feature, column[training], PARAMETERS.bins).index(column).astype(np.float64))
+            categorical.append(feature.kind is Kind.CATEGORICAL)
+    return categorical, np.column_stack(columns)
+
+
+def describe(found: dict[str, Any]) -> str:
+    """One line a comparison."""
+    if "skipped" in found:
+        return f"Left out: {found['skipped']}"
+    lines = [
+        f"{kind}: AUC {r['auc']:.4f}, KS {r['ks']:.4f} in {r['seconds']:.2f} s; XGBoost AUC {r['xgboost_auc']:.4f}, "
+        f"KS {r['xgboost_ks']:.4f} in {r['xgboost_seconds']:.2f} s"
+        for kind, r in ((k, found[k]) for k in ("numbers", "codes"))
+    ]
+    e = found["encrypted_tree"]
+    lines.append(
+        f"one tree on {e['rows']:,} rows: {e['seconds']:.1f} s at {e['key_bits']} bits, {e['plain_seconds']:.2f} s on plain "
+        f"numbers; same tree: {e['same_tree_as_plain']}"
+    )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)
