@@ -41,7 +41,7 @@ from backend.protocols.messages import (
 from backend.protocols.training.host_side import HostTraining
 from backend.trees.artefact import content_hash, dump_host, load_host, load_skeleton
 from backend.trees.ensemble import HostModel
-from backend.trees.folding import fold_structure
+from backend.trees.folding import Folding, fold_structure
 
 _log = logging.getLogger("glassleaf")
 
@@ -109,7 +109,7 @@ class HostParty:
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._ciphers: OrderedDict[bytes, PaillierPublicSide] = OrderedDict()
-        self._models: dict[str, HostModel] = {}
+        self._models: dict[str, tuple[HostModel, Folding]] = {}
 
     def __repr__(self) -> str:
         return f"HostParty({self.name})"
@@ -250,18 +250,18 @@ class HostParty:
         self._store.put_artefact(keep.model_id, text, content_hash(text))
         yield sender, ModelKept(message.conversation, keep.model_id, content_hash(text))
 
-    def _model(self, model_id: str) -> HostModel:
+    def _model(self, model_id: str) -> tuple[HostModel, Folding]:
         if model_id not in self._models:
-            self._models[model_id] = load_host(self._store.artefact(model_id))
+            model = load_host(self._store.artefact(model_id))
+            self._models[model_id] = model, fold_structure(model.skeletons, model.guest, model.hosts)
         return self._models[model_id]
 
     def _decision_vectors(self, sender: str, message: Message) -> Answer:
         request = cast(DecisionVectors, message)
-        model = self._model(request.model_id)
+        model, folding = self._model(request.model_id)
         session = self._session(request.conversation)
         if session.cipher is None:
             raise SecurityError("Scores were asked for before a key was offered.")
-        folding = fold_structure(model.skeletons, model.guest, model.hosts)
         place = next(i for i, s in enumerate(folding.steps) if s.host == self.name)
         step = folding.steps[place]
         if request.entries != len(step.own):

@@ -80,7 +80,7 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
     thresholds = [
-        r.threshold for h in hosts for r in h._model(trained.model_id).rules.values() if r.threshold is not None
+        r.threshold for h in hosts for r in h._model(trained.model_id)[0].rules.values() if r.threshold is not None
     ]
     assert len(thresholds) > 3
     for value in thresholds:

@@ -76,7 +76,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
     model = door.guest_model(model_id)
     rules = dict(model.rules)
     for host in room._simulated._hosts.values():
-        rules.update(host._model(model_id).rules)
+        rules.update(host._model(model_id)[0].rules)
     door.close()
     totals = []
     for _, row in frame.iterrows():

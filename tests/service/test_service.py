@@ -266,7 +266,7 @@ def test_nothing_of_a_host_is_in_what_the_door_hands_out(door):
         )
     )
     hosts = room._simulated._hosts.values()
-    thresholds = {r.threshold for h in hosts for r in h._model(record.id).rules.values() if r.threshold is not None}
+    thresholds = {r.threshold for h in hosts for r in h._model(record.id)[0].rules.values() if r.threshold is not None}
     own = {r.threshold for r in door.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10
     numbers = set(pd.Series(handed_out).str.findall(r"\d+\.\d+").iloc[0])
