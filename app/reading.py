@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Literal
 
 from backend.service import (
     ComplianceReport,
@@ -14,6 +16,8 @@ from backend.service import (
     GuestTree,
     LearnedDirection,
     ModelRecord,
+    Score,
+    ScoreBatch,
     Split,
 )
 
@@ -99,6 +103,17 @@ def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
     return tuple((i, node) for _, i, node in sorted(found, reverse=True))
 
 
+def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
+    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed anew."""
+
+    def decision(score: Score) -> Literal["accept", "decline", ""]:
+        if score.status == "failed":
+            return ""
+        return "decline" if score.probability >= cutoff else "accept"
+
+    return replace(batch, cutoff=cutoff, scores=tuple(replace(s, decision=decision(s)) for s in batch.scores))
+
+
 def gain(tree: GuestTree) -> float:
     """Sum of the gains of a tree's splits."""
     return sum(split.gain for split in tree.splits.values())
@@ -121,19 +136,35 @@ def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
     return frozenset(found)
 
 
-def places(tree: GuestTree) -> Mapping[int, tuple[int, float]]:
-    """Node → (depth, row): leaves on rows 0, 1, 2 … from top to bottom, a split halfway between its children."""
+def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
+    """Node → (depth, row) of the part below `top`: ends on rows 0, 1, 2 … downwards, a split between its children.
+
+    Ends are leaves and, where `levels` is given, the splits that many questions below `top`.
+    """
     found: dict[int, tuple[int, float]] = {}
-    rows = iter(range(len(tree.leaves)))
+    rows = count()
 
     def visit(node: int, depth: int) -> float:
         item = tree.nodes[node]
-        below = (
-            [visit(child, depth + 1) for child in (item.left, item.right)] if isinstance(item, Split) else [next(rows)]
-        )
+        ends = not isinstance(item, Split) or depth == levels
+        below = [next(rows)] if ends else [visit(child, depth + 1) for child in (item.left, item.right)]
         row = sum(below) / len(below)
         found[node] = (depth, row)
         return row
 
-    visit(0, 0)
+    visit(top, 0)
     return found
+
+
+def leaves_below(tree: GuestTree, node: int) -> int:
+    """How many leaves lie below a node."""
+    item = tree.nodes[node]
+    return leaves_below(tree, item.left) + leaves_below(tree, item.right) if isinstance(item, Split) else 1
+
+
+def branches(tree: GuestTree, most: int, levels: int) -> tuple[int, ...]:
+    """The nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `most` leaves."""
+    if len(tree.leaves) <= most:
+        return (0,)
+    every = places(tree)
+    return tuple(node for node in sorted(tree.splits) if every[node][0] % levels == 0)

@@ -98,7 +98,7 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
     return name
 
 
-def remember(name: str, options: Sequence[str]) -> str:
+def remember(name: str, options: Sequence[Any]) -> str:
     """Prepare a widget whose choice outlives its page but never enters the address (a person's id); return its key."""
     if st.session_state.get(name) not in options:
         kept_before = kept(name)

@@ -18,6 +18,7 @@ from backend.service import Feature, Federation
 CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
 LANGUAGES = ("en", "zh")
 
+_EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
 
 
@@ -98,6 +99,15 @@ class Texts:
     def meaning(self, feature: Feature) -> str:
         """What a feature says about a person, in the chosen language where its owner gave it."""
         return feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning
+
+    def brief(self, feature: Feature) -> str:
+        """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
+        meaning = self.meaning(feature)
+        return (
+            (_EXPLAINED.split(meaning)[0] or meaning)
+            if len(meaning) + sum(letter > "\u2e80" for letter in meaning) > 40
+            else meaning
+        )
 
     def party(self, federation: Federation, name: str) -> str:
         """A party's title in the chosen language."""

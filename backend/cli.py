@@ -45,6 +45,7 @@ def init(
     positive: Annotated[str | None, typer.Option(help="Label value that counts as 1, e.g. yes.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="CSV with name, meaning, unit, kind … per feature.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the federation (default: the table's).")] = None,
+    label_meaning: Annotated[str | None, typer.Option(help="What the positive label says about a person.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Split one table into the parties' files and a federation file."""
@@ -66,6 +67,7 @@ def init(
         dictionary=dictionary,
         out=out,
         name=name,
+        label_meaning=label_meaning,
     )
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())

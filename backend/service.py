@@ -80,6 +80,7 @@ class Glassleaf:
         self._key_floor, self._pools = key_floor, pools
         self._rooms: dict[str, tuple[object, Room]] = {}
         self._stores: dict[str, PartyStore] = {}
+        self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock, self._demo_lock = threading.RLock(), threading.Lock()
 
     def __repr__(self) -> str:
@@ -132,6 +133,7 @@ class Glassleaf:
         dictionary: Path | None,
         out: Path,
         name: str | None,
+        label_meaning: str | None = None,
     ) -> Federation:
         """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
         split_table(
@@ -144,6 +146,7 @@ class Glassleaf:
             dictionary=dictionary,
             out=out,
             name=name,
+            label_meaning=label_meaning,
         )
         return self.add_federation(out)
 
@@ -161,7 +164,7 @@ class Glassleaf:
     def federations(self) -> list[Federation]:
         """Every remembered federation whose file is still there, the demo first."""
         names = sorted(self._known(), key=lambda name: (name != DEMO, name))
-        return [load_federation(Path(self._known()[n]), check_tables=False) for n in names if self._is_there(n)]
+        return [self._load(Path(self._known()[n])) for n in names if self._is_there(n)]
 
     def _is_there(self, name: str) -> bool:
         return (Path(self._known()[name]) / "federation.toml").exists()
@@ -173,7 +176,14 @@ class Glassleaf:
                 f"There is no federation {name!r}; known are: {', '.join(sorted(self._known())) or 'none'}. "
                 "Make one with `python -m backend init`, or run `python -m backend demo`."
             )
-        return load_federation(Path(self._known()[name]), check_tables=False)
+        return self._load(Path(self._known()[name]))
+
+    def _load(self, folder: Path) -> Federation:
+        """A federation file that was checked before, read again only when it has changed."""
+        stamp = (folder / "federation.toml").stat().st_mtime_ns
+        if folder not in self._loaded or self._loaded[folder][0] != stamp:
+            self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
+        return self._loaded[folder][1]
 
     def _room(self, name: str) -> Room:
         """The running federation; set up again when one of its files has changed."""

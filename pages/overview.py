@@ -13,6 +13,7 @@ if model_id is None:
     st.stop()
 
 view = session.view(model_id)
+session.service().start_key(view.record.federation)
 frame.header(t, "overview", session.notices(), view.federation)
 left, right = st.columns([6, 5], gap="large")
 with left:

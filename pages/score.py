@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import session
+from app import reading, session
 from app.panels import frame, person, result, run
 from backend.errors import GlassleafError
 from backend.service import ScoringRequest
@@ -18,7 +18,7 @@ view, backend = session.view(model_id), session.service()
 backend.start_key(view.record.federation)
 frame.header(t, "score", session.notices(), view.federation)
 people = session.samples(model_id)
-sheet = None
+sheet = done = None
 left, right = st.columns([5, 7], gap="large")
 with left:
     frame.section(t, "score.who", "sample")
@@ -68,6 +68,9 @@ with right:
     elif job.result is None:
         run.ended(t, job)
     elif job.result.model_id == model_id:
-        result.draw(t, view, job.result, backend.scores_csv(job.result))
-if job is not None and not running and job.result is not None and job.result.model_id == model_id:
-    result.below(t, view, job.result)
+        done = reading.decided(job.result, cutoff)
+        result.draw(t, view, done, backend.scores_csv(done))
+    else:
+        st.info(t("score.other_model"), icon=":material/lock:")
+if done is not None:
+    result.below(t, view, done)

@@ -19,7 +19,7 @@ key = session.bind("tree", numbers, numbers[0])
 frame.header(t, "structure", session.notices(), view.federation)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.selectbox(
-        t("structure.choose"), numbers, key=key, format_func=lambda n: t("structure.tree", tree=n), width=180,
+        t("structure.choose"), numbers, key=key, format_func=lambda n: tree.named(t, view, int(n) - 1), width=220,
         help=t("glossary.tree"),
     )  # fmt: skip
     overlay = st.toggle(
@@ -36,12 +36,14 @@ if overlay:
     except GlassleafError as error:
         frame.problem(t, str(error))
 tree.strip(t, view, index, session.choose)
+parts = tree.parts(view, index)
+top = tree.branch(t, view, index, session.remember(f"branch_{index}", parts)) if len(parts) > 1 else 0
 sentence = tree.sentence(t, view, index)
 if candidates is not None:
     sentence += " " + t("structure.left_open", n=len(candidates), leaves=len(view.model.trees[index].leaves))
 frame.chart(
     t,
-    tree.figure(t, view, index, candidates),
+    tree.figure(t, view, index, candidates, top),
     sentence,
     tree.twin(t, view, index, candidates),
     "tree_picture",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
 from app import reading
@@ -27,10 +28,17 @@ def summary(t: Texts, view: View) -> None:
         st.metric(t("compliance.flagged"), f"{len(flagged):,}", help=t("glossary.flag"), border=True)
         st.metric(t("compliance.flagged_used"), f"{len(used):,}", help=t("compliance.used_help"), border=True)
         st.metric(t("compliance.against"), f"{len(against):,}", help=t("glossary.expected_direction"), border=True)
-    packs = t.listed(
-        [t("compliance.pack", name=markdown(p.name), version=markdown(p.version), as_of=p.as_of) for p in report.packs]
-    )
-    st.caption(t("compliance.basis", packs=packs))
+    for pack in report.packs:
+        st.caption(
+            t(
+                "compliance.basis",
+                title=markdown(t.either(pack.title, pack.title_zh)),
+                jurisdiction=markdown(pack.jurisdiction),
+                version=markdown(pack.version),
+                as_of=pack.as_of,
+                source=markdown(pack.source),
+            )
+        )
 
 
 def findings(t: Texts, view: View) -> None:
@@ -43,7 +51,7 @@ def findings(t: Texts, view: View) -> None:
         t(
             "compliance.sentence",
             n=len(view.compliance.findings),
-            worst=markdown(t.either(worst.meaning, worst.meaning_zh)),
+            worst=markdown(t.brief(view.model.feature(worst.feature))),
             status=t(f"compliance.{worst.status}").lower(),
             share=percent(worst.usage.gain_share),
         )
@@ -125,6 +133,31 @@ def _links(t: Texts, view: View, feature: str, places: Sequence[tuple[int, int]]
                 icon=":material/account_tree:",
                 query_params={"model": view.record.id, "tree": str(tree + 1)},
             )
+
+
+def set_aside(t: Texts, view: View) -> None:
+    """Matches that do not count because the feature's owner states that it is not sensitive, so that anyone can object."""
+    aside = view.compliance.set_aside
+    if not aside:
+        return
+    with st.expander(t("compliance.set_aside", n=len(aside)), icon=":material/playlist_remove:", key="set_aside"):
+        st.markdown(t("compliance.set_aside_why"))
+        st.table(
+            pd.DataFrame(
+                {
+                    t("features.meaning"): [markdown(t.either(x.meaning, x.meaning_zh)) for x in aside],
+                    t("words.party"): [palette.name(t, view.federation, x.party) for x in aside],
+                    t("compliance.rule"): [markdown(t.either(x.title, x.title_zh)) for x in aside],
+                    t("compliance.match"): [
+                        t("compliance.matched", matched=markdown(x.matched), place=t(f"compliance.in_{x.matched_in}"))
+                        for x in aside
+                    ],
+                    t("words.gain"): [percent(x.usage.gain_share) for x in aside],
+                }
+            ),
+            hide_index=True,
+            alt=t("compliance.set_aside", n=len(aside)),
+        )
 
 
 def contradictions(t: Texts, view: View) -> None:

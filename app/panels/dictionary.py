@@ -9,11 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from app import reading
-from app.panels import palette
+from app.panels import frame, palette
 from app.reading import View
 from app.session import page
 from app.texts import Texts, markdown, percent
 from backend.service import Feature, Finding
+
+ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
 
 
 @dataclass(frozen=True)
@@ -99,40 +101,44 @@ def table(
             "meaning": [hidden.get(f.name, t.meaning(f)) for _, f in rows],
             "share": [100 * importance[f.name].gain_share for _, f in rows],
             "party": [palette.plain(t, view.federation, party) for party, _ in rows],
-            "flags": [
-                shown(f, ", ".join(f"⚑ {t(f'compliance.{x.status}')}" for x in flags.get(f.name, ()))) for _, f in rows
-            ],
-            "expected": [shown(f, t(f"direction.{f.expected_direction.value}")) for _, f in rows],
+            "flags": [shown(f, _flagged(t, flags.get(f.name, ()))) for _, f in rows],
             "code": [shown(f, f.name) for _, f in rows],
         }
     )
+    tall = frame.row_height(data["meaning"], ONE_LINE)
     st.dataframe(
         data,
         hide_index=True,
         key="features_table",
         on_select=on_select,
         selection_mode="single-row",
-        height=min(38 + 35 * max(len(data), 1), 560),
+        row_height=tall,
+        height=min(38 + tall * len(data), 640),
         alt=t("features.table"),
         placeholder="–",
         column_config={
-            "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
+            "meaning": st.column_config.TextColumn(t("features.meaning"), width=300),
             "share": st.column_config.ProgressColumn(
                 t("features.share"),
-                width=110,
+                width=95,
                 min_value=0,
                 max_value=_top(view),
                 format="%.1f %%",
                 help=t("glossary.gain"),
             ),
-            "party": st.column_config.TextColumn(t("words.party"), width=130),
+            "party": st.column_config.TextColumn(t("words.party"), width=135),
             "flags": st.column_config.TextColumn(t("features.flags"), width=100, help=t("glossary.flag")),
-            "expected": st.column_config.TextColumn(
-                t("features.expected"), width=100, help=t("glossary.expected_direction")
-            ),
-            "code": st.column_config.TextColumn(t("features.code"), width=105),
+            "code": st.column_config.TextColumn(t("features.code"), width=150),
         },
     )
+
+
+def _flagged(t: Texts, findings: Sequence[Finding]) -> str:
+    """The worst flag, and how many more there are."""
+    if not findings:
+        return ""
+    more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
+    return f"⚑ {t(f'compliance.{findings[0].status}')}{more}"
 
 
 def _top(view: View) -> float:
@@ -142,7 +148,7 @@ def _top(view: View) -> float:
 def summary(t: Texts, view: View, shown: int) -> str:
     """How much of the dictionary is on the table, and what the model makes of it."""
     used = reading.used(view.importance)
-    top = t.listed([markdown(t.meaning(view.model.feature(row.feature))) for row in used[:2]])
+    top = t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in used[:2]])
     share = percent(sum(row.gain_share for row in used[:2]))
     return t("features.summary", shown=shown, whole=len(view.importance), used=len(used), top=top, share=share)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import palette
-from app.texts import Texts, markdown
+from app.texts import Texts, markdown, wrap
 from backend.service import Federation, Score
 
+ROW = 35  # pixels of a table's row
+WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 
@@ -48,12 +50,18 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
     st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
-def chart(t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame, key: str, **table: object) -> None:
+def chart(t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame, key: str) -> None:
     """A chart under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
     picture(figure, sentence, key)
     with st.expander(t("frame.as_table"), icon=":material/table:"):
-        st.dataframe(twin, hide_index=True, key=f"{key}_table", alt=_words(sentence), **table)
+        st.dataframe(twin, hide_index=True, key=f"{key}_table", alt=_words(sentence))
+
+
+def row_height(texts: Iterable[str], letters: int) -> int:
+    """Pixels that a table's rows need so that no text is cut in a column of `letters` a line."""
+    lines = max((wrap(text, letters, 5).count("<br>") + 1 for text in texts), default=1)
+    return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:

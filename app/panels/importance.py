@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -11,12 +12,26 @@ import streamlit as st
 from app import reading
 from app.panels import frame, palette
 from app.reading import View
-from app.texts import Texts, cut, label, markdown, percent, wrap
+from app.texts import Texts, label, markdown, percent, wrap
 from backend.service import FeatureImportance, LearnedDirection
 
 MEASURES = {"gain": "gain_share", "splits": "split_share", "cover": "cover_share"}
 ARROWS = {"up": "▲", "down": "▼", "mixed": "◆", "unordered": "–", "unused": "–", "none": "–"}
 SHOWN = 12
+ONE_LINE = 56  # letters of a label that a phone shows beside each other
+LINE = 16  # pixels
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar with the words above it."""
+
+    party: str
+    words: str
+    figures: str
+    value: float
+    hover: str
+    warning: str = ""
 
 
 def controls(t: Texts, view: View) -> tuple[str, bool]:
@@ -47,7 +62,7 @@ def by_feature(t: Texts, view: View, measure: str, everything: bool) -> None:
     top = rows[:2]
     sentence = t(
         "importance.sentence",
-        top=t.listed([markdown(t.meaning(view.model.feature(row.feature))) for row in top]),
+        top=t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in top]),
         share=percent(sum(getattr(row, field) for row in top)),
         measure=t(f"importance.of_{measure}"),
         against=t("importance.against", n=sum(d.contradicts for d in learned.values())),
@@ -59,66 +74,75 @@ def by_feature(t: Texts, view: View, measure: str, everything: bool) -> None:
 def _bars(
     t: Texts, view: View, rows: Sequence[FeatureImportance], field: str, learned: dict[str, LearnedDirection]
 ) -> go.Figure:
-    figure = go.Figure()
-    heights = {row.feature: -float(i) for i, row in enumerate(rows)}
-    for party in (view.model.guest, *view.model.hosts):
-        own = [row for row in rows if row.party == party]
-        if not own:
-            continue
-        sign = palette.mark(view.federation, party)
-        figure.add_bar(
-            x=[getattr(row, field) for row in own],
-            y=[heights[row.feature] for row in own],
-            orientation="h",
-            width=0.34,
-            name=f"{sign.glyph} {label(t.party(view.federation, party))}",
-            marker={"color": sign.colour},
-            hovertext=[
-                "<br>".join(
-                    (
-                        f"<b>{wrap(t.meaning(view.model.feature(row.feature)), 44, 3)}</b>",
-                        label(t.party(view.federation, party)),
-                        t("importance.hover", splits=row.splits, trees=row.trees, share=percent(getattr(row, field))),
-                    )
-                )
-                for row in own
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    bars = []
     for row in rows:
         direction = learned.get(row.feature)
-        against = direction is not None and direction.contradicts
-        meaning = label(cut(t.meaning(view.model.feature(row.feature)), 26 if against else 42))
-        glyph = palette.mark(view.federation, row.party).glyph
-        value = f"{ARROWS[direction.learned] if direction else ''} {percent(getattr(row, field))}"
-        mark = f" <span style='color:{palette.FINDING}'>⚠ {t('importance.against_short')}</span>" if against else ""
-        figure.add_annotation(
-            x=0,
-            y=heights[row.feature] + 0.36,
-            text=f"{glyph} {meaning}  {value}{mark}",
-            showarrow=False,
-            xanchor="left",
-            font={"size": 12},
+        value = getattr(row, field)
+        meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
+        hover = t("importance.hover", splits=row.splits, trees=row.trees, share=percent(value))
+        bars.append(
+            Bar(
+                party=row.party,
+                words=meaning,
+                figures=f"{ARROWS[direction.learned] if direction else ''} {percent(value)}",
+                value=value,
+                hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}",
+                warning=t("importance.against_short") if direction is not None and direction.contradicts else "",
+            )
         )
-    figure.update_xaxes(
-        visible=False, fixedrange=True, range=[0, max([getattr(r, field) for r in rows] + [1e-9]) * 1.02]
-    )
-    figure.update_yaxes(visible=False, fixedrange=True, range=[-len(rows) + 0.6, 0.75])
+    figure = _lying(view, bars, max([bar.value for bar in bars] + [1e-9]) * 1.02)
+    for party in dict.fromkeys(row.party for row in rows):
+        sign = palette.mark(view.federation, party)
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            marker={"symbol": sign.symbol, "color": sign.colour, "size": 11},
+            name=label(t.party(view.federation, party)),
+        )
     figure.update_layout(
-        height=44 * len(rows) + 60,
-        barmode="overlay",
-        margin={"l": 0, "r": 0, "t": 34, "b": 0},
-        legend={
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "x": 0,
-            "itemclick": False,
-            "itemdoubleclick": False,
-        },
-        showlegend=True,
+        height=figure.layout.height + 34, margin_t=34, showlegend=True, legend=palette.LEGEND, hovermode="closest"
     )
     return figure
+
+
+def _lying(view: View, bars: Sequence[Bar], longest: float) -> go.Figure:
+    """Bars under their words; the words are wrapped, never cut, so that they can be read on a phone."""
+    figure = go.Figure()
+    heights, top = [], 0
+    for bar in bars:
+        sign = palette.mark(view.federation, bar.party)
+        text = f"{sign.glyph} {wrap(bar.words, ONE_LINE, 9)}"
+        text += f"{'<br>' if _full(text, bar.figures) else '  '}{bar.figures}"
+        if bar.warning:
+            text += f"{'<br>' if _full(text, bar.warning) else '  '}"
+            text += f"<span style='color:{palette.FINDING}'>⚠</span> {label(bar.warning)}"
+        lines = text.count("<br>") + 1
+        figure.add_annotation(
+            x=0, y=-top, text=text, showarrow=False, xanchor="left", yanchor="top", align="left", font={"size": 12}
+        )
+        heights.append(-(top + LINE * lines + 9))
+        top += LINE * lines + 30
+    figure.add_bar(
+        x=[bar.value for bar in bars],
+        y=heights,
+        orientation="h",
+        width=14,
+        marker={"color": [palette.mark(view.federation, bar.party).colour for bar in bars]},
+        hovertext=[bar.hover for bar in bars],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(visible=False, fixedrange=True, range=[0, longest])
+    figure.update_yaxes(visible=False, fixedrange=True, range=[-top, 0])
+    figure.update_layout(height=top, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    return figure
+
+
+def _full(text: str, more: str) -> bool:
+    """Whether `more` would make the last line of `text` too long (Chinese letters count double)."""
+    last = text.rsplit("<br>", maxsplit=1)[-1] + more
+    return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
 
 
 def _twin(
@@ -139,39 +163,21 @@ def _twin(
 
 
 def by_party(t: Texts, view: View, measure: str) -> None:
-    """One bar cut into the parties' parts."""
-    field = {"gain": "gain_share", "splits": "split_share", "cover": "cover_share"}[measure]
+    """Each party's part of the whole."""
+    field = MEASURES[measure]
     shares = reading.shares(view)
     hosts = sum(getattr(share, field) for share in shares[1:])
-    sentence = t("importance.party_sentence", share=percent(hosts), measure=t(f"importance.of_{measure}"))
-    figure = go.Figure()
-    for share in shares:
-        sign = palette.mark(view.federation, share.party)
-        title = label(t.party(view.federation, share.party))
-        value = getattr(share, field)
-        figure.add_bar(
-            x=[value],
-            y=[""],
-            orientation="h",
-            name=f"{sign.glyph} {title} {percent(value)}",
-            marker={"color": sign.colour},
-            hovertemplate=f"<b>{title}</b><br>{percent(value)}<extra></extra>",
-        )
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1])
-    figure.update_yaxes(visible=False, fixedrange=True)
-    figure.update_layout(
-        barmode="stack",
-        height=190,
-        margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        legend={
-            "orientation": "h",
-            "y": -0.05,
-            "x": 0,
-            "itemclick": False,
-            "itemdoubleclick": False,
-            "traceorder": "normal",
-        },
+    sentence = (
+        t("importance.party_sentence", share=percent(hosts), measure=t(f"importance.of_{measure}"))
+        if len(shares) > 1
+        else t("importance.alone")
     )
+    bars = []
+    for share in shares:
+        title, value = t.party(view.federation, share.party), getattr(share, field)
+        hover = f"<b>{label(title)}</b><br>{percent(value)}"
+        bars.append(Bar(share.party, title, percent(value), value, hover))
+    figure = _lying(view, bars, 1.0)
     twin = pd.DataFrame(
         {
             t("words.party"): [palette.plain(t, view.federation, share.party) for share in shares],
@@ -209,17 +215,23 @@ def directions(t: Texts, view: View) -> None:
             }
         ),
         hide_index=True,
+        row_height=frame.row_height([t.meaning(view.model.feature(d.feature)) for d in rows], 38),
+        height="content" if len(rows) <= SHOWN else 560,
         key="directions",
         alt=t("importance.directions_title"),
         column_config={
-            "meaning": st.column_config.TextColumn(t("features.meaning"), width=280),
-            "party": st.column_config.TextColumn(t("words.party"), width=150),
-            "expected": st.column_config.TextColumn(t("features.expected"), help=t("glossary.expected_direction")),
-            "learned": st.column_config.TextColumn(t("features.learned"), help=t("glossary.learned_direction")),
-            "strength": st.column_config.NumberColumn(
-                t("importance.strength"), format="%+.2f", help=t("glossary.strength")
+            "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
+            "party": st.column_config.TextColumn(t("words.party"), width=135),
+            "expected": st.column_config.TextColumn(
+                t("features.expected"), width=115, help=t("glossary.expected_direction")
             ),
-            "verdict": st.column_config.TextColumn(t("importance.verdict")),
+            "learned": st.column_config.TextColumn(
+                t("features.learned"), width=110, help=t("glossary.learned_direction")
+            ),
+            "strength": st.column_config.NumberColumn(
+                t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
+            ),
+            "verdict": st.column_config.TextColumn(t("importance.verdict"), width=150),
         },
     )
 

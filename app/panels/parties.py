@@ -12,6 +12,7 @@ from app.reading import View
 from app.session import page
 from app.texts import Texts, label, markdown, number, percent, wrap
 
+BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence
     "interpretability": ("visibility", "features"),
     "compliance": ("flag", "compliance"),
@@ -45,54 +46,61 @@ def network(t: Texts, view: View) -> None:
 
 
 def _network(t: Texts, view: View, shares: tuple[reading.Share, ...]) -> go.Figure:
-    hosts = shares[1:]
-    spots = [(0.5, 1.0)] + [((i + 0.5) / len(hosts), 0.0) for i in range(len(hosts))]
-    figure = go.Figure()
-    for x, y in spots[1:]:
-        figure.add_scatter(
-            x=[0.5, x],
-            y=[1.0, y],
-            mode="lines",
-            line={"color": palette.INK, "width": 1.5, "dash": "dot"},
-            hoverinfo="skip",
-        )
-        figure.add_annotation(
-            x=(0.5 + x) / 2,
-            y=0.5,
-            text="lock",
-            font={"family": palette.ICONS, "size": 18, "color": palette.INK},
-            showarrow=False,
-            bgcolor="rgba(0,0,0,0)",
-            yshift=0,
-            xshift=14,
-        )
+    """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
+    hosts = len(shares) - 1
+    beside = hosts > BELOW
+    if beside:
+        spots = [(0.16, (hosts - 1) / 2)] + [(0.5, float(hosts - 1 - i)) for i in range(hosts)]
+    else:
+        spots = [(0.5, 1.0)] + [((i + 0.5) / hosts, 0.0) for i in range(hosts)]
+    (gx, gy), figure = spots[0], go.Figure()
+    figure.add_scatter(
+        x=[value for x, _ in spots[1:] for value in (gx, x, None)],
+        y=[value for _, y in spots[1:] for value in (gy, y, None)],
+        mode="lines",
+        line={"color": palette.INK, "width": 1.5, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[gx + 0.6 * (x - gx) + (0 if beside else 0.03) for x, _ in spots[1:]],
+        y=[gy + 0.6 * (y - gy) + (0.16 if beside else 0) for _, y in spots[1:]],
+        mode="text",
+        text=["lock"] * hosts,
+        textfont={"family": palette.ICONS, "size": 18, "color": palette.INK},
+        hoverinfo="skip",
+    )
     for share, (x, y) in zip(shares, spots, strict=True):
         sign = palette.mark(view.federation, share.party)
         guest = share.party == view.model.guest
         title = label(t.party(view.federation, share.party))
         held = {"features": share.features, "used": share.used, "splits": share.splits}
         hover = wrap(t("overview.guest_holds" if guest else "overview.host_holds", **held), 40, 4)
+        name = wrap(t.party(view.federation, share.party), 22 if guest or hosts < BELOW or beside else 14, 3)
         figure.add_scatter(
             x=[x],
             y=[y],
             mode="markers+text",
-            marker={"size": 46, "symbol": sign.symbol, "color": sign.colour},
-            text=[f"<b>{title}</b><br>{t('overview.feature_count', n=share.features)}"],
-            textposition="top center" if guest else "bottom center",
+            marker={"size": 32 if beside and not guest else 46, "symbol": sign.symbol, "color": sign.colour},
+            text=[
+                f"{' ' * 2 * (beside and not guest)}<b>{name}</b><br>{t('overview.feature_count', n=share.features)}"
+            ],
+            textposition="top center" if guest else "middle right" if beside else "bottom center",
             textfont={"size": 13},
             hovertemplate=f"<b>{title}</b><br>{hover}<extra></extra>",
             cliponaxis=False,
         )
     figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[-0.75, 1.75], fixedrange=True)
-    figure.update_layout(height=300, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    rows = [-0.6, hosts - 0.4] if beside else [-0.75, 1.75] if hosts else [0.4, 1.75]
+    figure.update_yaxes(visible=False, range=rows, fixedrange=True)
+    height = 64 * hosts if beside else 300 if hosts else 180
+    figure.update_layout(height=height, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return figure
 
 
 def holdings(t: Texts, view: View) -> None:
     """A card a party: what it holds and what it never sees."""
     shares = reading.shares(view)
-    with st.grid(len(shares), min_column_width=220):
+    with st.grid(min(len(shares), 3), min_column_width=220):
         for share in shares:
             guest = share.party == view.model.guest
             with st.container(border=True, height="stretch"):
@@ -157,7 +165,7 @@ def tiles(t: Texts, view: View) -> None:
     shares = reading.shares(view)
     hidden = sum(share.splits for share in shares[1:])
     if found:
-        worst = markdown(t.either(found[0].meaning, found[0].meaning_zh))
+        worst = markdown(t.brief(view.model.feature(found[0].feature)))
         verdict = t("overview.flagged", n=len({f.feature for f in found}), worst=worst)
     else:
         verdict = t("overview.unflagged", assessed=view.compliance.assessed)
@@ -174,7 +182,7 @@ def tiles(t: Texts, view: View) -> None:
             t,
             "privacy",
             t("overview.hidden", part=hidden, whole=sum(share.splits for share in shares)),
-            t("overview.private"),
+            t("overview.private" if len(shares) > 1 else "overview.private_alone"),
         )
 
 

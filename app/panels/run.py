@@ -12,7 +12,7 @@ from app.reading import View
 from app.texts import Texts, markdown
 from backend.service import Job, PoolLevel
 
-STAGES = ("key", "encode", "encrypt", "mask", "decrypt", "store")
+STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 
 
 def cutoff(t: Texts) -> float:
@@ -31,24 +31,29 @@ def cutoff(t: Texts) -> float:
 
 
 def pools(t: Texts, view: View, levels: Sequence[PoolLevel]) -> None:
-    """How much randomness each party has prepared."""
-    words = [
+    """How much randomness each party has prepared, and what it means while that is little."""
+    kept = [level for level in levels if level.target]
+    if not kept:
+        return
+    listed = " · ".join(
         t(
             "score.pool",
             party=palette.name(t, view.federation, level.party),
             ready=f"{level.ready:,}",
             target=f"{level.target:,}",
         )
-        for level in levels
-    ]
-    if words:
-        st.caption(f"{t('score.pools')} {' · '.join(words)}", help=t("glossary.obfuscator"))
+        for level in kept
+    )
+    if any(level.ready < level.target / 4 for level in kept):
+        st.caption(f":material/hourglass_top: {t('score.warming')} {listed}", help=t("glossary.obfuscator"))
+    else:
+        st.caption(f"{t('score.pools')} {listed}", help=t("glossary.obfuscator"))
 
 
 def live(t: Texts, view: View, job: Job[Any]) -> None:
     """The stages as they happen."""
     with st.container(border=True):
-        reached = STAGES.index(job.stage) if job.stage in STAGES else 0
+        reached = STAGES.index(job.stage) if job.stage in STAGES else len(STAGES) if job.stage == "done" else 0
         lines = []
         for i, stage in enumerate(STAGES):
             words = t(f"stage.{stage}")
@@ -56,15 +61,15 @@ def live(t: Texts, view: View, job: Job[Any]) -> None:
                 lines.append(f":material/check: :gray[{words}]")
             elif i == reached:
                 who = palette.name(t, view.federation, job.party) if job.party in _parties(view) else ""
-                count = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") if job.total else ""
-                lines.append(f":material/arrow_right_alt: **{words}** {who} {count}")
+                lines.append(f":material/arrow_right_alt: **{words}** {who}")
             else:
                 lines.append(f":material/more_horiz: :gray[{words}]")
         st.markdown("  \n".join(lines))
         many = job.total > 1
         share = job.done / job.total if many else reached / len(STAGES)
         left = job.seconds / job.done * (job.total - job.done) if many and job.done else None
-        words = [t("stage.elapsed", seconds=t.duration(job.seconds))]
+        words = [t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}")] if many else []
+        words.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
         if left is not None:
             words.append(t("stage.left", seconds=t.duration(left)))
         st.progress(min(share, 1.0), text=" · ".join(words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -20,7 +21,9 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
         record = by_id[model_id]
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
-        return f"{cut(title, 13)} › {record.created[5:16].replace('T', ' ')}"
+        when = record.created[5:16].replace("T", " ")
+        short = re.split(r"[:：]", title)[0]
+        return f"{cut(short, 15)} › {when}" if len(federations) > 1 else t("sidebar.named", n=record.n_trees, when=when)
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record = by_id[chosen]

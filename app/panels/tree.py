@@ -13,9 +13,11 @@ from app import reading
 from app.panels import frame, palette
 from app.reading import View
 from app.texts import Texts, bare, label, markdown, number, percent, signed, wrap
-from backend.service import GuestTree, Leaf, Split
+from backend.service import Feature, GuestTree, Leaf, Split
 
-STRIP = 8  # previews beside each other
+STRIP = 7  # previews beside each other
+WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
+LEVELS = 3  # questions in such a part, as many as a phone has room for
 
 
 def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]) -> None:
@@ -23,7 +25,7 @@ def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]
     first = max(0, min(current - 3, len(view.model.trees) - STRIP))
     with st.container(horizontal=True, wrap=False, key="tree_strip", gap="small"):
         for i, tree in list(enumerate(view.model.trees))[first : first + STRIP]:
-            with st.container(width=118, border=True, gap="xsmall"):
+            with st.container(width=100, gap="xsmall", horizontal_alignment="center"):
                 st.image(_preview(view, tree), width=84, alt=t("structure.preview", tree=i + 1, n=len(tree.splits)))
                 st.button(
                     t("structure.tree", tree=i + 1),
@@ -33,12 +35,12 @@ def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]
                     args=("tree", str(i + 1)),
                     width="stretch",
                 )
-                st.caption(t("structure.gain_short", gain=number(reading.gain(tree))), text_alignment="center")
 
 
 def _preview(view: View, tree: GuestTree) -> str:
-    places = reading.places(tree)
-    depth, rows = max(d for d, _ in places.values()) or 1, len(tree.leaves)
+    places = reading.places(tree, levels=LEVELS)
+    depth = max(d for d, _ in places.values()) or 1
+    rows = 1 + max(row for _, row in places.values())
 
     def spot(node: int) -> tuple[float, float]:
         d, row = places[node]
@@ -46,19 +48,46 @@ def _preview(view: View, tree: GuestTree) -> str:
 
     parts = []
     for node, split in tree.splits.items():
-        x, y = spot(node)
         for child in (split.left, split.right):
-            cx, cy = spot(child)
-            parts.append(
-                f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" stroke-width="1" opacity=".6"/>'
-            )
+            if child in places:
+                (x, y), (cx, cy) = spot(node), spot(child)
+                line = f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" opacity=".6"/>'
+                parts.append(line)
     for node in places:
         x, y = spot(node)
         item = tree.nodes[node]
         colour = palette.mark(view.federation, item.owner).colour if isinstance(item, Split) else palette.INK
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{4 if isinstance(item, Split) else 1.8}" fill="{colour}"/>')
+        radius = max(1.6, min(4.0, 20 / rows)) if isinstance(item, Split) else 1.6
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}"/>')
     body = "".join(parts)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 84 56" width="84" height="56">{body}</svg>'
+
+
+def named(t: Texts, view: View, index: int) -> str:
+    """A tree in the menu: its number and how much its questions improve the fit."""
+    gain = t("structure.gain_short", gain=number(reading.gain(view.model.trees[index])))
+    return f"{t('structure.tree', tree=index + 1)} · {gain}"
+
+
+def parts(view: View, index: int) -> tuple[int, ...]:
+    """The nodes from which a tree is drawn; only its root where it can be read at once."""
+    return reading.branches(view.model.trees[index], WHOLE, LEVELS)
+
+
+def branch(t: Texts, view: View, index: int, key: str) -> int:
+    """Which part of a tree that is too large to be read at once; the node that the part begins with."""
+    tree = view.model.trees[index]
+
+    def told(node: int) -> str:
+        if node == 0:
+            return t("structure.from_top", levels=LEVELS)
+        meaning = t.brief(view.model.feature(tree.splits[node].feature))
+        leaves = reading.leaves_below(tree, node)
+        return t("structure.from_node", node=node, meaning=meaning, leaves=leaves)
+
+    return st.selectbox(
+        t("structure.part"), parts(view, index), key=key, format_func=told, help=t("structure.part_help"), width=420
+    )
 
 
 def sentence(t: Texts, view: View, index: int) -> str:
@@ -74,7 +103,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
         tree=index + 1,
         n=len(splits),
         hidden=hidden,
-        meaning=markdown(t.meaning(view.model.feature(best.feature))),
+        meaning=markdown(t.brief(view.model.feature(best.feature))),
         share=percent(best.gain / (reading.gain(tree) or 1)),
     )
 
@@ -95,63 +124,74 @@ class _Sight:
     def tree(self) -> GuestTree:
         return self.view.model.trees[self.index]
 
+    @property
+    def ways(self) -> list[tuple[int, Split]]:
+        """The splits whose two ways are drawn."""
+        return [(node, split) for node, split in self.tree.splits.items() if split.left in self.places]
+
     def opacity(self, node: int) -> float:
         return 1.0 if node in self.alive else 0.3
 
 
-def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> go.Figure:
-    """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades."""
+def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0) -> go.Figure:
+    """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
+
+    A tree with many leaves is drawn from the node `top` on, a few questions deep.
+    """
     tree = view.model.trees[index]
-    places = reading.places(tree)
-    alive = frozenset(places) if candidates is None else reading.alive(tree, candidates)
+    places = reading.places(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    alive = frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else reading.alive(tree, candidates)
     sight = _Sight(t, view, index, go.Figure(), places, alive, candidates is not None)
-    for node, split in tree.splits.items():
-        _edges(sight, node, split)
+    _edges(sight)
     for party in (view.model.guest, *view.model.hosts):
-        own = [node for node, split in tree.splits.items() if split.owner == party]
+        own = [node for node in places if node in tree.splits and tree.splits[node].owner == party]
         if own:
             _splits(sight, party, own)
     _leaves(sight)
+    _folded(sight)
     depth = max(d for d, _ in places.values())
+    rows = 1 + max(row for _, row in places.values())
     sight.picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6], fixedrange=True)
-    sight.picture.update_yaxes(visible=False, range=[len(tree.leaves) - 0.4, -1.1], fixedrange=True)
+    sight.picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1], fixedrange=True)
     sight.picture.update_layout(
-        height=max(260, 66 * len(tree.leaves) + 70),
+        height=max(260, 66 * rows + 70),
         margin={"l": 0, "r": 0, "t": 36, "b": 0},
         legend=palette.LEGEND,
     )
     return sight.picture
 
 
-def _edges(sight: _Sight, node: int, split: Split) -> None:
-    own = split.owner == sight.view.model.guest
-    x, y = sight.places[node]
-    words = ("structure.yes", "structure.no") if own else _sides(sight.view, split)
-    for child, word in zip((split.left, split.right), words, strict=True):
-        cx, cy = sight.places[child]
-        way_open = child in sight.alive
+def _edges(sight: _Sight) -> None:
+    """All ways of one look in one trace: a trace for each would be slow."""
+    lines: dict[tuple[bool, bool], tuple[list[float | None], list[float | None]]] = {}
+    words: dict[bool, tuple[list[float], list[float], list[str]]] = {}
+    for node, split in sight.ways:
+        own = split.owner == sight.view.model.guest
+        x, y = sight.places[node]
+        keys = ("structure.yes", "structure.no") if own else _sides(sight.view, split)
+        for child, key in zip((split.left, split.right), keys, strict=True):
+            cx, cy = sight.places[child]
+            xs, ys = lines.setdefault((own, child in sight.alive), ([], []))
+            xs += [x, x + 0.54, x + 0.54, cx, None]
+            ys += [y, y, cy, cy, None]
+            for column, value in zip(
+                words.setdefault(child in sight.alive, ([], [], [])), (x + 0.56, cy + 0.09, sight.t(key)), strict=True
+            ):
+                column.append(value)
+    quiet = {"hoverinfo": "skip", "showlegend": False}
+    for (own, way_open), (xs, ys) in lines.items():
+        line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
+        sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **quiet)
+    for way_open, (xs, ys, said) in words.items():
         sight.picture.add_scatter(
-            x=[x, x + 0.54, x + 0.54, cx],
-            y=[y, y, cy, cy],
-            mode="lines",
-            line={
-                "color": palette.INK,
-                "width": 2 if way_open else 1,
-                "dash": "solid" if own else "dash",
-            },
-            opacity=sight.opacity(child),
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        sight.picture.add_annotation(
-            x=x + 0.56,
-            y=cy,
-            text=sight.t(word),
-            showarrow=False,
-            xanchor="left",
-            yshift=-9,
-            font={"size": 10},
-            opacity=sight.opacity(child),
+            x=xs,
+            y=ys,
+            mode="text",
+            text=said,
+            textposition="bottom right",
+            textfont={"size": 10},
+            opacity=1.0 if way_open else 0.45,
+            **quiet,
         )
 
 
@@ -191,7 +231,8 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
             marker={"size": 20, "symbol": sign.symbol, "color": sign.colour},
             opacity=sight.opacity(nodes[0]),
             text=[
-                f"<b>{wrap(_meaning(sight, node), 17, 3)}</b><br>{wrap(rule(t, sight.view, sight.index, node), 19, 2)}"
+                f"<b>{wrap(t.brief(_feature(sight, node)), 17, 3)}</b><br>"
+                f"{wrap(rule(t, sight.view, sight.index, node), 19, 2)}"
                 for node in nodes
             ],
             textposition="top center",
@@ -212,15 +253,15 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
             )
 
 
-def _meaning(sight: _Sight, node: int) -> str:
-    return sight.t.meaning(sight.view.model.feature(sight.tree.splits[node].feature))
+def _feature(sight: _Sight, node: int) -> Feature:
+    return sight.view.model.feature(sight.tree.splits[node].feature)
 
 
 def _told(sight: _Sight, node: int, party: str) -> str:
     t, split = sight.t, sight.tree.splits[node]
     return "<br>".join(
         (
-            f"<b>{wrap(_meaning(sight, node), 44, 3)}</b>",
+            f"<b>{wrap(t.meaning(_feature(sight, node)), 44, 3)}</b>",
             wrap(rule(t, sight.view, sight.index, node), 44, 4),
             label(t("structure.owner_is", party=t.party(sight.view.federation, party))),
             t("structure.gain_is", gain=number(split.gain)),
@@ -232,7 +273,9 @@ def _told(sight: _Sight, node: int, party: str) -> str:
 
 def _leaves(sight: _Sight) -> None:
     t = sight.t
-    leaves = {node: item for node, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf)}
+    leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.places}
+    if not leaves:
+        return
     told = {
         node: [
             t("structure.raises" if leaf.weight > 0 else "structure.lowers", weight=signed(leaf.weight)),
@@ -263,6 +306,25 @@ def _leaves(sight: _Sight) -> None:
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
     )
+
+
+def _folded(sight: _Sight) -> None:
+    """What lies below the splits at which the drawn part ends."""
+    ends = [
+        node for node, split in sight.tree.splits.items() if node in sight.places and split.left not in sight.places
+    ]
+    if ends:
+        sight.picture.add_scatter(
+            x=[sight.places[node][0] + 0.1 for node in ends],
+            y=[sight.places[node][1] for node in ends],
+            mode="text",
+            text=[sight.t("structure.folded", n=reading.leaves_below(sight.tree, node)) for node in ends],
+            textposition="middle right",
+            textfont={"size": 11},
+            hoverinfo="skip",
+            showlegend=False,
+            cliponaxis=False,
+        )
 
 
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> pd.DataFrame:

@@ -31,6 +31,7 @@ CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature,
 ID_COLUMN = "ID"
 LABEL = "default.payment.next.month"
 POSITIVE = "1"
+LABEL_MEANING = "Default on the payment due in October 2005"
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
 HOST = "platform"
@@ -49,6 +50,7 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         dictionary=DICTIONARY,
         out=out,
         name="credit_card",
+        label_meaning=LABEL_MEANING,
     )
 
 

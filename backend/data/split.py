@@ -37,6 +37,7 @@ def split_table(
     dictionary: Path | None,
     out: Path,
     name: str | None = None,
+    label_meaning: str | None = None,
 ) -> Federation:
     """Write one CSV file per party and ``federation.toml`` into `out`.
 
@@ -57,6 +58,8 @@ def split_table(
         Made where absent; files that are there already are never overwritten.
     name : str or None
         The federation's name; made from the table's where None.
+    label_meaning : str or None
+        What the positive label says about a person; None takes the dictionary's entry for the label, if there is one.
 
     Raises
     ------
@@ -80,6 +83,7 @@ def split_table(
     checked = read_party_file(table, id_column, tuple(described.values()), (label, chosen))
     _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
+    described_label = meanings[label].meaning if label in meanings else ""
     about = f"Made from the one table {table.name}; the parties are simulated."
     data = {
         "name": name if name is not None else _slug(table.stem),
@@ -88,7 +92,7 @@ def split_table(
         "label": {
             "column": label,
             "positive": chosen,
-            "meaning": meanings[label].meaning if label in meanings else f"{_readable(label)} is {chosen} {NO_MEANING}",
+            "meaning": label_meaning or described_label or f"{_readable(label)} is {chosen} {NO_MEANING}",
             "meaning_zh": meanings[label].meaning_zh if label in meanings else "",
         },
         "guest": _party(GUEST, id_column, [described[column] for column in guest]),

@@ -35,3 +35,11 @@ def test_the_gain_of_a_tree_is_the_sum_over_its_splits() -> None:
 
 def test_a_single_leaf_is_a_tree_too() -> None:
     assert reading.places(GuestTree((Leaf(0.3, 1.0),))) == {0: (0, 0.0)}
+
+
+def test_a_large_tree_is_drawn_in_parts() -> None:
+    assert reading.branches(TREE, most=3, levels=1) == (0,)
+    assert reading.branches(TREE, most=2, levels=1) == (0, 2)
+    assert reading.places(TREE, levels=1) == {1: (1, 0.0), 2: (1, 1.0), 0: (0, 0.5)}
+    assert reading.places(TREE, top=2, levels=1) == {3: (1, 0.0), 4: (1, 1.0), 2: (0, 0.5)}
+    assert [reading.leaves_below(TREE, node) for node in range(5)] == [3, 1, 2, 1, 1]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import session
+from app import reading, session
 from backend.service import Glassleaf
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
@@ -119,3 +119,27 @@ def test_the_decision_follows_the_cut_off(opened: Opened) -> None:
     at.slider(key="score_cutoff").set_value(1).run()
     at = scored(at)
     assert at.session_state["job:score"].result.scores[0].decision == "decline"
+
+
+def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opened: Opened) -> None:
+    at = scored(opened("score"))
+    asked = at.session_state["job:score"]
+    for percent, word, words in ((1, "decline", "Decline"), (99, "accept", "Accept")):
+        at.slider(key="score_cutoff").set_value(percent).run()
+        assert not at.exception
+        assert at.session_state["job:score"] is asked
+        assert next(m for m in at.metric if m.label == "Decision").value.endswith(words)
+        assert reading.decided(asked.result, percent / 100).scores[0].decision == word
+
+
+def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
+    at = opened("score")
+    door, host = session.service(), world.federation.hosts[0]
+    door._room("demo").stop_host(host.name)
+    try:
+        at = scored(at)
+        assert not at.exception
+        assert any(host.name in warning.value.replace("\\", "") for warning in at.warning)
+        assert not at.button(key="score_go").disabled
+    finally:
+        door.close()

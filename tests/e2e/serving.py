@@ -1,0 +1,66 @@
+"""The dashboard as a process of its own, and the browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if server.poll() is not None:
+            raise RuntimeError(f"the dashboard stopped with code {server.returncode} before it answered")
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):  # noqa: S310 - our own server
+                return
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.2)
+    raise RuntimeError(f"the dashboard did not answer at {url} within {seconds:.0f} s")
+
+
+@contextmanager
+def served(home: Path, log: Path) -> Iterator[str]:
+    """Serve the dashboard on a free port with its state in `home`; yields its address."""
+    port = _free_port()
+    url = f"http://localhost:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port)]
+    with log.open("wb") as out:
+        server = subprocess.Popen(  # noqa: S603 - our own
+            [*command, "--server.headless", "true"],
+            cwd=ROOT,
+            env={**os.environ, "GLASSLEAF_HOME": str(home)},
+            stdout=out,
+            stderr=out,
+        )
+        try:
+            _wait_until_up(url, server)
+            yield url
+        finally:
+            server.terminate()
+            server.wait(20)
