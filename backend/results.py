@@ -98,7 +98,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Stage:
-    """Seconds that a party spent in a stage, over all samples."""
+    """Seconds that a party spent in a stage, over all samples; ``key`` is reading model, tables and key."""
 
     name: str
     party: str

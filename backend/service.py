@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -387,6 +388,7 @@ class Glassleaf:
     def _score(self, request: ScoringRequest, job: Job[ScoreBatch]) -> ScoreBatch:
         if not 0.0 <= request.cutoff <= 1.0:
             raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+        began = time.perf_counter()
         record = self.model(request.model_id)
         model = self.guest_model(record.id)
         room = self._room(record.federation)
@@ -395,6 +397,7 @@ class Glassleaf:
         job.at("key", room.guest.name, 0)
         job.total = len(good)
         key = room.key(request.cipher, request.key_bits)
+        prepared = Stage("key", room.guest.name, time.perf_counter() - began)
         talk = room.converse(record.hosts, job.cancelled)
         job.read_transcript = talk.transcript
         transcript: tuple[TranscriptEntry, ...] = ()
@@ -414,7 +417,7 @@ class Glassleaf:
             key_bits=key.bits,
             cutoff=request.cutoff,
             scores=sample_scores(sheet, good, model, own, scored, request.cutoff),
-            stages=stages(scored),
+            stages=(prepared, *stages(scored)),
             transcript=transcript,
             leaves=model.n_leaves,
             ciphertexts_per_sample=scored.entries,

@@ -85,7 +85,7 @@ def test_scores_under_encryption_equal_the_plain_models_and_add_up(door):
         assert s.logit == pytest.approx(s.base + s.guest_part + s.hosts_part)
         assert s.probability == pytest.approx(1 / (1 + np.exp(-s.logit)))
         assert s.decision == ("decline" if s.probability >= 0.5 else "accept")
-    assert {stage.name for stage in encrypted.stages} == {"encode", "encrypt", "mask", "decrypt"}
+    assert {stage.name for stage in encrypted.stages} == {"key", "encode", "encrypt", "mask", "decrypt"}
     assert 0 < encrypted.ciphertexts_per_sample < encrypted.leaves
 
 
