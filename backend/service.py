@@ -58,6 +58,7 @@ __all__ = [
 ]  # fmt: skip
 
 DEMO = "demo"
+HALVES_KEPT = 16  # models read once and kept in memory
 DEMO_PARAMETERS = TrainingParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
 
 
@@ -82,6 +83,7 @@ class Glassleaf:
         self._rooms: dict[str, tuple[object, Room]] = {}
         self._stores: dict[str, PartyStore] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
+        self._halves: dict[str, GuestModel] = {}  # by content hash: a half never changes
         self._lock, self._demo_lock = threading.RLock(), threading.Lock()
 
     def __repr__(self) -> str:
@@ -254,7 +256,11 @@ class Glassleaf:
     def guest_model(self, model_id: str) -> GuestModel:
         """The Guest's half."""
         record = self.model(model_id)
-        return load_guest(self._guest_store(record.federation).artefact(record.id))
+        if record.content_hash not in self._halves:
+            if len(self._halves) >= HALVES_KEPT:
+                self._halves.pop(next(iter(self._halves)))
+            self._halves[record.content_hash] = load_guest(self._guest_store(record.federation).artefact(record.id))
+        return self._halves[record.content_hash]
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
         """Every feature offered to the training, largest gain first."""

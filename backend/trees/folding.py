@@ -68,7 +68,7 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
         Chain order; Hosts without a split are left out of the chain.
     """
     owner = {(t, node): fork.owner for t, s in enumerate(skeletons) for node, fork in s.forks.items()}
-    per_leaf = [[_host_conditions(t, s, leaf, guest) for leaf in s.leaves] for t, s in enumerate(skeletons)]
+    per_leaf = [_host_conditions(t, s, guest) for t, s in enumerate(skeletons)]
     entries = sorted({c for leaves in per_leaf for c in leaves if c})
     place = {c: i for i, c in enumerate(entries)}
     steps = []
@@ -86,12 +86,17 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
     )
 
 
-def _host_conditions(tree: int, skeleton: Skeleton, leaf: int, guest: str) -> Conditions:
-    parent = {child: (i, child == f.left) for i, f in skeleton.forks.items() for child in (f.left, f.right)}
-    path: list[Condition] = []
-    node = leaf
-    while node in parent:
-        node, left = parent[node]
-        if skeleton.forks[node].owner != guest:
-            path.append((tree, node, left))
-    return tuple(reversed(path))
+def _host_conditions(tree: int, skeleton: Skeleton, guest: str) -> list[Conditions]:
+    """The Hosts' conditions on the path to each leaf, left to right."""
+    found: dict[int, Conditions] = {}
+    stack: list[tuple[int, Conditions]] = [(0, ())]
+    while stack:
+        node, path = stack.pop()
+        fork = skeleton.forks.get(node)
+        if fork is None:
+            found[node] = path
+            continue
+        of_host = fork.owner != guest
+        stack.append((fork.left, (*path, (tree, node, True)) if of_host else path))
+        stack.append((fork.right, (*path, (tree, node, False)) if of_host else path))
+    return [found[leaf] for leaf in skeleton.leaves]
