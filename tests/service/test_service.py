@@ -208,6 +208,22 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     again.close()
 
 
+def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hangs(tmp_path):
+    write_demo(tmp_path / "d", rows=400)
+    door = Glassleaf(tmp_path / "home", pools=False)
+    name = door.add_federation(tmp_path / "d").name
+    door.start_training(TrainingRequest(name, TrainingParameters(trees=3, cipher="none"))).get()
+    ids = [*door.samples("latest").index]
+    job = door.start_scoring(ScoringRequest("latest", sheet_of(door, *ids), key_bits=KEY))
+    while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
+        job.wait(0.01)
+    host = door.federation(name).hosts[-1].name
+    door._room(name).stop_host(host)
+    job.wait(30)
+    assert job.state == "failed" and host in job.error and "Start it again" in job.error
+    door.close()
+
+
 def test_a_fault_inside_shows_no_traceback_and_no_value(caplog):
     def work(job):
         raise RuntimeError(f"secret {12344 + 1}")
