@@ -76,13 +76,13 @@ clean: ## Delete .venv and all caches (models and keys under GLASSLEAF_HOME stay
 	echo "Making .venv with $(PYTHON) …"; $(PYTHON) -m venv --clear .venv
 
 .venv-run: .venv-made
-	@if ! cmp -s requirements.txt .venv/installed-run; then \
+	@if ! cat requirements.txt constraints.txt | cmp -s - .venv/installed-run; then \
 		echo "Installing requirements.txt …"; \
 		$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt \
-		&& cp requirements.txt .venv/installed-run; fi
+		&& cat requirements.txt constraints.txt > .venv/installed-run; fi
 
 .venv-dev: .venv-run
-	@if ! cat requirements.txt requirements-dev.txt | cmp -s - .venv/installed-dev; then \
+	@if ! cat requirements.txt requirements-dev.txt constraints.txt | cmp -s - .venv/installed-dev; then \
 		echo "Installing requirements-dev.txt …"; \
 		$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt \
-		&& cat requirements.txt requirements-dev.txt > .venv/installed-dev; fi
+		&& cat requirements.txt requirements-dev.txt constraints.txt > .venv/installed-dev; fi
