@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Engine, ForeignKey, String, Text, create_engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.pool import NullPool
 
 from backend.errors import ModelError
 
@@ -63,7 +64,9 @@ class PartyStore:
         if isinstance(where, Path):
             where.mkdir(parents=True, exist_ok=True, mode=0o700)
             where = f"sqlite:///{where / 'store.db'}"
-        self._engine: Engine = create_engine(where)
+        # an SQLite file is opened per session and closed with it: cheap, and nothing stays open behind a forgotten store
+        pool = {"poolclass": NullPool} if where.startswith("sqlite") else {}
+        self._engine: Engine = create_engine(where, **pool)
         try:
             _Base.metadata.create_all(self._engine)
         except SQLAlchemyError as error:
