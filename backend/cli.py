@@ -134,7 +134,7 @@ def train(
         min_child_weight=min_child_weight,
         seed=seed,
         early_stopping=early_stopping,
-        cipher=cipher,  # type: ignore[arg-type]  # checked by TrainingParameters
+        cipher=cipher,
         key_bits=bits,
         score_bits=score_bits,
     )
@@ -165,7 +165,7 @@ def evaluate(
     """Metrics on all test records, and on a sample of them scored under encryption."""
     door = _door()
     record = door.model(model)
-    result = door.evaluate(record.id, min(samples, record.parts["test"]), bits)
+    result = door.evaluate(record.id, min(samples, record.parts["test"]), bits, watch=_watch_scoring)
     m = result.registered
     text = f"{record.id}: test n={m.n:,}  AUC {m.auc:.4f}  KS {m.ks:.4f}  log-loss {m.log_loss:.4f}  accuracy {m.accuracy:.4f}"
     if result.encrypted is not None:

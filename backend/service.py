@@ -434,13 +434,22 @@ class Glassleaf:
         self._guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
         return batch
 
-    def evaluate(self, model_id: str, samples: int, key_bits: int = KEY_BITS, seed: int = 7) -> Evaluation:
+    def evaluate(
+        self,
+        model_id: str,
+        samples: int,
+        key_bits: int = KEY_BITS,
+        seed: int = 7,
+        watch: Callable[[Job[ScoreBatch]], ScoreBatch] = Job.get,
+    ) -> Evaluation:
         """Score `samples` random test records under encryption and measure them against the labels.
 
         Parameters
         ----------
         samples : int
             0 = none: the registered metrics on all test records only.
+        watch : callable
+            Follows the scoring to its end, e.g. to show progress.
         """
         record = self.model(model_id)
         test = [i for i, part in self._part_of(record).items() if part == "test"]
@@ -453,7 +462,7 @@ class Glassleaf:
         rows = np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
         own = room.table.take(rows)
         sheet = SampleSheet(own.ids, own, {}, {}, ())
-        batch = self.start_scoring(ScoringRequest(record.id, sheet, key_bits=key_bits)).get()
+        batch = watch(self.start_scoring(ScoringRequest(record.id, sheet, key_bits=key_bits)))
         margins = np.array([s.logit for s in batch.scores])
         return Evaluation(record.metrics, measure(room.labels()[rows], margins, "test sample"), batch.seconds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,15 +120,15 @@ def card(t: Texts, view: View, row: pd.Series) -> None:
     st.table(facts, border="horizontal", alt=t("score.card"))
 
 
-def shown(t: Texts, feature: Feature, value: object) -> str:
+def shown(t: Texts, feature: Feature, value: Any) -> str:
     """A value with its unit, or its category in words."""
     if pd.isna(value):
         return t("score.missing")
     if feature.kind.value == "categorical":
         return feature.categories.get(str(value), str(value))
     if feature.kind.value == "boolean":
-        return t("structure.yes" if float(value) else "structure.no")  # type: ignore[arg-type]
-    text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))  # type: ignore[arg-type]
+        return t("structure.yes" if float(value) else "structure.no")
+    text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))
     return f"{text} {feature.unit}".strip()
 
 
@@ -145,7 +146,7 @@ def typed(t: Texts, view: View, start: pd.Series | None) -> tuple[str, dict[str,
     return sample.strip() or "new", values
 
 
-def _field(t: Texts, feature: Feature, start: object) -> str | float | None:
+def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
     title = markdown(t.meaning(feature)) + (f" ({markdown(feature.unit)})" if feature.unit else "")
     key = f"typed_{feature.name}"
     known_start = None if pd.isna(start) else start
@@ -166,7 +167,7 @@ def _field(t: Texts, feature: Feature, start: object) -> str | float | None:
         return st.segmented_control(
             title, list(choices), default=known_start, key=key, format_func=choices.__getitem__, on_change="ignore"
         )
-    value = None if known_start is None else float(known_start)  # type: ignore[arg-type]
+    value = None if known_start is None else float(known_start)
     return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
 
 

@@ -40,10 +40,7 @@ from backend.trees.ensemble import GuestModel
 from backend.trees.folding import fold_structure
 from backend.trees.metrics import Metrics, measure
 
-MESSAGE_ENTRIES = (
-    2048  # ciphertexts in one scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
-)
-
+MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 
@@ -59,10 +56,12 @@ class Trained:
         On the test rows, of the scores as they would be released (at the public scale).
     parts : dict of str to int
         Joint rows in each part.
-    test_ids, part_of : dict of str to str
+    part_of : dict of str to str
         Id → part, for the joint records.
     host_hashes : dict of str to str
         Content hash of each Host's half.
+    positive_rate : float
+        Share of positive labels among the joint records, 0 … 1.
     """
 
     model_id: str
@@ -178,7 +177,7 @@ class GuestParty:
             dictionary=self._dictionary(conversation.hosts, exclude),
             rules=boost.rules,
         )
-        model_id = f"m{content_hash(dump_guest(model))[:10]}"
+        model_id = f"m{content_hash(self._federation.name + dump_guest(model))[:10]}"  # one id a federation and model
         hashes = self._have_kept(conversation, model_id, model)
         test = parts == 2
         return Trained(

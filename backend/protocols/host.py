@@ -132,7 +132,7 @@ class HostParty:
                 self._refuse(network, message, str(error))
             except (
                 Exception
-            ) as error:  # a fault of ours must not silence the Host; its text may hold data, its type does not
+            ) as error:  # a fault of ours must not silence the Host; its text may hold data, its type not
                 self._refuse(network, message, f"an internal error ({type(error).__name__})")
         for cipher in self._ciphers.values():
             cipher.obfuscators.close()

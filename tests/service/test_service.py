@@ -238,6 +238,22 @@ def test_a_federation_name_that_is_taken_is_refused(door, tmp_path):
         door.add_federation(tmp_path)
 
 
+def test_the_same_data_under_two_names_gives_two_models_that_are_both_found(tmp_path):
+    door = Glassleaf(tmp_path / "home", pools=False)
+    for name in ("first", "second"):
+        write_demo(tmp_path / name, rows=200)
+        file = tmp_path / name / "federation.toml"
+        text = file.read_text(encoding="utf-8")
+        assert 'name = "demo"' in text
+        file.write_text(text.replace('name = "demo"', f'name = "{name}"', 1), encoding="utf-8")
+        door.add_federation(tmp_path / name)
+        door.start_training(TrainingRequest(name, TrainingParameters(trees=1, cipher="none"))).get()
+    records = door.models()
+    assert {r.federation for r in records} == {"first", "second"}
+    assert [door.model(r.id).federation for r in records] == [r.federation for r in records]
+    door.close()
+
+
 def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(door):
     result = door.evaluate("latest", 5, KEY)
     assert result.registered.n > 1000 and result.encrypted.n == 5

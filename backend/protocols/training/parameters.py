@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from backend.crypto.paillier import KEY_BITS
 from backend.errors import ParameterError
@@ -56,7 +55,7 @@ class TrainingParameters:
     min_child_weight: float = 1.0
     seed: int = 7
     early_stopping: int = 0
-    cipher: Literal["paillier", "none"] = "paillier"
+    cipher: str = "paillier"
     key_bits: int = KEY_BITS
     score_bits: int = 10
 
