@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from backend.crypto.engines import cipher_named
+from backend.crypto.workers import Workers, cores
 from backend.errors import GlassleafError, ParameterError
 from backend.jobs import Job
 from backend.service import (
@@ -115,7 +117,7 @@ def train(
     seed: int = _D.seed,
     early_stopping: Annotated[int, typer.Option(help="Rounds without improvement; 0 = off.")] = _D.early_stopping,
     cipher: Annotated[
-        str, typer.Option(help="paillier, or none: plain numbers to simulated Hosts, protects nothing.")
+        str, typer.Option(help="paillier; paillier-short; or none: plain numbers to simulated Hosts, protects nothing.")
     ] = _D.cipher,
     bits: Annotated[int, typer.Option(help="Paillier key size: 2048, 3072 or 4096.")] = _D.key_bits,
     score_bits: Annotated[int, typer.Option(help="Scores are multiples of 2**-score_bits.")] = _D.score_bits,
@@ -134,7 +136,7 @@ def train(
         min_child_weight=min_child_weight,
         seed=seed,
         early_stopping=early_stopping,
-        cipher=cipher,
+        cipher=cipher_named(cipher),
         key_bits=bits,
         score_bits=score_bits,
     )
@@ -144,6 +146,34 @@ def train(
     )
     record = _watch_training(door.start_training(request))
     _print(_model_json(record), f"Trained in {record.seconds:.1f} s. {_model_text(record)}", as_json)
+    door.close()
+
+
+@app.command(name="import")
+def import_file(
+    file: Annotated[
+        Path, typer.Argument(help="XGBoost JSON or UBJ, LightGBM text, or scikit-learn JSON (docs/import.md).")
+    ],
+    federation: Annotated[str, typer.Option(help="A federation's folder, file or name.")] = DEMO,
+    features: Annotated[
+        str, typer.Option(help="Names for the model's columns in its order, separated by commas.")
+    ] = "",
+    categories: Annotated[Path | None, typer.Option(help="JSON: feature → text of each category code.")] = None,
+    score_bits: Annotated[int, typer.Option(help="Scores are multiples of 2**-score_bits.")] = _D.score_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one."""
+    door = _door()
+    record, notes = door.import_model(
+        _federation_name(door, federation),
+        file,
+        features=_list(features) or None,
+        categories=categories,
+        score_bits=score_bits,
+    )
+    lines = [*(f"Note: {note}" for note in notes), _model_text(record)]
+    lines.append("Metrics are on all joint records, which the model may have been trained on.")
+    _print({**_model_json(record), "notes": notes}, "\n".join(lines), as_json)
     door.close()
 
 
@@ -165,7 +195,7 @@ def evaluate(
     """Metrics on all test records, and on a sample of them scored under encryption."""
     door = _door()
     record = door.model(model)
-    result = door.evaluate(record.id, min(samples, record.parts["test"]), bits, watch=_watch_scoring)
+    result = door.evaluate(record.id, min(samples, record.metrics.n), bits, watch=_watch_scoring)
     m = result.registered
     text = f"{record.id}: test n={m.n:,}  AUC {m.auc:.4f}  KS {m.ks:.4f}  log-loss {m.log_loss:.4f}  accuracy {m.accuracy:.4f}"
     if result.encrypted is not None:
@@ -185,18 +215,25 @@ def score(
     out: Annotated[Path | None, typer.Option(help="CSV to write the scores to.")] = None,
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
     bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
-    cipher: Annotated[str, typer.Option(help="paillier, or none: plain numbers, protects nothing.")] = "paillier",
+    cipher: Annotated[
+        str,
+        typer.Option(help="paillier; rlwe (lattice, for bulk); paillier-short; none: plain numbers, protects nothing."),
+    ] = "paillier",
+    jobs: Annotated[int, typer.Option(help="Worker processes for bulk uploads; 0 = one a core.")] = 0,
+    backend: Annotated[str, typer.Option(help="joblib backend of the workers: loky, dask or ray.")] = "loky",
+    scheduler: Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")] = "",
     check: Annotated[
         bool, typer.Option(help="Score once more on plain numbers and compare (simulated Hosts).")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score samples with encrypted inference (Fed-EINI)."""
-    if cipher not in ("paillier", "none"):
-        raise ParameterError(f"cipher is {cipher!r}; choose paillier or none.")
-    door = _door()
+    if jobs < 0 or (scheduler and backend != "dask"):
+        raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
+    chosen = cipher_named(cipher)
+    door = _door(Workers(jobs or cores(), backend, scheduler))
     sheet = door.read_samples(model, samples)
-    request = ScoringRequest(model, sheet, cutoff, "none" if cipher == "none" else "paillier", bits)
+    request = ScoringRequest(model, sheet, cutoff, chosen, bits)
     batch = _watch_scoring(door.start_scoring(request))
     if out is not None:
         out.write_bytes(door.scores_csv(batch))
@@ -234,8 +271,8 @@ def main() -> None:
         sys.exit(1)
 
 
-def _door() -> Glassleaf:
-    return Glassleaf(pools=False)  # obfuscators made in advance help a dashboard, not a single command
+def _door(workers: Workers | None = None) -> Glassleaf:
+    return Glassleaf(pools=False, workers=workers)  # obfuscators made in advance help a dashboard, not a single command
 
 
 def _list(text: str) -> tuple[str, ...]:  # columns never hold a comma: they are CSV headers written by hand
@@ -287,10 +324,11 @@ def _model_json(record: ModelRecord) -> dict[str, Any]:
 
 
 def _model_text(r: ModelRecord) -> str:
-    how = "plain numbers (simulation)" if r.cipher == "none" else f"Paillier, {r.key_bits} bits"
+    how = "grown on plain numbers (simulation)" if r.cipher == "none" else f"grown on Paillier, {r.key_bits} bits"
+    how = r.algorithm if r.algorithm.startswith("imported") else how
     return (
-        f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  grown on {how}  "
-        f"test AUC {r.metrics.auc:.4f}, KS {r.metrics.ks:.4f}"
+        f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  {how}  "
+        f"{r.metrics.part} AUC {r.metrics.auc:.4f}, KS {r.metrics.ks:.4f}"
     )
 
 

@@ -7,12 +7,13 @@ import io
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backend.assurance.contribution import base_logit, expected_logits
+from backend.assurance.contribution import Expectation
+from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
 from backend.data.table import PartyTable, SampleSheet
 from backend.protocols.channel import TranscriptEntry
 from backend.protocols.guest import Scored
-from backend.protocols.inference.fed_eini import to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
 from backend.trees.ensemble import GuestModel
 from backend.trees.growth import sigmoid
@@ -58,6 +59,13 @@ class ModelRecord:
     exclude: tuple[str, ...]
 
 
+class Compiled:
+    """What is worked out of the Guest's half once, for all scorings."""
+
+    def __init__(self, model: GuestModel) -> None:
+        self.guest, self.expectation = CompiledGuest(model), Expectation(model)
+
+
 @dataclass(frozen=True)
 class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order."""
@@ -75,7 +83,7 @@ class ScoringRequest:
     model_id: str
     samples: SampleSheet
     cutoff: float = 0.5
-    cipher: Literal["paillier", "none"] = "paillier"
+    cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
 
 
@@ -156,13 +164,13 @@ def stages(scored: Scored) -> tuple[Stage, ...]:
 
 
 def sample_scores(
-    sheet: SampleSheet, good: Any, model: GuestModel, own: PartyTable, scored: Scored, cutoff: float
+    sheet: SampleSheet, good: Any, compiled: Compiled, own: PartyTable, scored: Scored, cutoff: float
 ) -> tuple[Score, ...]:
     """One result per row of the sheet, in its order; rows with a problem are failed, the others `good`."""
-    logits = to_logits(scored.units, model.score_bits)
+    logits = to_logits(scored.units, compiled.guest.score_bits)
     probabilities = sigmoid(logits)
-    base = base_logit(model)
-    expected = expected_logits(model, own.columns, len(own.ids))
+    base = compiled.expectation.base
+    expected = compiled.expectation.given(own.columns, len(own.ids))
     out: list[Score] = []
     place = {int(row): k for k, row in enumerate(good)}
     for i, sample_id in enumerate(sheet.ids):

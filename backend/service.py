@@ -18,20 +18,25 @@ import platformdirs
 from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
 from backend.assurance.direction import LearnedDirection, learned_directions
 from backend.assurance.importance import FeatureImportance, feature_importance
+from backend.catalogue import Catalogue
 from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
+from backend.crypto.textbook import encrypt_seconds
+from backend.crypto.workers import Workers, cores
 from backend.data import table as tables
 from backend.data.credit_card import fetch_credit_card, split_credit_card
 from backend.data.demo import write_demo
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
-from backend.data.federation import Federation, Party, load_federation
+from backend.data.federation import Federation, Party
 from backend.data.split import split_table
 from backend.data.table import SampleSheet
-from backend.errors import FederationError, ModelError, ParameterError, SampleError
+from backend.errors import ModelError, ParameterError, SampleError
+from backend.importing import JOINT, import_model
 from backend.jobs import Job
 from backend.protocols.channel import TranscriptEntry
 from backend.protocols.room import PoolLevel, Room
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
 from backend.results import (
+    Compiled,
     Evaluation,
     ModelRecord,
     Score,
@@ -44,7 +49,6 @@ from backend.results import (
     scores_csv,
     stages,
 )
-from backend.store.party_store import PartyStore
 from backend.trees.artefact import content_hash, dump_guest, load_guest
 from backend.trees.candidates import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
@@ -73,17 +77,25 @@ class Glassleaf:
         Shortest key, bits; lower only in tests.
     pools : bool
         Whether obfuscators are made in the background.
+    workers : Workers, optional
+        Who encrypts bulk uploads; default one process a core of this machine.
     """
 
-    def __init__(self, home: Path | None = None, *, key_floor: int = KEY_BITS_FLOOR, pools: bool = True) -> None:
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        key_floor: int = KEY_BITS_FLOOR,
+        pools: bool = True,
+        workers: Workers | None = None,
+    ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
         self.home = Path(chosen).expanduser()
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._key_floor, self._pools = key_floor, pools
-        self._rooms: dict[str, tuple[object, Room]] = {}
-        self._stores: dict[str, PartyStore] = {}
-        self._loaded: dict[Path, tuple[int, Federation]] = {}
+        self._catalogue = Catalogue(self.home, key_floor, pools)
+        self._workers = workers or Workers(cores())
         self._halves: dict[str, GuestModel] = {}  # by content hash: a half never changes
+        self._compiled: dict[str, Compiled] = {}
         self._lock, self._demo_lock = threading.RLock(), threading.Lock()
 
     def __repr__(self) -> str:
@@ -109,20 +121,7 @@ class Glassleaf:
         FederationError
             The file or a table is not usable, or another federation has the name.
         """
-        federation = load_federation(path)
-        with self._lock:
-            known = self._known()
-            there = known.get(federation.name)
-            if there and Path(there) != federation.folder.resolve() and Path(there).exists():
-                raise FederationError(
-                    f"{path}, field name: {federation.name!r} is already the name of the federation in {there}. "
-                    "Give this one another name in its file."
-                )
-            known[federation.name] = str(federation.folder.resolve())
-            draft = self.home / "federations.new"
-            draft.write_text(json.dumps(known, indent=1, sort_keys=True))
-            draft.replace(self.home / "federations.json")
-        return federation
+        return self._catalogue.add(path)
 
     def init(
         self,
@@ -159,56 +158,18 @@ class Glassleaf:
         split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
         return self.add_federation(out)
 
-    def _known(self) -> dict[str, str]:
-        file = self.home / "federations.json"
-        known: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
-        return known
-
     def federations(self) -> list[Federation]:
         """Every remembered federation whose file is still there, the demo first."""
-        names = sorted(self._known(), key=lambda name: (name != DEMO, name))
-        return [self._load(Path(self._known()[n])) for n in names if self._is_there(n)]
-
-    def _is_there(self, name: str) -> bool:
-        return (Path(self._known()[name]) / "federation.toml").exists()
+        return sorted(self._catalogue.all(), key=lambda f: (f.name != DEMO, f.name))
 
     def federation(self, name: str) -> Federation:
         """One federation; raises FederationError where the name is unknown."""
-        if name not in self._known() or not self._is_there(name):
-            raise FederationError(
-                f"There is no federation {name!r}; known are: {', '.join(sorted(self._known())) or 'none'}. "
-                "Make one with `python -m backend init`, or run `python -m backend demo`."
-            )
-        return self._load(Path(self._known()[name]))
-
-    def _load(self, folder: Path) -> Federation:
-        """A federation file that was checked before, read again only when it has changed."""
-        stamp = (folder / "federation.toml").stat().st_mtime_ns
-        if folder not in self._loaded or self._loaded[folder][0] != stamp:
-            self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
-        return self._loaded[folder][1]
-
-    def _room(self, name: str) -> Room:
-        """The running federation; set up again when one of its files has changed."""
-        with self._lock:
-            federation = self.federation(name)
-            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
-            stamp = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
-            if name in self._rooms and self._rooms[name][0] == stamp:
-                return self._rooms[name][1]
-            if name in self._rooms:
-                self._rooms.pop(name)[1].close()
-            room = Room(federation, self._parties(name), key_floor=self._key_floor, pools=self._pools)
-            self._rooms[name] = (stamp, room)
-            return room
-
-    def _parties(self, federation: str) -> Path:
-        return self.home / "parties" / federation
+        return self._catalogue.federation(name)
 
     def start_key(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""
         with self._lock:
-            room = self._room(federation)
+            room = self._catalogue.room(federation)
             if bits in room.warmed:
                 return
             room.warmed.add(bits)
@@ -216,22 +177,20 @@ class Glassleaf:
 
     def pools(self, federation: str) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool of obfuscators."""
-        return self._room(federation).pools()
+        return self._catalogue.room(federation).pools()
+
+    def textbook_seconds(self, model_id: str, bits: int = KEY_BITS) -> float:
+        """What plain `phe` would need for one sample's encryptions, a leaf each: leaves times a constant measured on this machine."""
+        record = self.model(model_id)
+        key = self._catalogue.room(record.federation).pair_key("paillier", bits)
+        return record.n_leaves * encrypt_seconds(key.offer())
 
     # models -----------------------------------------------------------------------------------------------------------
-
-    def _guest_store(self, federation: str) -> PartyStore:
-        with self._lock:
-            if federation not in self._stores:
-                self._stores[federation] = PartyStore(
-                    self._parties(federation) / self.federation(federation).guest.name
-                )
-            return self._stores[federation]
 
     def models(self, federation: str | None = None) -> list[ModelRecord]:
         """Records of all models, newest first."""
         names = [federation] if federation else [f.name for f in self.federations()]
-        records = [read_record(body) for name in names for body in self._guest_store(name).records()]
+        records = [read_record(body) for name in names for body in self._catalogue.guest_store(name).records()]
         return sorted(records, key=lambda r: r.created, reverse=True)
 
     def model(self, model_id: str) -> ModelRecord:
@@ -259,8 +218,17 @@ class Glassleaf:
         if record.content_hash not in self._halves:
             if len(self._halves) >= HALVES_KEPT:
                 self._halves.pop(next(iter(self._halves)))
-            self._halves[record.content_hash] = load_guest(self._guest_store(record.federation).artefact(record.id))
+            self._halves[record.content_hash] = load_guest(
+                self._catalogue.guest_store(record.federation).artefact(record.id)
+            )
         return self._halves[record.content_hash]
+
+    def _compiled_half(self, record: ModelRecord) -> Compiled:
+        if record.content_hash not in self._compiled:
+            if len(self._compiled) >= HALVES_KEPT:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[record.content_hash] = Compiled(self.guest_model(record.id))
+        return self._compiled[record.content_hash]
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
         """Every feature offered to the training, largest gain first."""
@@ -284,19 +252,21 @@ class Glassleaf:
     def samples(self, model_id: str) -> pd.DataFrame:
         """The Guest's own records with the part they had in training; no Host column."""
         record = self.model(model_id)
-        room = self._room(record.federation)
+        room = self._catalogue.room(record.federation)
         frame = pd.DataFrame(dict(room.table.columns), index=pd.Index(room.table.ids, name="id", dtype="object"))
         part_of = self._part_of(record)
         frame["part"] = [part_of.get(i, "not in training") for i in room.table.ids]
         return frame
 
     def _part_of(self, record: ModelRecord) -> dict[str, str]:
-        parts: dict[str, str] = json.loads(self._guest_store(record.federation).artefact(f"{record.id}.parts"))
+        parts: dict[str, str] = json.loads(
+            self._catalogue.guest_store(record.federation).artefact(f"{record.id}.parts")
+        )
         return parts
 
     def sample_of(self, model_id: str, sample_id: str) -> SampleSheet:
         """The Guest's record of a known id."""
-        table = self._room(self.model(model_id).federation).table
+        table = self._catalogue.room(self.model(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError(
                 f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
@@ -332,16 +302,42 @@ class Glassleaf:
 
     # long work --------------------------------------------------------------------------------------------------------
 
+    def import_model(
+        self,
+        federation: str,
+        file: Path,
+        *,
+        features: Sequence[str] | None = None,
+        categories: Path | None = None,
+        score_bits: int = TrainingParameters.score_bits,
+    ) -> tuple[ModelRecord, tuple[str, ...]]:
+        """Register a model that another library trained (docs/import.md); returns its record and what to know of the file.
+
+        Raises
+        ------
+        ModelError, ParameterError, FederationError
+            See :func:`backend.importing.import_model`.
+        """
+        done = import_model(self._catalogue.room(federation), file, features, categories, score_bits)
+        self._register(done.record, done.model, done.part_of)
+        return done.record, done.notes
+
+    def _register(self, record: ModelRecord, model: GuestModel, part_of: dict[str, str]) -> None:
+        store, parts = self._catalogue.guest_store(record.federation), json.dumps(part_of)
+        store.put_artefact(f"{record.id}.parts", parts, content_hash(parts))
+        store.put_artefact(record.id, dump_guest(model), record.content_hash)
+        store.put_record(record.id, asdict(record))
+
     def start_training(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
         return Job(lambda job: self._train(request, job), request.parameters.trees).start()
 
     def _train(self, request: TrainingRequest, job: Job[ModelRecord]) -> ModelRecord:
-        room = self._room(request.federation)
+        room = self._catalogue.room(request.federation)
         hosts = self._chosen_hosts(room, request.hosts)
         self._check_excluded(room.federation, hosts, request.exclude)
         job.at("key", room.guest.name)
-        key = room.key(request.parameters.cipher, request.parameters.key_bits)
+        key = room.pair_key(request.parameters.cipher, request.parameters.key_bits)
         talk = room.converse(hosts, job.cancelled)
         job.read_transcript = talk.transcript
 
@@ -357,7 +353,6 @@ class Glassleaf:
             )
         finally:
             job.read_transcript = _constant(talk.close())
-        text = dump_guest(trained.model)
         record = ModelRecord(
             id=trained.model_id,
             federation=request.federation,
@@ -365,7 +360,7 @@ class Glassleaf:
             algorithm="SecureBoost GBDT",
             cipher=key.scheme,
             key_bits=key.bits,
-            content_hash=content_hash(text),
+            content_hash=content_hash(dump_guest(trained.model)),
             guest=room.guest.name,
             hosts=hosts,
             n_trees=len(trained.model.trees),
@@ -381,10 +376,7 @@ class Glassleaf:
             positive_rate=trained.positive_rate,
             exclude=request.exclude,
         )
-        parts = json.dumps(trained.part_of)
-        self._guest_store(request.federation).put_artefact(f"{record.id}.parts", parts, content_hash(parts))
-        self._guest_store(request.federation).put_artefact(record.id, text, record.content_hash)
-        self._guest_store(request.federation).put_record(record.id, asdict(record))
+        self._register(record, trained.model, trained.part_of)
         return record
 
     def start_scoring(self, request: ScoringRequest) -> Job[ScoreBatch]:
@@ -396,13 +388,13 @@ class Glassleaf:
             raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
         began = time.perf_counter()
         record = self.model(request.model_id)
-        model = self.guest_model(record.id)
-        room = self._room(record.federation)
+        compiled = self._compiled_half(record)
+        room = self._catalogue.room(record.federation)
         sheet = request.samples
         good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
         job.at("key", room.guest.name, 0)
         job.total = len(good)
-        key = room.key(request.cipher, request.key_bits)
+        key = room.key(request.cipher, request.key_bits, compiled.guest)
         prepared = Stage("key", room.guest.name, time.perf_counter() - began)
         talk = room.converse(record.hosts, job.cancelled)
         job.read_transcript = talk.transcript
@@ -412,7 +404,7 @@ class Glassleaf:
                 if host in record.hosts:
                     room.play(talk, host, table.take(good))
             own = sheet.guest.take(good)
-            scored = room.guest.score(record.id, model, own, key, talk, on_stage=job.at)
+            scored = room.guest.score(record.id, compiled.guest, own, key, talk, workers=self._workers, on_stage=job.at)
         finally:
             transcript = talk.close()
             job.read_transcript = _constant(transcript)
@@ -422,16 +414,16 @@ class Glassleaf:
             cipher=key.scheme,
             key_bits=key.bits,
             cutoff=request.cutoff,
-            scores=sample_scores(sheet, good, model, own, scored, request.cutoff),
+            scores=sample_scores(sheet, good, compiled, own, scored, request.cutoff),
             stages=(prepared, *stages(scored)),
             transcript=transcript,
-            leaves=model.n_leaves,
+            leaves=record.n_leaves,
             ciphertexts_per_sample=scored.entries,
-            score_bits=model.score_bits,
+            score_bits=record.score_bits,
             seconds=job.seconds,
         )
         summary = {"rows": len(good), "failed": len(sheet.problems), "cipher": key.scheme, "key_bits": key.bits}
-        self._guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
+        self._catalogue.guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
         return batch
 
     def evaluate(
@@ -442,7 +434,7 @@ class Glassleaf:
         seed: int = 7,
         watch: Callable[[Job[ScoreBatch]], ScoreBatch] = Job.get,
     ) -> Evaluation:
-        """Score `samples` random test records under encryption and measure them against the labels.
+        """Score `samples` random test records (any joint ones of an imported model) under encryption and measure them against the labels.
 
         Parameters
         ----------
@@ -452,12 +444,12 @@ class Glassleaf:
             Follows the scoring to its end, e.g. to show progress.
         """
         record = self.model(model_id)
-        test = [i for i, part in self._part_of(record).items() if part == "test"]
+        test = [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
         if not 0 <= samples <= len(test):
             raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
         if samples == 0:
             return Evaluation(record.metrics, None, 0.0)
-        room = self._room(record.federation)
+        room = self._catalogue.room(record.federation)
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
         rows = np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
         own = room.table.take(rows)
@@ -473,13 +465,7 @@ class Glassleaf:
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""
-        with self._lock:
-            for _, room in self._rooms.values():
-                room.close()
-            for store in self._stores.values():
-                store.close()
-            self._rooms.clear()
-            self._stores.clear()
+        self._catalogue.close()
 
     @staticmethod
     def _chosen_hosts(room: Room, hosts: tuple[str, ...] | None) -> tuple[str, ...]:

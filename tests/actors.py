@@ -8,6 +8,7 @@ from backend.data.federation import Federation, Label, Party
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import encode
 from backend.protocols.simulation import SimulatedHosts
 from backend.trees.artefact import content_hash, dump_host
@@ -77,7 +78,7 @@ def score(world: World, guest, network, key, name="c", **kwargs):
     """Score the Guest's own records; returns (scored, transcript)."""
     talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
     try:
-        scored = guest.score(MODEL_ID, world.model, world.tables[GUEST], key, talk, **kwargs)
+        scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk, **kwargs)
     finally:
         transcript = talk.close()
     return scored, transcript

@@ -6,41 +6,52 @@ by its cover); the rest of the score is the Hosts' part. Splitting that rest by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from backend.trees.candidates import decide
-from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey
-
-
-def expected_logits(model: GuestModel, columns: Columns, n: int) -> NDArray[np.float64]:
-    """Cover-weighted expectation of the logit given the Guest's columns, ``(n,)``."""
-    return model.base_score + _expectation(model, columns, n, own=True)
+from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.ensemble import Columns, GuestModel, Leaf
 
 
-def base_logit(model: GuestModel) -> float:
-    """Cover-weighted expectation of the logit given nothing."""
-    return float(model.base_score + _expectation(model, {}, 1, own=False)[0])
+class Expectation:
+    """Cover-weighted expectations of one model's logit, built once a model: they are linear in the Guest's candidate leaves.
+
+    Attributes
+    ----------
+    base : float
+        Given nothing.
+    """
+
+    def __init__(self, model: GuestModel) -> None:
+        weights, of_hosts, of_all = _leaf_shares(model)
+        self.base = model.base_score + float(weights @ of_all)
+        self._base_score = model.base_score
+        self._worth = csr_array(
+            [weights * of_hosts]
+        )  # sums leaf by leaf, so that a sample's result is the same in every batch
+        self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
+
+    def given(self, columns: Columns, n: int) -> NDArray[np.float64]:
+        """Given the Guest's columns, ``(n,)``."""
+        out = np.empty(n)
+        for rows, kept in self._candidates.blocks(columns, n):
+            out[rows] = self._base_score + (self._worth @ kept)[0]
+        return out
 
 
-def _expectation(model: GuestModel, columns: Columns, n: int, *, own: bool) -> NDArray[np.float64]:
-    decided = {k: decide(rule, columns, n) for k, rule in model.rules.items()} if own else {}
-    total = np.zeros(n)
+def _leaf_shares(model: GuestModel) -> NDArray[np.float64]:
+    """``(3, n_leaves)``: weight, and the share of its samples that reach it by the Hosts' splits and by all splits."""
+    out = []
     for t, tree in enumerate(model.trees):
-        total += _below(t, tree, 0, decided, n)
-    return total
-
-
-def _below(
-    t: int, tree: GuestTree, i: int, decided: Mapping[NodeKey, NDArray[np.bool_]], n: int
-) -> NDArray[np.float64]:
-    node = tree.nodes[i]
-    if isinstance(node, Leaf):
-        return np.full(n, node.weight)
-    left, right = _below(t, tree, node.left, decided, n), _below(t, tree, node.right, decided, n)
-    if (t, i) in decided:
-        return np.where(decided[t, i], left, right)
-    share = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
-    return share * left + (1.0 - share) * right
+        stack = [(0, 1.0, 1.0)]
+        while stack:
+            i, of_hosts, of_all = stack.pop()
+            node = tree.nodes[i]
+            if isinstance(node, Leaf):
+                out.append((node.weight, of_hosts, of_all))
+                continue
+            left = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
+            for child, share in ((node.right, 1.0 - left), (node.left, left)):
+                stack.append((child, of_hosts if (t, i) in model.rules else of_hosts * share, of_all * share))
+    return np.array(out).T

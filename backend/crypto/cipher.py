@@ -6,13 +6,18 @@ Shapes: a *batch* is ``n`` rows (samples) of ``m`` numbers (entries of a decisio
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from backend.crypto.bin_products import BinIndex
+from backend.errors import SecurityError
+
+IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
+Parcel = dict[str, str | int | bytes]  # what a party's own worker process needs to rebuild a key side
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,26 @@ class FoldPlan:
     own : tuple of bool
         ``(m,)``: whether entry e carries a condition of this Host, so that its 0/1 applies.
     n_out : int
-        Number of outgoing entries.
+        Number of outgoing entries; 1 at the last Host.
+    origin : tuple of int
+        ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
+    place : int
+        This Host's place in the chain, from 0.
+    hosts : int
+        Hosts in the chain.
     """
 
     target: tuple[int, ...]
     own: tuple[bool, ...]
     n_out: int
+    origin: tuple[int, ...]
+    place: int
+    hosts: int
+
+    @property
+    def last(self) -> bool:
+        """Whether the result goes to the Guest."""
+        return self.place + 1 == self.hosts
 
     @property
     def untouched(self) -> tuple[bool, ...]:
@@ -45,22 +64,48 @@ class FoldPlan:
 
 
 class KeySide(Protocol):
-    """What the Guest can do: it alone holds the secret key."""
+    """What the Guest can do when it scores: it alone holds the secret key.
+
+    Attributes
+    ----------
+    scheme : {"paillier", "rlwe", "none"}
+    bits : int
+        Size of the key: bits of n (Paillier), ring degree (RLWE), 0 (none).
+    limit : int
+        Largest absolute sum that can be decrypted.
+    """
 
     scheme: str
     bits: int
+    limit: int
 
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
         ...
 
+    def rows_per_message(self, m: int) -> int:
+        """Samples of ``m`` entries that travel together."""
+        ...
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """The ``m`` entries of ``n`` samples, split into messages."""
+        ...
+
     def encrypt(self, values: IntArray) -> bytes:
-        """Encrypt an ``(n, m)`` array of integers."""
+        """Encrypt one piece: ``(n, len(piece))`` integers."""
         ...
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
-        """Decrypt ``n`` single numbers."""
+        """Decrypt ``n`` sums, as the last Host sends them."""
         ...
+
+    def parcel(self) -> Parcel:
+        """What a worker process of the same party needs to rebuild this side; secret."""
+        ...
+
+
+class PairKeySide(KeySide, Protocol):
+    """A key side that can train, too."""
 
     def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
         """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
@@ -71,28 +116,71 @@ class KeySide(Protocol):
         ...
 
 
+class Fold(Protocol):
+    """One batch at one Host: pieces come in, are masked and added up (Fed-EINI eq. 10 and 13)."""
+
+    def add(self, blob: bytes) -> None:
+        """Check, mask and add the next piece, in order; raises SecurityError where it is not one."""
+        ...
+
+    def finish(self) -> Iterator[bytes]:
+        """Re-randomised: one piece with ``n`` scores from the last Host, else pieces for the next."""
+        ...
+
+
 class PublicSide(Protocol):
-    """What a Host can do with the Guest's public key."""
+    """What a Host can do with the Guest's public key when samples are scored."""
 
     scheme: str
     bits: int
 
-    def load(self, blob: bytes, n: int, m: int) -> Any:
-        """Check and read an ``(n, m)`` batch."""
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> Fold:
+        """Begin a batch whose 0/1 are `keep` ``(n, m)``."""
         ...
 
-    def fold(self, batch: Any, keep: NDArray[np.bool_], plan: FoldPlan) -> bytes:
-        """Mask by ``keep`` ``(n, m)`` 0/1, add by ``plan`` and re-randomise every computed number; ``(n, n_out)`` as bytes."""
-        ...
+
+@runtime_checkable
+class PairPublicSide(PublicSide, Protocol):
+    """A public side that can train, too."""
 
     def load_pairs(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted pairs."""
         ...
 
-    def bin_sums(self, pairs: Any, rows: NDArray[np.intp], bin_index: NDArray[np.intp], n_bins: int) -> Any:
-        """Sum the pairs at ``rows`` by bin; ``bin_index`` is ``(len(rows),)``, the result has ``n_bins`` sums."""
+    def bin_sums(self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+        """Sum pairs by bin and re-randomise the sums.
+
+        Parameters
+        ----------
+        nodes : sequence of (ndarray of int, BinIndex)
+            Per tree node: ``(k,)`` places among the ``n`` pairs, and per feature the bin of each, ``(k,)``, with the number of bins.
+
+        Returns
+        -------
+        list of bytes
+            Per node, all features' sums one after the other.
+        """
         ...
 
-    def dump_sums(self, sums: Any) -> bytes:
-        """Pack and re-randomise bin sums for the Guest."""
-        ...
+
+class WholeFold:
+    """A fold whose batch comes in one piece."""
+
+    def __init__(self) -> None:
+        self._folded: bytes | None = None
+
+    def fold(self, blob: bytes) -> bytes:
+        """Check, mask, add and re-randomise the whole batch."""
+        raise NotImplementedError
+
+    def add(self, blob: bytes) -> None:
+        """Take the one piece."""
+        if self._folded is not None:
+            raise SecurityError("A batch of one piece was followed by another piece; it was refused.")
+        self._folded = self.fold(blob)
+
+    def finish(self) -> Iterator[bytes]:
+        """The one piece that goes on."""
+        if self._folded is None:
+            raise SecurityError("A batch ended before its piece came; it was refused.")
+        yield self._folded

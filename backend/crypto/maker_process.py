@@ -17,7 +17,8 @@ from typing import IO
 
 from gmpy2 import mpz
 
-from backend.crypto.obfuscators import Maker, OwnerMaker, PublicMaker
+from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.pool import Maker
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = struct.Struct(">I")
@@ -33,10 +34,16 @@ class MakerProcess:
         ``p`` and ``q`` at the key owner, ``n`` at anybody else.
     width : int
         Bytes of one obfuscator.
+    obfuscation : {"full", "short"}
+    tables : Path, optional
+        Where tables are kept; both as for the maker in this process.
     """
 
-    def __init__(self, numbers: dict[str, int], width: int) -> None:
+    def __init__(
+        self, numbers: dict[str, int], width: int, obfuscation: Obfuscation = "full", tables: Path | None = None
+    ) -> None:
         self._width = width
+        self._settings = {"obfuscation": obfuscation, "tables": None if tables is None else str(tables)}
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = numbers
@@ -53,7 +60,7 @@ class MakerProcess:
                 cwd=ROOT,
             )
             if self._process.stdin is not None:
-                self._process.stdin.write(json.dumps(self._numbers).encode() + b"\n")
+                self._process.stdin.write(json.dumps(self._settings | self._numbers).encode() + b"\n")
         if self._process.stdin is None or self._process.stdout is None:
             raise BrokenPipeError
         return self._process.stdin, self._process.stdout
@@ -104,10 +111,14 @@ def serve(numbers: IO[bytes], out: IO[bytes]) -> None:
     line = numbers.readline()
     if not line:
         return
-    key = {name: mpz(value) for name, value in json.loads(line).items()}
+    settings = json.loads(line)
+    tables = Path(settings.pop("tables")) if settings["tables"] else None
+    obfuscation: Obfuscation = settings.pop("obfuscation")
+    key = {name: mpz(value) for name, value in settings.items() if value is not None}
     n = key["n"] if "n" in key else key["p"] * key["q"]
     width = (int((n * n).bit_length()) + 7) // 8
-    maker: Maker = PublicMaker(n) if "n" in key else OwnerMaker(key["p"], key["q"])
+    owner = "p" in key
+    maker: Maker[mpz] = OwnerMaker(key["p"], key["q"], obfuscation, tables) if owner else PublicMaker(key["n"], tables)
     maker.prepare()
     while len(request := numbers.read(COUNT.size)) == COUNT.size:
         for made in maker.make(COUNT.unpack(request)[0]):

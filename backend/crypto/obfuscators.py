@@ -6,42 +6,39 @@ bases b_j, made from tables of digits. For e ≠ e' the quotient of two hashes i
 the differences of the exponents. Two things follow, whatever the factors of p-1 and q-1 are (docs/decisions/0003): but for a
 share 3·2^-BASES of all tables the bases generate G, and then, by the leftover hash lemma, log2|G| + SLACK_BITS bits of exponent
 are within 2^-64 of uniform in G, even if the bases are known. No assumption but Paillier's own is needed, and only BASES costly
-powers to set up.
+powers to set up. Since known bases do no harm, tables may be kept in a file beside the key.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from itertools import starmap
-from typing import Protocol, cast
+from pathlib import Path
+from typing import Literal
 
 import gmpy2
+import numpy as np
 from gmpy2 import mpz
+from numpy.typing import NDArray
+
+from backend.crypto.table_file import read_table, write_table
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
-OWNER_WINDOW = 8  # bits a digit; per prime (|p|+130)/8·256 pairs of |p|-bit numbers: 41 MiB in all at 3,072 bits
-PUBLIC_WINDOW = 6  # bits a digit; (|n|+130)/6·64 numbers of 2|n| bits: 25 MiB at 3,072 bits
-QUIET_BATCH = 16  # obfuscators made in one call that holds no interpreter lock
+SHORT_SHARE = (
+    2  # obfuscation "short": exponents of |p|/2 bits a prime (512 at 2,048, 768 at 3,072); see docs/decisions/0003
+)
+OWNER_MEMORY = 96 << 20  # bytes of tables at the key owner: windows of 10 bits at 2,048, of 9 at 3,072
+PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, a key
+OBJECT = 48  # bytes an mpz takes beside its digits, and its place in a list
+WINDOWS = range(4, 13)  # bits a digit
 FEW = 64  # until so many were wanted, setting up a table costs more than it saves
+FEW_KEPT = 3  # the same, where a table lies ready in a file
 
-
-class Maker(Protocol):
-    """Makes obfuscators."""
-
-    def make(self, count: int) -> list[mpz]:
-        """`count` fresh obfuscators, as fast as can be."""
-        ...
-
-    def make_quietly(self, count: int) -> list[mpz]:
-        """`count` fresh obfuscators without holding the interpreter's lock."""
-        ...
-
-    def prepare(self) -> None:
-        """Build the tables; safe to call from a background thread and more than once."""
-        ...
+Obfuscation = Literal["full", "short"]
+Quotients = NDArray[np.uint32]  # (2**window, limbs): a number a line, lowest limb first
 
 
 class _PrimeTable:
@@ -49,48 +46,95 @@ class _PrimeTable:
 
     y^p mod p² depends on y mod p only, and y^p = y·(1 + p·f(y)) mod p², where f is the Fermat quotient, additive over products:
     f(uv) = f(u) + f(v), and f(y + kp) = f(y) - k/y mod p. So a table holds y (|p| bits) and f(y) (|p| bits), a product costs one
-    multiplication of |p| by 2|p| bits per digit, and the power is put together once at the end.
+    multiplication of |p| by 2|p| bits per digit, and the power is put together once at the end. The quotients are only ever
+    added: they are kept in limbs of 32 bits, summed in 64.
     """
 
-    def __init__(self, p: mpz, window: int) -> None:
-        self.p, self.p2 = p, p * p
-        self.rows: list[tuple[list[mpz], list[mpz]]] = []
-        for digits in _digits_per_base(p, window):
+    def __init__(self, p: mpz, rows: list[tuple[list[mpz], Quotients]]) -> None:
+        self.p, self.p2, self.rows = p, p * p, rows
+
+    @classmethod
+    def draw(cls, p: mpz, window: int, bits: int) -> _PrimeTable:
+        """Random bases and their powers for `bits` bits of exponent."""
+        table = cls(p, [])
+        for digits in _digits_per_base(bits, window):
             base = random_unit(p)
-            quotient = (gmpy2.powmod(base, p - 1, self.p2) - 1) // p
+            quotient = (gmpy2.powmod(base, p - 1, table.p2) - 1) // p
             for _ in range(digits):
-                base, quotient = self._add_row(base, quotient, 1 << window)
+                base, quotient = table._add_row(base, quotient, 1 << window)
+        return table
 
     def _add_row(self, base: mpz, base_quotient: mpz, size: int) -> tuple[mpz, mpz]:
         """Append base^0 … base^(size-1); returns base^size, the next row's base, both with their Fermat quotients."""
-        p = self.p
+        p, width = self.p, _width(self.p)
         inverse = gmpy2.invert(base, p)
         y, quotient, y_inverse = mpz(1), mpz(0), mpz(1)
         values, quotients = [], []
         for _ in range(size):
             values.append(y)
-            quotients.append(quotient)
+            quotients.append(quotient.to_bytes(width, "little"))
             carry, y = gmpy2.f_divmod(y * base, p)
             y_inverse = y_inverse * inverse % p
             quotient = (quotient + base_quotient + carry * y_inverse) % p
-        self.rows.append((values, quotients))
+        self.rows.append((values, _limbs(b"".join(quotients), size)))
         return y, quotient
 
-    def power(self, digits: bytes) -> mpz:
-        """(∏ row[digit])^p mod p²."""
-        p2 = self.p2
-        product, quotient = mpz(1), mpz(0)
-        for (values, quotients), digit in zip(self.rows, digits, strict=True):
-            product = product * values[digit] % p2
-            quotient += quotients[digit]
-        return product * (1 + self.p * (quotient % self.p)) % p2
+    def powers(self, digits: Iterator[NDArray[np.uint16]]) -> list[mpz]:
+        """(∏ row[digit])^p mod p², several at a time: row by row, so that a row is fetched into the processor's cache once."""
+        p, p2 = self.p, self.p2
+        first = next(digits)
+        products = [self.rows[0][0][d] for d in first.tolist()]
+        sums = self.rows[0][1][first].astype(np.uint64)
+        for (values, quotients), row in zip(self.rows[1:], digits, strict=True):
+            products = [y * values[d] % p2 for y, d in zip(products, row.tolist(), strict=True)]
+            sums += quotients[row]
+        return [y * (1 + p * (s % p)) % p2 for y, s in zip(products, _carry(sums), strict=True)]
+
+    def dump(self) -> list[bytes]:
+        """Values and quotients of every row, in turn."""
+        width = _width(self.p)
+        return [
+            part
+            for values, quotients in self.rows
+            for part in (b"".join(y.to_bytes(width, "little") for y in values), quotients.tobytes())
+        ]
+
+    @classmethod
+    def load(cls, p: mpz, parts: list[bytes]) -> _PrimeTable:
+        """Inverse of :meth:`dump`."""
+        width = _width(p)
+        rows = []
+        for values, quotients in zip(parts[::2], parts[1::2], strict=True):
+            numbers = [mpz.from_bytes(values[i : i + width], "little") for i in range(0, len(values), width)]
+            rows.append((numbers, _limbs(quotients, len(numbers))))
+        return cls(p, rows)
 
 
 class OwnerMaker:
-    """Obfuscators for the key owner, by the Chinese remainder theorem over p² and q²."""
+    """Obfuscators for the key owner, by the Chinese remainder theorem over p² and q².
 
-    def __init__(self, p: mpz, q: mpz, window: int = OWNER_WINDOW) -> None:
-        self._p, self._q, self._window = p, q, window
+    Parameters
+    ----------
+    p, q : mpz
+    obfuscation : {"full", "short"}
+        ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/0003).
+    file : Path, optional
+        Where tables are kept between runs; as secret as the key.
+    memory : int
+        Bytes that the tables may take.
+    """
+
+    def __init__(
+        self,
+        p: mpz,
+        q: mpz,
+        obfuscation: Obfuscation = "full",
+        file: Path | None = None,
+        memory: int = OWNER_MEMORY,
+    ) -> None:
+        self._p, self._q, self._file = p, q, file
+        self._bits = [_exponent_bits(prime, obfuscation) for prime in (p, q)]
+        self._window = _window(sum(self._bits), 2 * _width(max(p, q)) + OBJECT, memory)
         self._p2, self._q2 = p * p, q * q
         self._q2_inverse = gmpy2.invert(self._q2, self._p2)
         self._tables: tuple[_PrimeTable, _PrimeTable] | None = None
@@ -98,20 +142,40 @@ class OwnerMaker:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Build both tables once (about a second at 3,072 bits)."""
+        """Read both tables, or build them once (a second or two at 3,072 bits)."""
         with self._lock:
             if self._tables is None:
-                self._tables = (_PrimeTable(self._p, self._window), _PrimeTable(self._q, self._window))
+                self._tables = self._read() or self._build()
+
+    def _build(self) -> tuple[_PrimeTable, _PrimeTable]:
+        at_p, at_q = (
+            _PrimeTable.draw(prime, self._window, bits)
+            for prime, bits in zip((self._p, self._q), self._bits, strict=True)
+        )
+        if self._file is not None:
+            write_table(self._file, self._name(), at_p.dump() + at_q.dump())
+        return at_p, at_q
+
+    def _read(self) -> tuple[_PrimeTable, _PrimeTable] | None:
+        parts = read_table(self._file, self._name())
+        if parts is None:
+            return None
+        of_p = -(-self._bits[0] // self._window) * 2
+        return _PrimeTable.load(self._p, parts[:of_p]), _PrimeTable.load(self._q, parts[of_p:])
+
+    def _name(self) -> str:
+        return f"owner {self._p} {self._q} {self._bits} {self._window}"
 
     def make(self, count: int) -> list[mpz]:
         """From the tables; the first few directly."""
-        if self._tables is None and self._wanted + count <= FEW:
+        if self._tables is None and self._wanted + count <= _few(self._file):
             self._wanted += count
             return self.make_quietly(count)
         self.prepare()
-        at_p, at_q = cast(tuple[_PrimeTable, _PrimeTable], self._tables)
-        draw_p, draw_q = _digits(len(at_p.rows), self._window), _digits(len(at_q.rows), self._window)
-        return [self._join(at_p.power(draw_p()), at_q.power(draw_q())) for _ in range(count)]
+        if self._tables is None or count == 0:
+            return []
+        at_p, at_q = (t.powers(_digits(len(t.rows), count, self._window)) for t in self._tables)
+        return list(starmap(self._join, zip(at_p, at_q, strict=True)))
 
     def make_quietly(self, count: int) -> list[mpz]:
         """x^p mod p² and y^q mod q² for uniform x and y, in C and without the interpreter's lock."""
@@ -124,46 +188,66 @@ class OwnerMaker:
 
 
 class PublicMaker:
-    """Obfuscators from the public key alone; a Host's refreshing. Never from a base that the Guest supplied."""
+    """Obfuscators from the public key alone; a Host's refreshing. Never from a base that the Guest supplied.
 
-    def __init__(self, n: mpz, window: int = PUBLIC_WINDOW) -> None:
-        self._n, self._n2, self._window = n, n * n, window
+    Parameters
+    ----------
+    n : mpz
+    file : Path, optional
+        Where the Host keeps its own table for this key between runs.
+    memory : int
+        Bytes that the table may take.
+    """
+
+    def __init__(self, n: mpz, file: Path | None = None, memory: int = PUBLIC_MEMORY) -> None:
+        self._n, self._n2, self._file = n, n * n, file
+        self._bits = _exponent_bits(n, "full")
+        self._window = _window(self._bits, _width(self._n2) + OBJECT, memory)
         self._rows: list[list[mpz]] | None = None
         self._wanted = 0
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Build the table once (two to three seconds at 3,072 bits, mostly outside the interpreter's lock)."""
+        """Read the table, or build it once (two to three seconds at 3,072 bits, mostly outside the interpreter's lock)."""
         with self._lock:
-            if self._rows is not None:
-                return
-            rows = []
-            digits_per_base = _digits_per_base(self._n, self._window)
-            for start, digits in zip(self.make_quietly(len(digits_per_base)), digits_per_base, strict=True):
-                base = start
-                for _ in range(digits):
-                    row = [mpz(1)]
-                    for _ in range((1 << self._window) - 1):
-                        row.append(row[-1] * base % self._n2)
-                    rows.append(row)
-                    base = row[-1] * base % self._n2
-            self._rows = rows
+            if self._rows is None:
+                kept = read_table(self._file, self._name())
+                self._rows = self._build() if kept is None else [self._load_row(row) for row in kept]
+
+    def _load_row(self, row: bytes) -> list[mpz]:
+        width = _width(self._n2)
+        return [mpz.from_bytes(row[i : i + width], "little") for i in range(0, len(row), width)]
+
+    def _build(self) -> list[list[mpz]]:
+        rows = []
+        digits_per_base = _digits_per_base(self._bits, self._window)
+        for start, digits in zip(self.make_quietly(len(digits_per_base)), digits_per_base, strict=True):
+            base = start
+            for _ in range(digits):
+                row = [mpz(1)]
+                for _ in range((1 << self._window) - 1):
+                    row.append(row[-1] * base % self._n2)
+                rows.append(row)
+                base = row[-1] * base % self._n2
+        if self._file is not None:
+            width = _width(self._n2)
+            write_table(self._file, self._name(), [b"".join(y.to_bytes(width, "little") for y in row) for row in rows])
+        return rows
+
+    def _name(self) -> str:
+        return f"public {self._n} {self._bits} {self._window}"
 
     def make(self, count: int) -> list[mpz]:
         """From the table; the first few directly."""
-        if self._rows is None and self._wanted + count <= FEW:
+        if self._rows is None and self._wanted + count <= _few(self._file):
             self._wanted += count
             return self.make_quietly(count)
         self.prepare()
         rows, n2 = self._rows or [], self._n2
-        draw = _digits(len(rows), self._window)
-        made = []
-        for _ in range(count):
-            product = mpz(1)
-            for row, digit in zip(rows, draw(), strict=True):
-                product = product * row[digit] % n2
-            made.append(product)
-        return made
+        products = [mpz(1)] * count
+        for row, digits in zip(rows, _digits(len(rows), count, self._window), strict=True):
+            products = [y * row[d] % n2 for y, d in zip(products, digits.tolist(), strict=True)]
+        return products
 
     def make_quietly(self, count: int) -> list[mpz]:
         """r^n mod n² for uniform r, in C and without the interpreter's lock."""
@@ -179,14 +263,48 @@ def random_unit(n: mpz) -> mpz:
             return r
 
 
-def _digits_per_base(order: mpz, window: int) -> list[int]:
+def _exponent_bits(order: mpz, obfuscation: Obfuscation) -> int:
+    bits = int(order.bit_length())
+    return bits + SLACK_BITS if obfuscation == "full" else bits // SHORT_SHARE
+
+
+def _window(bits: int, entry: int, memory: int) -> int:
+    """The widest digit whose tables, of `entry` bytes an entry, fit the memory."""
+    fitting = [w for w in WINDOWS if -(-bits // w) * (entry << w) <= memory]
+    return max(fitting, default=WINDOWS.start)
+
+
+def _few(file: Path | None) -> int:
+    return FEW_KEPT if file is not None and file.exists() else FEW
+
+
+def _digits_per_base(bits: int, window: int) -> list[int]:
     """Digits of each base, as even as can be; fewer bases where a (test) key is too short for one digit each."""
-    total = -(-(int(order.bit_length()) + SLACK_BITS) // window)
+    total = -(-bits // window)
     bases = min(BASES, total)
     return [total // bases + (j < total % bases) for j in range(bases)]
 
 
-def _digits(count: int, window: int) -> Callable[[], bytes]:
-    """A source of fresh strings of `count` digits of `window` bits, a byte each."""
-    keep = bytes(i & ((1 << window) - 1) for i in range(256))
-    return lambda: secrets.token_bytes(count).translate(keep)
+def _digits(rows: int, count: int, window: int) -> Iterator[NDArray[np.uint16]]:
+    """`rows` times `count` fresh digits of `window` bits."""
+    mask = np.uint16((1 << window) - 1)
+    for _ in range(rows):
+        yield np.frombuffer(secrets.token_bytes(2 * count), dtype="<u2") & mask
+
+
+def _width(number: mpz) -> int:
+    """Bytes of a number below `number`, in whole limbs of 32 bits."""
+    return -(-int(number.bit_length()) // 32) * 4
+
+
+def _limbs(blob: bytes, size: int) -> Quotients:
+    return np.frombuffer(blob, dtype="<u4").reshape(size, -1)
+
+
+def _carry(sums: NDArray[np.uint64]) -> list[mpz]:
+    """The numbers behind sums of limbs, ``(count, limbs)``."""
+    low, high = sums.astype("<u4"), (sums >> np.uint64(32)).astype("<u4")
+    return [
+        mpz.from_bytes(a.tobytes(), "little") + (mpz.from_bytes(b.tobytes(), "little") << 32)
+        for a, b in zip(low, high, strict=True)
+    ]

@@ -9,23 +9,26 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import gmpy2
 import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import FoldPlan, IntArray
+from backend.crypto.bin_products import BinIndex, BinProducts
+from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
 from backend.crypto.maker_process import MakerProcess
-from backend.crypto.obfuscators import OwnerMaker, PublicMaker
-from backend.crypto.pool import ObfuscatorPool
+from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.pool import Pool
 from backend.errors import SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
 KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
 KEY_BITS_CEILING = 8192
 DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
+MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
 
 Ciphertexts = list[list[mpz]]
 
@@ -179,17 +182,25 @@ class PaillierKeySide:
     ----------
     key : SecretKey
     pool : int, optional
-        Obfuscators kept ready in the background once :meth:`ObfuscatorPool.fill` was called.
+        Obfuscators kept ready in the background once :meth:`Pool.fill` was called.
+    obfuscation : {"full", "short"}
+        How long the exponents of obfuscators are (:class:`OwnerMaker`).
+    tables : Path, optional
+        Where the tables for obfuscators are kept between runs.
     """
 
     scheme = "paillier"
 
-    def __init__(self, key: SecretKey, pool: int = 0) -> None:
-        self._key = key
+    def __init__(
+        self, key: SecretKey, pool: int = 0, obfuscation: Obfuscation = "full", tables: Path | None = None
+    ) -> None:
+        self._key, self._obfuscation, self._tables = key, obfuscation, tables
         self.public = key.public
         self.bits = self.public.bits
-        process = MakerProcess({"p": int(key.p), "q": int(key.q)}, self.public.width)
-        self.obfuscators = ObfuscatorPool(OwnerMaker(key.p, key.q), process, pool)
+        self.limit = int(self.public.n // 2) - 1
+        numbers = {"p": int(key.p), "q": int(key.q)}
+        process = MakerProcess(numbers, self.public.width, obfuscation, tables)
+        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), process, pool)
         p, q = key.p, key.q
         self._p2, self._q2 = p * p, q * q
         n = self.public.n
@@ -203,6 +214,26 @@ class PaillierKeySide:
     def offer(self) -> bytes:
         """Public key as bytes."""
         return self.public.to_bytes()
+
+    def parcel(self) -> Parcel:
+        """The factors and where the tables are, for the party's own workers."""
+        tables = "" if self._tables is None else str(self._tables)
+        return {"scheme": self.scheme, "obfuscation": self._obfuscation, "tables": tables, **self._key.to_numbers()}
+
+    @classmethod
+    def from_parcel(cls, parcel: Parcel) -> PaillierKeySide:
+        """The same side in another process."""
+        key = SecretKey(mpz(int(str(parcel["p"]), 16)), mpz(int(str(parcel["q"]), 16)))
+        tables = Path(str(parcel["tables"])) if parcel["tables"] else None
+        return cls(key, 0, "short" if parcel["obfuscation"] == "short" else "full", tables)
+
+    def rows_per_message(self, m: int) -> int:
+        """As many as :data:`MESSAGE_ENTRIES` holds."""
+        return max(1, MESSAGE_ENTRIES // m)
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """All entries in one message."""
+        return [range(m)]
 
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
         """One fresh ciphertext per integer."""
@@ -253,62 +284,70 @@ class PaillierPublicSide:
     key : PublicKey
     pool : int, optional
         Obfuscators kept ready in the background for refreshing.
+    tables : Path, optional
+        Where the Host keeps its own table for this key between runs.
+    products : BinProducts, optional
+        Who multiplies in training; default this process alone.
     """
 
     scheme = "paillier"
 
-    def __init__(self, key: PublicKey, pool: int = 0) -> None:
+    def __init__(
+        self, key: PublicKey, pool: int = 0, tables: Path | None = None, products: BinProducts | None = None
+    ) -> None:
         self.key = key
         self.bits = key.bits
-        self.obfuscators = ObfuscatorPool(PublicMaker(key.n), MakerProcess({"n": int(key.n)}, key.width), pool)
+        process = MakerProcess({"n": int(key.n)}, key.width, "full", tables)
+        self.obfuscators = Pool(PublicMaker(key.n, tables), process, pool)
+        self._products = products or BinProducts()
 
     def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
         """``(n, m)`` checked ciphertexts."""
         flat = self.key.load(blob, n * m)
         return [flat[i : i + m] for i in range(0, n * m, m)] if m else [[] for _ in range(n)]
 
-    def fold(self, batch: Ciphertexts, keep: NDArray[np.bool_], plan: FoldPlan) -> bytes:
-        """Multiply the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refresh what was computed."""
-        n2 = self.key.n2
-        untouched = plan.untouched
-        computed = [o for o in range(plan.n_out) if not untouched[o]]
-        fresh = iter(self.obfuscators.take(len(batch) * len(computed)))
-        out: list[mpz] = []
-        for row, kept in zip(batch, keep.tolist(), strict=True):
-            sums = [mpz(1)] * plan.n_out
-            for c, k, own, o in zip(row, kept, plan.own, plan.target, strict=True):
-                if k or not own:
-                    sums[o] = c if sums[o] == 1 else sums[o] * c % n2
-            for o in computed:
-                sums[o] = sums[o] * next(fresh) % n2
-            out += sums
-        return self.key.dump(out)
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> PaillierFold:
+        """Begin a batch."""
+        return PaillierFold(self, keep, plan)
 
     def load_pairs(self, blob: bytes, n: int) -> list[mpz]:
         """``n`` checked ciphertexts."""
         return self.key.load(blob, n)
 
-    def bin_sums(self, pairs: list[mpz], rows: NDArray[np.intp], bin_index: NDArray[np.intp], n_bins: int) -> list[mpz]:
-        """Encrypted sums by bin; the neutral ciphertext 1 for an empty bin."""
+    def bin_sums(self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+        """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves."""
+        width = slots_per_ciphertext(self.bits)
+        packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, PAIR_SLOT)
+        fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
         n2 = self.key.n2
-        sums = [mpz(1)] * n_bins
-        for row, b in zip(rows.tolist(), bin_index.tolist(), strict=True):
-            sums[b] = sums[b] * pairs[row] % n2
-        return sums
+        return [self.key.dump(c * next(fresh) % n2 for c in sums) for sums in packed]
 
-    def dump_sums(self, sums: list[list[mpz]]) -> bytes:
-        """Several bins into one ciphertext by shifting (Horner), each refreshed before it leaves."""
-        n2, slots = self.key.n2, slots_per_ciphertext(self.bits)
-        flat = [s for feature in sums for s in feature]
-        shift = mpz(1) << PAIR_SLOT
-        packed = []
-        for start in range(0, len(flat), slots):
-            value = mpz(1)
-            for s in reversed(flat[start : start + slots]):
-                value = gmpy2.powmod(value, shift, n2) * s % n2
-            packed.append(value)
-        fresh = self.obfuscators.take(len(packed))
-        return self.key.dump(c * r % n2 for c, r in zip(packed, fresh, strict=True))
+
+class PaillierFold(WholeFold):
+    """Multiplies the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refreshes what was computed."""
+
+    def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan) -> None:
+        super().__init__()
+        self._side, self._keep, self._plan = side, keep, plan
+
+    def fold(self, blob: bytes) -> bytes:
+        """``(n, m)`` ciphertexts → ``(n, n_out)``."""
+        plan, n2 = self._plan, self._side.key.n2
+        batch = self._side.load(blob, *self._keep.shape)
+        untouched = plan.untouched
+        computed = [o for o in range(plan.n_out) if not untouched[o]]
+        fresh = iter(self._side.obfuscators.take(len(batch) * len(computed)))
+        counted = self._keep | ~np.asarray(plan.own, dtype=bool)
+        out: list[mpz] = []
+        for row, kept in zip(batch, counted, strict=True):
+            sums = [mpz(1)] * plan.n_out
+            for e in np.flatnonzero(kept).tolist():
+                o = plan.target[e]
+                sums[o] = row[e] if sums[o] == 1 else sums[o] * row[e] % n2
+            for o in computed:
+                sums[o] = sums[o] * next(fresh) % n2
+            out += sums
+        return self._side.key.dump(out)
 
 
 def slots_per_ciphertext(bits: int) -> int:

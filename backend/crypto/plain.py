@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import FoldPlan, IntArray
+from backend.crypto.bin_products import BinIndex
+from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
 from backend.errors import SecurityError
+
+MESSAGE_ENTRIES = 1 << 20  # numbers a scoring message: 8 MiB
 
 
 class PlainKeySide:
@@ -14,10 +19,23 @@ class PlainKeySide:
 
     scheme = "none"
     bits = 0
+    limit = (1 << 62) - 1
 
     def offer(self) -> bytes:
         """Nothing to offer."""
         return b""
+
+    def parcel(self) -> Parcel:
+        """Nothing but the name."""
+        return {"scheme": self.scheme}
+
+    def rows_per_message(self, m: int) -> int:
+        """As many as :data:`MESSAGE_ENTRIES` holds."""
+        return max(1, MESSAGE_ENTRIES // m)
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """All entries in one message."""
+        return [range(m)]
 
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, m)`` integers as little-endian int64."""
@@ -43,36 +61,48 @@ class PlainPublicSide:
     scheme = "none"
     bits = 0
 
-    def load(self, blob: bytes, n: int, m: int) -> IntArray:
-        """``(n, m)`` integers."""
-        return _load(blob, (n, m))
-
-    def fold(self, batch: IntArray, keep: NDArray[np.bool_], plan: FoldPlan) -> bytes:
-        """Fed-EINI eq. 10/13 in plain arithmetic."""
-        kept = np.where(np.asarray(plan.own)[None, :] & ~keep, 0, batch)
-        out = np.zeros((plan.n_out, len(batch)), dtype=np.int64)
-        np.add.at(out, np.asarray(plan.target, dtype=np.intp), kept.T)
-        return _dump(out.T)
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> PlainFold:
+        """Begin a batch."""
+        return PlainFold(keep, plan)
 
     def load_pairs(self, blob: bytes, n: int) -> IntArray:
         """``(2, n)``: gradients, hessians."""
         return _load(blob, (n, 2)).T
 
-    def bin_sums(self, pairs: IntArray, rows: NDArray[np.intp], bin_index: NDArray[np.intp], n_bins: int) -> IntArray:
-        """``(2, n_bins)``; exact, since every sum stays below 2**53."""
-        sums = [np.bincount(bin_index, weights=part[rows].astype(np.float64), minlength=n_bins) for part in pairs]
-        return np.stack(sums).astype(np.int64)
+    def bin_sums(self, pairs: IntArray, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+        """All features' sums of every node, one after the other; exact, since every sum stays below 2**53."""
+        return [
+            _dump(np.concatenate([_by_bin(pairs[:, rows], index, count) for index, count in bins], axis=1))
+            for rows, bins in nodes
+        ]
 
-    def dump_sums(self, sums: list[IntArray]) -> bytes:
-        """All features' sums, one after the other."""
-        return _dump(np.concatenate(sums, axis=1))
+
+class PlainFold(WholeFold):
+    """Fed-EINI eq. 10/13 in plain arithmetic."""
+
+    def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan) -> None:
+        super().__init__()
+        self._keep, self._plan = keep, plan
+
+    def fold(self, blob: bytes) -> bytes:
+        """``(n, m)`` → ``(n, n_out)``."""
+        batch = _load(blob, self._keep.shape)
+        kept = np.where(np.asarray(self._plan.own, dtype=bool)[None, :] & ~self._keep, 0, batch)
+        out = np.zeros((self._plan.n_out, len(batch)), dtype=np.int64)
+        np.add.at(out, np.asarray(self._plan.target, dtype=np.intp), kept.T)
+        return _dump(out.T)
+
+
+def _by_bin(pairs: IntArray, index: NDArray[np.intp], count: int) -> IntArray:
+    sums = [np.bincount(index, weights=part.astype(np.float64), minlength=count) for part in pairs]
+    return np.stack(sums).astype(np.int64)
 
 
 def _dump(values: IntArray) -> bytes:
     return np.ascontiguousarray(values, dtype="<i8").tobytes()
 
 
-def _load(blob: bytes, shape: tuple[int, ...]) -> IntArray:
+def _load(blob: bytes, shape: tuple[int, ...]) -> NDArray[np.int64]:
     expected = int(np.prod(shape)) * 8
     if len(blob) != expected:
         raise SecurityError(f"A vector of {expected} bytes was expected, {len(blob)} came; the message was refused.")

@@ -1,48 +1,80 @@
-"""Obfuscators made in advance by a background thread and a second process, each used once."""
+"""What a cipher can make in advance (obfuscators, flooded zeros): kept ready in the background, each used once."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import Generic, Protocol, TypeVar
 
-from gmpy2 import mpz
-
-from backend.crypto.maker_process import MakerProcess
-from backend.crypto.obfuscators import QUIET_BATCH, Maker
-
-BATCH = 64  # obfuscators asked of the second process at a time, so that somebody in a hurry gets it soon
+BATCH = 64  # items asked of the second process at a time, so that somebody in a hurry gets them soon
 BULK = 512  # from this many on the second process helps even where nothing is kept ready
+QUIET_BATCH = 16  # items made in one call that holds no interpreter lock
+LOW_WATER = 0.9  # share of the target below which filling begins again
+
+T = TypeVar("T")
 
 
-class ObfuscatorPool:
-    """A store of fresh obfuscators.
+class Maker(Protocol[T]):
+    """Makes fresh items."""
 
-    :meth:`fill` starts a thread that keeps `target` of them ready and sleeps while there are enough; :meth:`take` hands out what is
-    ready and makes the rest, on two cores when there are many. :meth:`close` ends thread and process.
+    def make(self, count: int) -> list[T]:
+        """`count` fresh items, as fast as can be."""
+        ...
+
+    def make_quietly(self, count: int) -> list[T]:
+        """`count` fresh items while disturbing other threads as little as can be."""
+        ...
+
+    def prepare(self) -> None:
+        """Build what making needs; safe to call from a background thread and more than once."""
+        ...
+
+
+class Process(Protocol[T]):
+    """Another process of the party that makes the same items."""
+
+    def ask(self, count: int) -> bool:
+        """Begin making `count` items; False where it is busy or gone. Then :meth:`collect` must follow."""
+        ...
+
+    def collect(self, count: int) -> list[T] | None:
+        """What was asked for; None where the process has died."""
+        ...
+
+    def close(self) -> None:
+        """End the process."""
+        ...
+
+
+class Pool(Generic[T]):
+    """A store of fresh items.
+
+    :meth:`fill` starts a thread that fills the store up to `target`, then sleeps until a tenth of it was used; :meth:`take` hands
+    out what is ready and makes the rest, on two cores when there are many. :meth:`close` ends thread and process.
 
     Parameters
     ----------
     maker : Maker
-    process : MakerProcess
+    process : Process or None
     target : int
         0 = keep none ready.
     """
 
-    def __init__(self, maker: Maker, process: MakerProcess, target: int) -> None:
+    def __init__(self, maker: Maker[T], process: Process[T] | None, target: int) -> None:
         self._maker, self._process, self.target = maker, process, target
-        self._ready: deque[mpz] = deque()
+        self._ready: deque[T] = deque()
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
 
     @property
     def ready(self) -> int:
-        """Obfuscators on hand."""
+        """Items on hand."""
         return len(self._ready)
 
-    def take(self, count: int) -> list[mpz]:
-        """`count` obfuscators: what is on hand first, the rest made now."""
-        taken: list[mpz] = []
+    def take(self, count: int) -> list[T]:
+        """`count` items: what is on hand first, the rest made now."""
+        taken: list[T] = []
         while len(taken) < count:
             try:
                 taken.append(self._ready.popleft())
@@ -51,20 +83,21 @@ class ObfuscatorPool:
         self._wake.set()
         return taken + self._make(count - len(taken)) if len(taken) < count else taken
 
-    def _make(self, count: int) -> list[mpz]:
+    def _make(self, count: int) -> list[T]:
         share = count // 2
-        if count < BULK or self._closed or not self._process.ask(share):
+        process = self._process
+        if process is None or count < BULK or self._closed or not process.ask(share):
             return self._maker.make(count)
         try:
             own = self._maker.make(count - share)
         finally:
-            helped = self._process.collect(share)
+            helped = process.collect(share)
         return own + (self._maker.make(share) if helped is None else helped)
 
     def fill(self) -> None:
         """Start filling in the background; a second call does nothing."""
         if self._thread is None and self.target > 0:
-            self._thread = threading.Thread(target=self._keep_full, name="obfuscators", daemon=True)
+            self._thread = threading.Thread(target=self._keep_full, name="pool", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
@@ -73,14 +106,21 @@ class ObfuscatorPool:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        self._process.close()
+        if self._process is not None:
+            self._process.close()
 
     def _keep_full(self) -> None:
         self._maker.prepare()
         while not self._closed:
-            if len(self._ready) >= self.target:
+            if len(self._ready) >= LOW_WATER * self.target:
                 self._wake.clear()
                 self._wake.wait(timeout=5.0)
-                continue
-            made = self._process.collect(BATCH) if self._process.ask(BATCH) else None
-            self._ready.extend(self._maker.make_quietly(QUIET_BATCH) if made is None else made)
+            while len(self._ready) < self.target and not self._closed:
+                self._ready.extend(self._more())
+
+    def _more(self) -> list[T]:
+        if self._process is not None and self._process.ask(BATCH):
+            made = self._process.collect(BATCH)
+            if made is not None:
+                return made
+        return self._maker.make_quietly(QUIET_BATCH)

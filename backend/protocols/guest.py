@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide
+from backend.crypto.cipher import IntArray, KeySide, PairKeySide
+from backend.crypto.engines import encrypt_task
 from backend.crypto.fixedpoint import MAX_ROWS
+from backend.crypto.workers import Workers
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
-from backend.errors import FederationError
+from backend.errors import FederationError, ParameterError
 from backend.protocols.channel import Conversation, TranscriptEntry
-from backend.protocols.inference.fed_eini import guest_decision_vectors, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
 from backend.protocols.messages import (
     AlignIds,
     DecisionVectors,
@@ -26,6 +28,7 @@ from backend.protocols.messages import (
     HeldRecords,
     KeepModel,
     ModelKept,
+    MoreVectors,
     OfferKey,
     StartTraining,
     chunks,
@@ -37,10 +40,9 @@ from backend.protocols.training.parameters import SHARES, TrainingParameters, Tr
 from backend.protocols.training.secureboost import SecureBoost
 from backend.trees.artefact import content_hash, dump_guest, dump_skeleton
 from backend.trees.ensemble import GuestModel
-from backend.trees.folding import fold_structure
 from backend.trees.metrics import Metrics, measure
 
-MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
+ALONE = Workers()
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 
@@ -126,7 +128,7 @@ class GuestParty:
         self,
         labels: NDArray[np.int8],
         parameters: TrainingParameters,
-        key: KeySide,
+        key: PairKeySide,
         conversation: Conversation,
         *,
         exclude: Sequence[str] = (),
@@ -223,11 +225,12 @@ class GuestParty:
     def score(
         self,
         model_id: str,
-        model: GuestModel,
+        compiled: CompiledGuest,
         table: PartyTable,
         key: KeySide,
         conversation: Conversation,
         *,
+        workers: Workers = ALONE,
         on_stage: Callable[[str, str, int], None] = lambda stage, party, done: None,
     ) -> Scored:
         """Fed-EINI Algorithm 1 for every row of `table`, some samples to a message.
@@ -236,40 +239,78 @@ class GuestParty:
         ----------
         table : PartyTable
             ``n`` samples: ids and the Guest's columns.
+        workers : Workers
+            Who encrypts, where there is more than one message.
         on_stage : callable
             Told (stage, party at work, samples done).
+
+        Raises
+        ------
+        ParameterError
+            The model's scores do not fit the cipher.
         """
         timings = Timings()
         n = len(table.ids)
         on_stage("encode", self.name, 0)
-        began = time.perf_counter()
-        folding = fold_structure(model.skeletons, model.guest, model.hosts)
-        constant, entries = guest_decision_vectors(model, folding, table.columns, n)
-        timings.add("encode", self.name, time.perf_counter() - began)
-        units = [int(c) for c in constant]
+        folding = compiled.folding
+        if compiled.largest > key.limit:
+            raise ParameterError(
+                f"Scores of this model reach {compiled.largest:,} units of 2^-{compiled.score_bits}; the cipher {key.scheme} holds "
+                f"{key.limit:,}. Train with fewer score bits, or score with paillier."
+            )
+        batches = [slice(r.start, r.stop) for r in chunks(n, key.rows_per_message(max(1, folding.n_entries)))]
+        units: list[int] = []
+
+        def encode() -> Iterator[IntArray]:
+            for batch in batches:
+                began = time.perf_counter()
+                part = table.take(np.arange(batch.start, batch.stop))
+                constant, entries = compiled.encode(part.columns, len(part.ids))
+                units.extend(constant.tolist())
+                encoding = time.perf_counter() - began
+                timings.add("encode", self.name, encoding)
+                timings.add("encrypt", self.name, -encoding)  # which waits for it
+                for piece in key.pieces(len(entries), folding.n_entries):
+                    yield entries[:, piece.start : piece.stop]
+
         chain = [s.host for s in folding.steps]
         held = {h: np.ones(n, dtype=bool) for h in chain}
         if not chain:
+            for _ in encode():
+                pass
             return Scored(units, held, 0, timings)
         for host in chain:
             conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
-        for rows in chunks(n, max(1, MESSAGE_ENTRIES // folding.n_entries)):
-            part = slice(rows.start, rows.stop)
-            conversation.check()
-            on_stage("encrypt", self.name, rows.start)
-            began = time.perf_counter()
-            vectors = key.encrypt(entries[part])
-            timings.add("encrypt", self.name, time.perf_counter() - began)
-            request = DecisionVectors(conversation.name, model_id, table.ids[part], folding.n_entries, vectors)
-            conversation.send(chain[0], request)
+        several = len(batches) > 1 or len(key.pieces(n, folding.n_entries)) > 1
+        parcel = key.parcel()
+        encrypted = (
+            workers.map(encrypt_task, ((parcel, values) for values in encode()))
+            if several and workers.parallel
+            else (key.encrypt(values) for values in encode())
+        )
+        for batch in batches:
+            ids = table.ids[batch]
+            pieces = len(key.pieces(len(ids), folding.n_entries))
+            for i in range(pieces):
+                conversation.check()
+                on_stage("encrypt", self.name, batch.start + len(ids) * i // pieces)
+                began = time.perf_counter()
+                vectors = next(encrypted)
+                timings.add("encrypt", self.name, time.perf_counter() - began)
+                conversation.send(
+                    chain[0],
+                    DecisionVectors(conversation.name, model_id, ids, folding.n_entries, pieces, vectors)
+                    if i == 0
+                    else MoreVectors(conversation.name, vectors),
+                )
             for host in chain:  # each tells on arrival which ids it holds, and then works
                 answer = conversation.expect_each(HeldRecords, [host])[host]
-                on_stage("mask", host, rows.start)
-                held[host][part] = from_bitmap(answer.held, len(rows))
+                on_stage("mask", host, batch.start)
+                held[host][batch] = from_bitmap(answer.held, len(ids))
             scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
-            on_stage("decrypt", self.name, rows.start)
+            on_stage("decrypt", self.name, batch.start)
             began = time.perf_counter()
-            for i, value in zip(rows, key.decrypt(scores.scores, len(rows)), strict=True):
+            for i, value in enumerate(key.decrypt(scores.scores, len(ids)), batch.start):
                 units[i] += value
             timings.add("decrypt", self.name, time.perf_counter() - began)
         for host, seconds in host_seconds(conversation.transcript()).items():

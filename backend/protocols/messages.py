@@ -168,6 +168,16 @@ class DecisionVectors(Message):
     model_id: str
     ids: tuple[str, ...]
     entries: int
+    pieces: int
+    vectors: bytes
+
+
+@dataclass(frozen=True)
+class MoreVectors(Message):
+    """The next piece of the decision vectors that the last `DecisionVectors` of this conversation began."""
+
+    HOLDS: ClassVar[str] = "more candidate leaf weights or 0, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     vectors: bytes
 
 
@@ -187,6 +197,67 @@ class EncryptedScores(Message):
     HOLDS: ClassVar[str] = "one score per sample, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     scores: bytes
+
+
+@dataclass(frozen=True)
+class StartWalk(Message):
+    """Guest → Host, comparison only: these samples will walk the trees in the clear."""
+
+    HOLDS: ClassVar[str] = "ids to be scored"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskWalk(Message):
+    """Guest → Host, comparison only: samples at splits of the Host; it decides one split each, or all of its own in a row."""
+
+    HOLDS: ClassVar[str] = "which samples stand at which splits of the Host, in the clear"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    one_step: bool
+    rows: bytes
+    nodes: bytes
+
+
+@dataclass(frozen=True)
+class Walked(Message):
+    """Host → Guest, comparison only: the nodes that the samples of an `AskWalk` have reached, in its order."""
+
+    HOLDS: ClassVar[str] = "where the Host's splits lead those samples, in the clear"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    nodes: bytes
+
+
+@dataclass(frozen=True)
+class PassOn(Message):
+    """Party → party, comparison only: samples that stand at nodes of the receiver (a leaf is the Guest's), once a round."""
+
+    HOLDS: ClassVar[str] = "which samples stand at which nodes, in the clear"
+    READABLE_BY: ClassVar[str] = "the receiving party"
+    round: int
+    rows: bytes
+    nodes: bytes
+
+
+@dataclass(frozen=True)
+class AskCandidates(Message):
+    """Guest → Host, comparison only: send the candidate leaves of these samples."""
+
+    HOLDS: ClassVar[str] = "ids to be scored"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CandidateLeaves(Message):
+    """Host → Guest, comparison only: a bit per sample, and a bit per sample and leaf (trees in order, leaves left to right)."""
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds; which leaves its own splits leave to each, in the clear"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    held: bytes
+    leaves: bytes
 
 
 @dataclass(frozen=True)
@@ -253,6 +324,26 @@ def from_bitmap(blob: bytes, n: int) -> NDArray[np.bool_]:
             f"A bitmap of {(n + 7) // 8} bytes was expected, {len(blob)} came; the message was refused."
         )
     return np.unpackbits(np.frombuffer(blob, dtype=np.uint8), count=n).astype(bool)
+
+
+def to_numbers(values: NDArray[np.intp], below: int) -> bytes:
+    """Whole numbers from 0 to below-1, little-endian, each in as few bytes (1, 2 or 4) as the largest one takes."""
+    return values.astype(_width(below)).tobytes()
+
+
+def from_numbers(blob: bytes, below: int) -> NDArray[np.intp]:
+    """Inverse of :func:`to_numbers`; raises SecurityError where the length is wrong or a number is too large."""
+    width = _width(below)
+    if len(blob) % width.itemsize:
+        raise SecurityError(f"Numbers of {width.itemsize} bytes were expected, {len(blob)} bytes came; they were refused.")
+    values = np.frombuffer(blob, dtype=width).astype(np.intp)
+    if len(values) and values.max() >= below:
+        raise SecurityError(f"Numbers below {below:,} were expected, {values.max():,} came; the message was refused.")
+    return values
+
+
+def _width(below: int) -> np.dtype[np.unsignedinteger[Any]]:
+    return np.dtype("u1" if below <= 1 << 8 else "<u2" if below <= 1 << 16 else "<u4")
 
 
 def chunks(n: int, size: int) -> Iterator[range]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide
+from backend.crypto.bin_products import BinProducts
+from backend.crypto.cipher import KeySide, PairKeySide
+from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, SecretKey
 from backend.crypto.plain import PlainKeySide
+from backend.crypto.rlwe import RlweKeySide
+from backend.crypto.rlwe import SecretKey as RlweSecretKey
+from backend.crypto.rlwe_parameters import parameters_for
+from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import PartyUnreachable
+from backend.errors import ParameterError, PartyUnreachable
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import OfferKey
 from backend.protocols.simulation import SimulatedHosts
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
+from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
@@ -66,7 +74,8 @@ class Room:
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
-        self._keys: dict[int, PaillierKeySide] = {}
+        self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
+        self._lattice_keys: dict[str, RlweKeySide] = {}
         self._key_lock = threading.Lock()
         self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
 
@@ -82,33 +91,66 @@ class Room:
             simulated=True,
             key_floor=self._key_floor,
             pool=HOST_POOL if self._pools else 0,
+            tables=self._home / name,
+            products=BinProducts(Workers(cores())),
         )
 
     def labels(self) -> NDArray[np.int8]:
         """The Guest's labels, in the order of its table."""
         return read_labels(self.federation)
 
-    def key(self, cipher: str, bits: int) -> KeySide:
-        """The Guest's side of a cipher; a Paillier key is made once per size and kept in the Guest's folder."""
+    def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
+        """The Guest's side of a cipher that can train; a Paillier key is made once per size and kept in the Guest's folder.
+
+        Raises
+        ------
+        ParameterError
+            Nothing can be trained under this cipher.
+        """
         if cipher == "none":
             return PlainKeySide()
+        if cipher == "rlwe":
+            raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
+        short = cipher == "paillier-short"
         with self._key_lock:
-            if bits not in self._keys:
-                path = self._home / self.federation.guest.name / f"paillier-{bits}.key"
+            if (short, bits) not in self._keys:
+                path = self._own(f"paillier-{bits}.key")
                 numbers = read_key(path)
                 if numbers is None:
                     secret = SecretKey.generate(bits, self._key_floor)
                     write_key(path, secret.to_numbers())
                 else:
                     secret = SecretKey.from_numbers(numbers, self._key_floor)
-                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0)
+                tables = path.with_suffix(".short.tables" if short else ".tables")
+                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
                 side.obfuscators.fill()
-                self._keys[bits] = side
-            return self._keys[bits]
+                self._keys[short, bits] = side
+            return self._keys[short, bits]
+
+    def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
+        """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        folding = model.folding
+        parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
+        with self._key_lock:
+            if parameters.name not in self._lattice_keys:
+                path = self._own(f"rlwe-{parameters.name}.key")
+                numbers = read_key(path)
+                if numbers is None:
+                    lattice = RlweSecretKey.generate(parameters)
+                    write_key(path, lattice.to_numbers())
+                else:
+                    lattice = RlweSecretKey.from_numbers(numbers)
+                self._lattice_keys[parameters.name] = RlweKeySide(lattice)
+            return self._lattice_keys[parameters.name]
+
+    def _own(self, file: str) -> Path:
+        return self._home / self.federation.guest.name / file
 
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
-        key = self.key("paillier", bits)
+        key = self.pair_key("paillier", bits)
         talk = self.converse(self.hosts)
         for host in self.hosts:
             with suppress(PartyUnreachable):
@@ -127,6 +169,10 @@ class Room:
     def play(self, conversation: Conversation, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
         self._simulated.play(host, conversation.name, self.guest.name, table)
+
+    def keep_halves(self, model_id: str, halves: Mapping[str, HostModel]) -> dict[str, str]:
+        """Put the halves of an imported model into the simulated Hosts' stores; returns their hashes."""
+        return {host: self._simulated.keep(half, model_id) for host, half in halves.items()}
 
     def stop_host(self, host: str) -> None:
         """Take a simulated Host down."""

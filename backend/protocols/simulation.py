@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from backend.data.table import PartyTable
 from backend.protocols.channel import Network
 from backend.protocols.host import HostParty
+from backend.trees.ensemble import HostModel
 
 
 class SimulatedHosts:
@@ -35,6 +36,10 @@ class SimulatedHosts:
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
         """Let the user play `host` in one conversation."""
         self._hosts[host].play(conversation, guest, table)
+
+    def keep(self, half: HostModel, model_id: str) -> str:
+        """Give a Host its half of a model that was not trained here; returns the half's hash."""
+        return self._hosts[half.host].keep(half, model_id)
 
     def pool_levels(self) -> dict[str, tuple[int, int]]:
         """Host → obfuscators ready, wanted."""

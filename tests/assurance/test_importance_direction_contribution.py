@@ -1,12 +1,14 @@
 """Importance, direction and contributions: by hand on a small tree, by brute force on random ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST, goes_left, random_world
 
-from backend.assurance.contribution import base_logit, expected_logits
+from backend.assurance.contribution import Expectation
 from backend.assurance.direction import learned_directions
 from backend.assurance.importance import feature_importance
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
@@ -62,8 +64,9 @@ def test_splits_that_disagree_make_a_mixed_direction():
 
 def test_base_and_guest_part_by_hand():
     # base: 0.5 + 0.4·(-1) + 0.6·(2/6·2 + 4/6·1)
-    assert base_logit(MODEL) == pytest.approx(0.5 - 0.4 + 0.6 * (8 / 6))
-    given_guest = expected_logits(MODEL, {"income": np.array([50.0, 150.0, np.nan])}, 3)
+    expectation = Expectation(MODEL)
+    assert expectation.base == pytest.approx(0.5 - 0.4 + 0.6 * (8 / 6))
+    given_guest = expectation.given({"income": np.array([50.0, 150.0, np.nan])}, 3)
     assert given_guest == pytest.approx([-0.5, 0.5 + 8 / 6, -0.5])
 
 
@@ -76,19 +79,46 @@ def enumerate_expectation(tree, t, rules, row, node=0):
     if (t, node) in rules:
         side = sides[0] if goes_left(rules[t, node], row.get(found.feature)) else sides[1]
         return enumerate_expectation(tree, t, rules, row, side)
-    share = [tree.nodes[s].cover / found.cover for s in sides]
-    return sum(p * enumerate_expectation(tree, t, rules, row, s) for p, s in zip(share, sides, strict=True))
+    left = tree.nodes[sides[0]].cover / found.cover if found.cover else 0.5
+    below = [enumerate_expectation(tree, t, rules, row, side) for side in sides]
+    return left * below[0] + (1.0 - left) * below[1]
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_the_guest_alone_gets_the_expectation_over_the_hosts_splits(seed):
+def with_random_covers(model, seed):
+    """The same trees with covers from 0, each split's the sum of its sides'."""
+    draw = np.random.default_rng(seed)
+
+    def covered(tree):
+        nodes = list(tree.nodes)
+        for i in range(len(nodes) - 1, -1, -1):  # children are numbered after their split
+            node = nodes[i]
+            cover = (
+                float(draw.choice([0.0, 0.0, 0.7, 3.0]))
+                if isinstance(node, Leaf)
+                else nodes[node.left].cover + nodes[node.right].cover
+            )
+            nodes[i] = replace(node, cover=cover)
+        return GuestTree(tuple(nodes))
+
+    return replace(model, trees=tuple(covered(tree) for tree in model.trees))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_the_guest_alone_gets_the_expectation_over_the_hosts_splits(seed, data):
     world = random_world(seed)
-    table = world.tables[GUEST]
-    got = expected_logits(world.model, table.columns, len(table.ids))
+    model, table = with_random_covers(world.model, seed), world.tables[GUEST]
+    names = data.draw(st.sets(st.sampled_from(sorted(table.columns))))
+    columns = {name: table.columns[name] for name in names}
+    expectation = Expectation(model)
+    got = expectation.given(columns, len(table.ids))
+
+    def oracle(rules, row):
+        return model.base_score + sum(enumerate_expectation(tree, t, rules, row) for t, tree in enumerate(model.trees))
+
+    assert expectation.base == pytest.approx(oracle({}, {}), rel=1e-9, abs=1e-12)
     for k in range(len(table.ids)):
-        row = {n: (None if c[k] is None or c[k] != c[k] else c[k]) for n, c in table.columns.items()}
-        expected = world.model.base_score + sum(
-            enumerate_expectation(tree, t, world.model.rules, row) for t, tree in enumerate(world.model.trees)
-        )
-        assert got[k] == pytest.approx(expected)
+        row = {n: (None if c[k] is None or c[k] != c[k] else c[k]) for n, c in columns.items()}
+        assert got[k] == pytest.approx(oracle(model.rules, row), rel=1e-9, abs=1e-12)
+        alone = expectation.given({n: c[[k]] for n, c in columns.items()}, 1)
+        assert alone[0] == got[k]  # to the last bit, whatever the batch

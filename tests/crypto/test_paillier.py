@@ -8,9 +8,11 @@ from gmpy2 import mpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import FoldPlan
 from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, PublicKey, SecretKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 
@@ -24,6 +26,18 @@ def read_vectors(file):
         elif name and name != "RESULT":
             case[name] = mpz(value, 16)
     return cases
+
+
+def plan_of(target, own, n_out):
+    """A chain of one Host (or its first)."""
+    return FoldPlan(target, own, n_out, tuple(range(len(target))), 0, 1 if n_out == 1 else 2)
+
+
+def fold(host, blob, keep, plan):
+    folding = host.start_fold(keep, plan)
+    folding.add(blob)
+    (folded,) = folding.finish()
+    return folded
 
 
 def test_encryption_gives_the_public_vectors(shared_vectors):
@@ -50,9 +64,11 @@ def test_addition_gives_the_public_vectors(shared_vectors, monkeypatch):
     for case in cases:
         host = PaillierPublicSide(PublicKey(case["N"]))
         monkeypatch.setattr(host.obfuscators, "take", lambda count: [mpz(1)] * count)
-        keep = np.ones((1, 2), dtype=bool)
-        folded = host.fold([[case["CIPHERTEXT1"], case["CIPHERTEXT2"]]], keep, FoldPlan((0, 0), (True, True), 1))
-        assert int.from_bytes(folded, "big") == case["CIPHERTEXT"]
+        both = host.key.dump([case["CIPHERTEXT1"], case["CIPHERTEXT2"]])
+        assert (
+            int.from_bytes(fold(host, both, np.ones((1, 2), dtype=bool), plan_of((0, 0), (True, True), 1)), "big")
+            == (case["CIPHERTEXT"])
+        )
 
 
 def test_phe_reads_our_ciphertexts_and_we_read_those_of_phe(secret_key, key_side):
@@ -89,14 +105,14 @@ def test_folding_encrypted_equals_folding_plain(data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))).reshape(n, m)
     own = tuple(data.draw(st.lists(st.booleans(), min_size=m, max_size=m)))
     target = tuple(data.draw(st.lists(st.integers(0, n_out - 1), min_size=m, max_size=m)))
-    plan = FoldPlan(target, own, n_out)
+    plan = plan_of(target, own, n_out)
     expected = [
         sum(int(values[i, e]) for e in range(m) if target[e] == o and (keep[i, e] or not own[e]))
         for i in range(n)
         for o in range(n_out)
     ]
     for guest, host in SIDES:
-        folded = host.fold(host.load(guest.encrypt(values), n, m), keep, plan)
+        folded = fold(host, guest.encrypt(values), keep, plan)
         assert guest.decrypt(folded, n * n_out) == expected
 
 
@@ -111,23 +127,80 @@ def test_bin_sums_encrypted_equal_bin_sums_plain(data):
     answers = []
     for guest, host in SIDES:
         pairs = host.load_pairs(guest.encrypt_pairs(g, h), n)
-        sums = [host.bin_sums(pairs, rows, bins, n_bins)] * 2
-        answers.append(np.stack(guest.decrypt_sums(host.dump_sums(sums), 2 * n_bins)))
+        (sums,) = host.bin_sums(pairs, [(rows, [(bins, n_bins)] * 2)])
+        answers.append(np.stack(guest.decrypt_sums(sums, 2 * n_bins)))
     assert (answers[0] == answers[1]).all()
     assert answers[0][0, :n_bins].sum() == g[rows].sum()
 
 
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_sums_made_by_several_processes_are_those_of_one(seed, n_nodes):
+    draw = np.random.default_rng(seed)
+    guest = SIDES[0][0]
+    g, h = draw.integers(-(2**30), 2**30, 1500), draw.integers(0, 2**28, 1500)
+    nodes = []
+    for _ in range(n_nodes):
+        rows = np.flatnonzero(draw.random(1500) < 0.9)
+        counts = [int(draw.integers(1, 7)) for _ in range(5)]
+        nodes.append((rows, [(draw.integers(0, count, len(rows)), count) for count in counts]))
+    alone, shared = (PaillierPublicSide(KEY.public, products=BinProducts(Workers(jobs))) for jobs in (1, 2))
+    blob = guest.encrypt_pairs(g, h)
+    for node, one, two in zip(
+        nodes,
+        alone.bin_sums(alone.load_pairs(blob, 1500), nodes),
+        shared.bin_sums(shared.load_pairs(blob, 1500), nodes),
+        strict=True,
+    ):
+        n_sums = sum(count for _, count in node[1])
+        expected = [np.bincount(index, weights=g[node[0]], minlength=count) for index, count in node[1]]
+        for blob_of_sums in (one, two):
+            assert (guest.decrypt_sums(blob_of_sums, n_sums)[0] == np.concatenate(expected)).all()
+
+
+def test_a_node_without_rows_and_a_bin_without_rows_sum_to_zero():
+    guest, host = SIDES[0]
+    pairs = host.load_pairs(guest.encrypt_pairs(np.array([5, -7]), np.array([1, 2])), 2)
+    nothing = np.array([], dtype=np.intp)
+    empty, one = host.bin_sums(pairs, [(nothing, [(nothing, 3)]), (np.array([1]), [(np.array([2]), 3)])])
+    assert guest.decrypt_sums(empty, 3)[0].tolist() == [0, 0, 0]
+    assert guest.decrypt_sums(one, 3)[0].tolist() == [0, 0, -7]
+
+
+def test_short_obfuscators_are_decrypted_like_full_ones():
+    side = PaillierKeySide(KEY, obfuscation="short")
+    numbers = [0, 5, -(2**100)] * 30
+    sent = side.encrypt_numbers(numbers)
+    assert SIDES[0][0].decrypt_numbers(sent) == numbers and len(set(sent)) == 90
+
+
+def test_a_parcel_makes_the_same_side_for_a_worker(key_side):
+    twin = PaillierKeySide.from_parcel(key_side.parcel())
+    assert twin.offer() == key_side.offer()
+    assert key_side.decrypt_numbers(twin.encrypt_numbers([1, -2])) == [1, -2]
+
+
+def test_a_batch_of_one_piece_takes_no_second(key_side, public_side):
+    folding = public_side.start_fold(np.ones((1, 1), dtype=bool), plan_of((0,), (True,), 1))
+    with pytest.raises(SecurityError, match="before its piece came"):
+        list(folding.finish())
+    folding.add(key_side.encrypt(np.array([[1]])))
+    with pytest.raises(SecurityError, match="followed by another"):
+        folding.add(key_side.encrypt(np.array([[1]])))
+
+
 def test_a_folded_reply_never_repeats_nor_shows_what_came_in(key_side, public_side):
-    batch = public_side.load(key_side.encrypt(np.array([[5, 0, 7]])), 1, 3)
+    batch = key_side.encrypt(np.array([[5, 0, 7]]))
     keep = np.array([[True, False, True]])
-    plan = FoldPlan((0, 1, 2), (True, True, False), 3)
+    plan = plan_of((0, 1, 2), (True, True, False), 3)
     width = public_side.key.width
-    replies = [public_side.fold(batch, keep, plan) for _ in range(2)]
+    replies = [fold(public_side, batch, keep, plan) for _ in range(2)]
     entries = [[r[i : i + width] for i in range(0, len(r), width)] for r in replies]
-    came_in = {int(c).to_bytes(width, "big") for c in batch[0]} | {(1).to_bytes(width, "big")}
+    sent = [batch[i : i + width] for i in range(0, len(batch), width)]
+    came_in = {*sent, (1).to_bytes(width, "big")}
     assert came_in.isdisjoint(entries[0][:2])  # kept, dropped: both fresh
     assert entries[0][0] != entries[1][0] and entries[0][1] != entries[1][1]
-    assert entries[0][2] == int(batch[0][2]).to_bytes(width, "big")  # no condition of this Host: nothing was computed
+    assert entries[0][2] == sent[2]  # no condition of this Host: nothing was computed
 
 
 def test_a_ciphertext_outside_the_group_is_refused(secret_key, public_side):

@@ -12,6 +12,7 @@ from backend.data.demo import write_demo
 from backend.data.table import PartyTable
 from backend.protocols.channel import Conversation
 from backend.protocols.host import HostParty
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import DecisionVectors, EncryptedScores, decode
 from backend.protocols.room import Room
 from backend.protocols.simulation import SimulatedHosts
@@ -40,7 +41,9 @@ def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_resu
     world = random_world(1, 2, n=3)
     with running(world) as (guest, network, _):
         talk = Conversation(network, GUEST, "c", world.model.hosts)
-        scored = guest.score("m-test", world.model, world.tables[GUEST], PaillierKeySide(secret_key), talk)
+        scored = guest.score(
+            "m-test", CompiledGuest(world.model), world.tables[GUEST], PaillierKeySide(secret_key), talk
+        )
         found = reachable(guest, network, talk, scored, world.model)
         assert any(isinstance(thing, GuestModel) for thing in found)
         assert not any(isinstance(thing, (HostParty, HostModel, HostTraining)) for thing in found)
@@ -74,13 +77,13 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     trained = room.guest.train(room.labels(), TrainingParameters(trees=3, depth=3, bins=8), key, talk)
     talk.close()
     talk = room.converse(room.hosts)
-    room.guest.score(trained.model_id, trained.model, room.table.take(np.arange(5)), key, talk)
+    room.guest.score(trained.model_id, CompiledGuest(trained.model), room.table.take(np.arange(5)), key, talk)
     talk.close()
     assert len(tap) > 30
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
     thresholds = [
-        r.threshold for h in hosts for r in h._model(trained.model_id)[0].rules.values() if r.threshold is not None
+        r.threshold for h in hosts for r in h._half(trained.model_id).model.rules.values() if r.threshold is not None
     ]
     assert len(thresholds) > 3
     for value in thresholds:

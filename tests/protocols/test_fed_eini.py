@@ -10,7 +10,9 @@ from worlds import GUEST, random_world
 
 from backend.crypto.paillier import PaillierKeySide, SecretKey
 from backend.crypto.plain import PlainKeySide
-from backend.protocols.inference.fed_eini import guest_decision_vectors, host_decision_vectors, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan, leaf_units, to_logits
+from backend.trees.candidates import candidate_leaves, decide
+from backend.trees.compiled import own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.folding import fold_structure
 
@@ -32,17 +34,96 @@ def test_the_toy_sample_of_figure_4_scores_the_weight_of_leaf_one():
     model = toy_model()
     folding = fold_structure(model.skeletons, "guest", ("host",))
     guest_columns = {name: np.array([1.0]) for name in ("g1", "g2", "g6")}
-    constant, entries = guest_decision_vectors(model, folding, guest_columns, 1)
+    compiled = CompiledGuest(model)
+    constant, entries = compiled.encode(guest_columns, 1)
+    assert compiled.largest == 16 * 6
     # eq. 11: [w1, w2, 0, 0, 0, 0]; leaf 3 is the constant, leaves 5 and 6 share an entry
     places = folding.entry_of_leaf[0]
     assert constant.tolist() == [0]
     assert entries[0, places[0]] == 16 * 1 and entries[0, places[1]] == 16 * 2
     assert entries[0, places[3]] == entries[0, places[4]] == 0
     host_columns = {"h4": np.array([1.0]), "h7": np.array([1.0])}
-    keep = host_decision_vectors(folding.steps[0], HOST_RULES, host_columns, np.array([True]))
+    keep = CompiledHost(folding.steps[0], HOST_RULES).decide(host_columns, np.array([True]))
     # eq. 12: [1, 0, 1, 1, 0, 0]
     assert [bool(keep[0, p]) for p in (places[0], places[1], places[3], places[4])] == [True, False, True, False]
     assert (entries[0] * keep[0]).sum() + constant[0] == 16 * 1  # eq. 10: w(1,k)
+
+
+def walked_entries(model, folding, columns, n):
+    """Oracle of eq. 8: the walk, leaf by leaf."""
+    constant = np.full(n, round(model.base_score * 2**model.score_bits))
+    entries = np.zeros((n, folding.n_entries), dtype=np.int64)
+    candidates = candidate_leaves(model.skeletons, model.rules, columns, n)
+    for kept, units, places in zip(candidates, leaf_units(model), folding.entry_of_leaf, strict=True):
+        for j, place in enumerate(places):
+            target = constant if place is None else entries[:, place]
+            target += kept[:, j] * units[j]
+    return constant, entries
+
+
+def decided_entries(step, rules, columns, held):
+    """Oracle of eq. 9: entry by entry, condition by condition."""
+    keep = np.ones((len(held), len(step.own)), dtype=bool)
+    for e, conditions in enumerate(step.own):
+        for tree, node, left in conditions:
+            rule = rules[tree, node]
+            keep[:, e] &= np.where(held, decide(rule, columns, len(held)), rule.default_left) == left
+    return keep
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.data())
+def test_compiled_decision_vectors_are_those_of_the_walk_integer_for_integer(seed, n_hosts, data):
+    world = random_world(seed, n_hosts)
+    folding = fold_structure(world.model.skeletons, GUEST, world.model.hosts)
+
+    def some(party):
+        table = world.tables[party]
+        names = data.draw(st.sets(st.sampled_from(sorted(table.columns))))
+        return {name: table.columns[name] for name in names}, len(table.ids)
+
+    columns, n = some(GUEST)
+    for got, walked in zip(
+        CompiledGuest(world.model).encode(columns, n),
+        walked_entries(world.model, folding, columns, n),
+        strict=True,
+    ):
+        assert np.array_equal(got, walked)
+    for step in folding.steps:
+        columns, n = some(step.host)
+        held = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
+        rules = world.hosts[step.host].rules
+        assert np.array_equal(
+            CompiledHost(step, rules).decide(columns, held), decided_entries(step, rules, columns, held)
+        )
+
+
+@pytest.mark.parametrize(("weight", "width"), [(2.0**20 - 1, np.int32), (2.0**21, np.int64)])
+def test_entries_take_64_bits_only_where_32_are_too_few(weight, width):
+    nodes = (Split("host", "x", 1, 2, True, 1.0, 1.0), Leaf(weight, 1.0), Leaf(-weight, 1.0))
+    model = GuestModel("guest", ("host",), (GuestTree(nodes),), 3.0, 10, (), {})
+    compiled = CompiledGuest(model)
+    constant, entries = compiled.encode({}, 1)
+    assert entries.dtype == width and sorted(entries[0].tolist()) == [-weight * 1024, weight * 1024]
+    assert constant.dtype == np.int64 and constant.tolist() == [3 * 1024]
+    assert compiled.largest == weight * 1024
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_a_plan_traces_every_entry_of_the_guest_to_the_entry_with_this_hosts_conditions(seed, n_hosts):
+    world = random_world(seed, n_hosts)
+    folding = fold_structure(world.model.skeletons, GUEST, world.model.hosts)
+    entry_of_leaf = [e for leaves in folding.entry_of_leaf for e in leaves]
+    for place, step in enumerate(folding.steps):
+        plan = host_plan(folding, place)
+        assert (plan.place, plan.hosts, plan.n_out) == (place, len(folding.steps), step.n_out)
+        assert plan.last == (place + 1 == len(folding.steps))
+        assert len(plan.origin) == folding.n_entries and set(plan.origin) == set(range(len(step.own)))
+        of_leaf = own_conditions(world.model.skeletons, world.hosts[step.host].rules)
+        for e, conditions in zip(entry_of_leaf, of_leaf, strict=True):
+            if e is not None:
+                assert step.own[plan.origin[e]] == conditions and plan.own[plan.origin[e]] == bool(conditions)
 
 
 def check_against_oracle(world, key):
@@ -102,11 +183,11 @@ def test_a_model_of_the_guest_alone_is_scored_without_a_message():
     assert world.model.hosts == ("host0",)
 
 
-@pytest.mark.parametrize("cipher", ["none", "paillier"])
+@pytest.mark.parametrize("cipher", ["plain", "paillier"])
 def test_messages_are_cut_so_that_a_batch_can_be_watched(monkeypatch, cipher):
-    monkeypatch.setattr("backend.protocols.guest.MESSAGE_ENTRIES", 20)
+    monkeypatch.setattr(f"backend.crypto.{cipher}.MESSAGE_ENTRIES", 20)
     world = random_world(11, n_hosts=1, n=7)
-    key = PlainKeySide() if cipher == "none" else PaillierKeySide(KEY)
+    key = PlainKeySide() if cipher == "plain" else PaillierKeySide(KEY)
     seen = []
     with running(world) as (guest, network, _):
         scored, transcript = score(

@@ -12,12 +12,15 @@ from backend.crypto.paillier import PaillierKeySide, SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.channel import Conversation, Network
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import (
     AskBinSums,
     DecisionVectors,
     EndConversation,
     HeldIds,
-    ModelKept,
+    HeldRecords,
+    Message,
+    MoreVectors,
     OfferKey,
     Refusal,
 )
@@ -29,7 +32,9 @@ def ask(network, *messages, host="host0", patience=5):
     try:
         for message in messages:
             talk.send(host, message)
-        return talk.expect(ModelKept)
+        while isinstance(answer := talk.expect(Message)[1], HeldRecords):
+            pass  # a Host tells on arrival which ids it holds
+        return answer
     finally:
         talk.close()
 
@@ -67,13 +72,30 @@ def test_a_crafted_ciphertext_is_refused(secret_key):
     width = secret_key.public.width
     vectors = int(secret_key.p).to_bytes(width, "big") * entries
     with running(world) as (_, network, _), pytest.raises(SecurityError, match="shares a factor"):
-        ask(network, offer(secret_key), DecisionVectors("c", MODEL_ID, ("id0",), entries, vectors))
+        ask(network, offer(secret_key), DecisionVectors("c", MODEL_ID, ("id0",), entries, 1, vectors))
 
 
 def test_a_vector_that_does_not_fit_the_model_is_refused(secret_key):
     world = random_world(1, 1)
     with running(world) as (_, network, _), pytest.raises(SecurityError, match="entries a sample were expected"):
-        ask(network, offer(secret_key), DecisionVectors("c", MODEL_ID, ("id0",), 1, b"\x01" * secret_key.public.width))
+        ask(
+            network,
+            offer(secret_key),
+            DecisionVectors("c", MODEL_ID, ("id0",), 1, 1, b"\x01" * secret_key.public.width),
+        )
+
+
+def test_a_piece_that_belongs_to_no_batch_is_refused(secret_key):
+    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="belongs to no batch"):
+        ask(network, offer(secret_key), MoreVectors("c", b""))
+
+
+@pytest.mark.parametrize("pieces", [0, -1, 1 << 40])
+def test_a_batch_of_an_impossible_number_of_messages_is_refused(secret_key, pieces):
+    world = random_world(1, 1)
+    vectors = DecisionVectors("c", MODEL_ID, ("id0",), _entries(world), pieces, b"")
+    with running(world) as (_, network, _), pytest.raises(SecurityError, match="messages was announced"):
+        ask(network, offer(secret_key), vectors)
 
 
 def test_an_internal_fault_is_answered_without_its_text(secret_key):
@@ -81,7 +103,7 @@ def test_an_internal_fault_is_answered_without_its_text(secret_key):
         running(random_world(1, 1)) as (_, network, _),
         pytest.raises(SecurityError, match=r"an internal error \(KeyError\)"),
     ):
-        ask(network, offer(secret_key), DecisionVectors("c", "no-such-model", (), 0, b""))
+        ask(network, offer(secret_key), DecisionVectors("c", "no-such-model", (), 0, 1, b""))
 
 
 def test_sums_are_refused_outside_a_training(secret_key):
@@ -125,7 +147,7 @@ def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
     with running(world) as (guest, network, _):
         talk = Conversation(network, GUEST, "c", ("host0",), cancelled=lambda: True)
         with pytest.raises(Cancelled):
-            guest.score(MODEL_ID, world.model, world.tables[GUEST], PlainKeySide(), talk)
+            guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], PlainKeySide(), talk)
         talk.close()
         scored, _ = score(world, guest, network, PlainKeySide(), name="d")
         assert len(scored.units) == len(world.tables[GUEST].ids)

@@ -72,11 +72,11 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
 def walk_the_plain_model(model_id, frame, tmp_path):
     """Oracle: both halves in one hand, node by node, straight from the one table."""
     door = Glassleaf(pools=False)
-    room = door._room(door.model(model_id).federation)
+    room = door._catalogue.room(door.model(model_id).federation)
     model = door.guest_model(model_id)
     rules = dict(model.rules)
     for host in room._simulated._hosts.values():
-        rules.update(host._model(model_id)[0].rules)
+        rules.update(host._half(model_id).model.rules)
     door.close()
     totals = []
     for _, row in frame.iterrows():

@@ -199,7 +199,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     request = TrainingRequest(name, TrainingParameters(trees=1, cipher="none"))
     other.start_training(request).get()
     host = other.federation(name).hosts[0].name
-    other._room(name).stop_host(host)
+    other._catalogue.room(name).stop_host(host)
     job = other.start_training(request).wait(20)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
@@ -218,7 +218,7 @@ def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hang
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
         job.wait(0.01)
     host = door.federation(name).hosts[-1].name
-    door._room(name).stop_host(host)
+    door._catalogue.room(name).stop_host(host)
     job.wait(30)
     assert job.state == "failed" and host in job.error and "Start it again" in job.error
     door.close()
@@ -281,7 +281,7 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
 
 def test_nothing_of_a_host_is_in_what_the_door_hands_out(door):
     """Every result, as text, holds no threshold of a Host and no value of a Host's record of the scored person."""
-    room = door._room("demo")
+    room = door._catalogue.room("demo")
     record = door.models()[-1]
     known = door.samples(record.id).index[2]
     batch = score(door, sheet_of(door, known))
@@ -298,7 +298,9 @@ def test_nothing_of_a_host_is_in_what_the_door_hands_out(door):
         )
     )
     hosts = room._simulated._hosts.values()
-    thresholds = {r.threshold for h in hosts for r in h._model(record.id)[0].rules.values() if r.threshold is not None}
+    thresholds = {
+        r.threshold for h in hosts for r in h._half(record.id).model.rules.values() if r.threshold is not None
+    }
     own = {r.threshold for r in door.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10
     numbers = set(pd.Series(handed_out).str.findall(r"\d+\.\d+").iloc[0])

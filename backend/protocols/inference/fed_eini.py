@@ -8,21 +8,20 @@ who knows each ciphertext's randomness).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
-from backend.crypto.cipher import FoldPlan
+from backend.crypto.cipher import FoldPlan, IntArray
 from backend.crypto.fixedpoint import quantise
-from backend.trees.candidates import candidate_leaves, decide
+from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, Leaf, NodeKey, Rule
-from backend.trees.folding import Folding, Step
-
-IntArray = NDArray[np.int64]
+from backend.trees.folding import Folding, Step, fold_structure
 
 
-def leaf_units(model: GuestModel) -> list[IntArray]:
+def leaf_units(model: GuestModel) -> list[NDArray[np.int64]]:
     """Leaf weights of each tree as integers at the model's public scale, left to right."""
     out = []
     for tree in model.trees:
@@ -31,62 +30,90 @@ def leaf_units(model: GuestModel) -> list[IntArray]:
     return out
 
 
-def guest_decision_vectors(model: GuestModel, folding: Folding, columns: Columns, n: int) -> tuple[IntArray, IntArray]:
-    """Stage 1 at the Guest, eq. 8: w_(j,k) for candidate leaves and 0 for the others, folded.
+class CompiledGuest:
+    """Stage 1 at the Guest, eq. 8: w_(j,k) for candidate leaves and 0 for the others, folded. Built once a model.
 
-    Returns
-    -------
-    constant : ndarray of int64
-        ``(n,)``: base score and candidate leaves without a Host condition.
-    entries : ndarray of int64
-        ``(n, n_entries)``: what is encrypted.
+    Attributes
+    ----------
+    score_bits : int
+        Units are 2**-score_bits.
+    folding : Folding
+    largest : int
+        No sum of a sample's entries has a larger absolute value, in units.
     """
-    base = int(quantise(model.base_score, model.score_bits))
-    constant = np.full(n, base, dtype=np.int64)
-    entries = np.zeros((n, folding.n_entries), dtype=np.int64)
-    candidates = candidate_leaves(model.skeletons, model.rules, columns, n)
-    for kept, units, places in zip(candidates, leaf_units(model), folding.entry_of_leaf, strict=True):
-        for j, place in enumerate(places):
-            target = constant if place is None else entries[:, place]
-            target += kept[:, j] * units[j]
-    return constant, entries
+
+    def __init__(self, model: GuestModel) -> None:
+        by_tree = leaf_units(model)
+        self.score_bits = model.score_bits
+        self.folding = folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        self.largest = sum(int(np.abs(units).max()) for units in by_tree)
+        # the base score is one more leaf of the constant, which stands behind the entries
+        units = np.append(np.concatenate(by_tree), quantise(model.base_score, model.score_bits))
+        constant = folding.n_entries
+        places = [constant if p is None else p for leaves in folding.entry_of_leaf for p in leaves]
+        lines = np.array([*places, constant], dtype=np.intp)
+        bound = np.zeros(constant + 1, dtype=np.int64)
+        np.add.at(bound, lines, np.abs(units))
+        self._dtype = np.int32 if bound.max() <= np.iinfo(np.int32).max else np.int64
+        self._candidates = Conjunctions(model.rules, [*own_conditions(model.skeletons, model.rules), ()])
+        self._units = csr_array(
+            (units.astype(self._dtype), (lines, np.arange(len(units)))), shape=(constant + 1, len(units))
+        )
+
+    def encode(self, columns: Columns, n: int) -> tuple[NDArray[np.int64], IntArray]:
+        """Fold the Guest's decision vectors.
+
+        Returns
+        -------
+        constant : ndarray of int64
+            ``(n,)``: base score and candidate leaves without a Host condition.
+        entries : ndarray of int32, or int64 where that is too narrow
+            ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
+        """
+        sums = np.empty((self.folding.n_entries + 1, n), dtype=self._dtype)
+        for rows, kept in self._candidates.blocks(columns, n):
+            sums[:, rows] = self._units @ kept
+        return sums[-1].astype(np.int64), sums[:-1].T
 
 
-def host_decision_vectors(
-    step: Step, rules: Mapping[NodeKey, Rule], columns: Columns, held: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0.
+class CompiledHost:
+    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model.
 
     Parameters
     ----------
     step : Step
     rules : mapping of (tree, node) to Rule
         The Host's own.
-    columns : mapping of str to ndarray
-        ``(n,)`` each; rows that are not `held` count as missing.
-    held : ndarray of bool
-        ``(n,)``.
-
-    Returns
-    -------
-    ndarray of bool
-        ``(n, m)``.
     """
-    n = len(held)
-    goes_left: dict[NodeKey, NDArray[np.bool_]] = {}
-    keep = np.ones((n, len(step.own)), dtype=bool)
-    for e, conditions in enumerate(step.own):
-        for tree, node, left in conditions:
-            if (tree, node) not in goes_left:
-                rule = rules[tree, node]
-                goes_left[tree, node] = np.where(held, decide(rule, columns, n), rule.default_left)
-            keep[:, e] &= goes_left[tree, node] == left
-    return keep
+
+    def __init__(self, step: Step, rules: Mapping[NodeKey, Rule]) -> None:
+        self._m = len(step.own)
+        self._conditions = Conjunctions(rules, step.own)
+
+    def decide(self, columns: Columns, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """``(n, m)``, one entry's samples side by side in memory.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray
+            ``(n,)`` each; rows that are not `held` count as missing.
+        held : ndarray of bool
+            ``(n,)``.
+        """
+        keep = np.empty((self._m, len(held)), dtype=bool)
+        for rows, kept in self._conditions.blocks(columns, len(held), held):
+            keep[:, rows] = kept
+        return keep.T
 
 
-def host_plan(step: Step) -> FoldPlan:
-    """Stage 2 at a Host, eq. 10 and 13: which entries it masks and which become one."""
-    return FoldPlan(step.target, tuple(bool(conditions) for conditions in step.own), step.n_out)
+def host_plan(folding: Folding, place: int) -> FoldPlan:
+    """Stage 2 at the Host at `place` in the chain, eq. 10 and 13: which entries it masks and which become one."""
+    step = folding.steps[place]
+    origin: Sequence[int] = range(folding.n_entries)
+    for earlier in folding.steps[:place]:
+        origin = [earlier.target[e] for e in origin]
+    own = tuple(bool(conditions) for conditions in step.own)
+    return FoldPlan(step.target, own, step.n_out, tuple(origin), place, len(folding.steps))
 
 
 def to_logits(units: ArrayLike, score_bits: int) -> NDArray[np.float64]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from backend.crypto.cipher import PublicSide
+from backend.crypto.bin_products import BinIndex
+from backend.crypto.cipher import PairPublicSide
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
@@ -37,7 +39,7 @@ class HostTraining:
     ids : tuple of str
         The ids the Guest asked about, in the Guest's order.
     start : StartTraining
-    cipher : PublicSide
+    cipher : PairPublicSide
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class HostTraining:
         features: Sequence[Feature],
         ids: tuple[str, ...],
         start: StartTraining,
-        cipher: PublicSide,
+        cipher: PairPublicSide,
     ) -> None:
         joint = [i for i, chosen in zip(ids, from_bitmap(start.joint, len(ids)), strict=True) if chosen]
         unknown = [i for i in joint if i not in table.row_of]
@@ -81,16 +83,14 @@ class HostTraining:
         """Per node: encrypted sums of all features' bins, refreshed."""
         if self._pairs is None:
             raise SecurityError("Bin sums were asked for before any gradients came.")
-        return BinSums(message.conversation, message.nodes, tuple(self._node_sums(rows) for rows in message.rows))
+        nodes = [self._node(rows) for rows in message.rows]
+        return BinSums(message.conversation, message.nodes, tuple(self._cipher.bin_sums(self._pairs, nodes)))
 
-    def _node_sums(self, bitmap: bytes) -> bytes:
+    def _node(self, bitmap: bytes) -> tuple[NDArray[np.intp], BinIndex]:
+        """Places of a node's training rows among the pairs, and each feature's bins of them."""
         rows = np.flatnonzero(from_bitmap(bitmap, self._n) & self._training)
-        place = self._place[rows]
-        sums = [
-            self._cipher.bin_sums(self._pairs, place, self._columns.index(b.feature.name)[rows], b.count + 1)
-            for b in self._columns.bins
-        ]
-        return self._cipher.dump_sums(sums)
+        bins = [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in self._columns.bins]
+        return self._place[rows], bins
 
     def take_split(self, message: TakeSplit) -> SplitRows:
         """Keep the threshold of a split; tell which of the node's joint records go left."""

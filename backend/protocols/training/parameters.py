@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
 from backend.errors import ParameterError
 
-CIPHERS = ("paillier", "none")
+CIPHERS: tuple[Cipher, ...] = ("paillier", "paillier-short", "none")  # those that can train
 KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
+SCORE_BITS = (4, 24)
 
 _RANGES: dict[str, tuple[float, float]] = {
     "trees": (1, 1000),
@@ -22,7 +24,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "min_child_weight": (0.0, 10000.0),
     "seed": (0, 2**31 - 1),
     "early_stopping": (0, 1000),
-    "score_bits": (4, 24),
+    "score_bits": SCORE_BITS,
 }
 
 
@@ -38,8 +40,9 @@ class TrainingParameters:
         Draws the 60/20/20 split.
     early_stopping : int
         Stop after this many trees without a better validation log-loss and keep the best; 0 = off.
-    cipher : {"paillier", "none"}
-        ``none`` sends plain gradients to simulated Hosts: for experiments on one's own data only.
+    cipher : {"paillier", "paillier-short", "none"}
+        ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plain gradients
+        to simulated Hosts: for experiments on one's own data only.
     key_bits : {2048, 3072, 4096}
         Paillier modulus.
     score_bits : int
@@ -55,7 +58,7 @@ class TrainingParameters:
     min_child_weight: float = 1.0
     seed: int = 7
     early_stopping: int = 0
-    cipher: str = "paillier"
+    cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     score_bits: int = 10
 

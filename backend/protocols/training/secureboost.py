@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide
+from backend.crypto.cipher import PairKeySide
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.data.dictionary import Kind
 from backend.protocols.channel import Conversation
@@ -36,7 +36,7 @@ from backend.trees.growth import BestSplit, GrowthRules, Histogram, best_split, 
 from backend.trees.metrics import measure
 
 SCALE = 2.0**-GRADIENT_BITS
-PIECE = 1024  # rows encrypted between two looks at the cancel flag: about a second at 3,072 bits
+PIECE = 4096  # rows encrypted between two looks at the cancel flag: a second or two at 3,072 bits
 IntArray = NDArray[np.int64]
 Histograms = dict[tuple[str, str], Histogram]  # (party, feature) → sums
 
@@ -59,7 +59,7 @@ class SecureBoost:
     ----------
     conversation : Conversation
         With the Hosts that take part, after alignment and `StartTraining`.
-    key : KeySide
+    key : PairKeySide
     guest : str
     columns : BinnedColumns
         The Guest's own features over the joint records.
@@ -75,7 +75,7 @@ class SecureBoost:
     def __init__(
         self,
         conversation: Conversation,
-        key: KeySide,
+        key: PairKeySide,
         guest: str,
         columns: BinnedColumns,
         host_bins: Mapping[str, FeatureBins],

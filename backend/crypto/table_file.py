@@ -1,0 +1,40 @@
+"""Tables of a cipher on disk, so that the next run need not build them: whole or not at all, readable by their owner only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgpack
+
+HASH = 32  # bytes of SHA-256 at the beginning of the file
+
+
+def write_table(path: Path, name: str, rows: list[bytes]) -> None:
+    """Keep `rows` under a secret `name` that says what they belong to."""
+    body: bytes = msgpack.packb([_digest(name.encode()), rows], use_bin_type=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(_digest(body))
+        file.write(body)
+    draft.replace(path)
+
+
+def read_table(path: Path | None, name: str) -> list[bytes] | None:
+    """The rows kept under `name`; None where there are none, others, or damaged ones (they are then built anew)."""
+    try:
+        blob = path.read_bytes() if path is not None else b""
+    except OSError:
+        return None
+    body = memoryview(blob)[HASH:]
+    if not body or _digest(body) != blob[:HASH]:
+        return None
+    kept_name, rows = msgpack.unpackb(body, raw=False)
+    return rows if kept_name == _digest(name.encode()) else None
+
+
+def _digest(data: bytes | memoryview) -> bytes:
+    return hashlib.sha256(data).digest()

@@ -1,0 +1,96 @@
+"""Models that other libraries trained, read from their own files; the file's bytes say which library, not its name.
+
+A file is parsed, never executed: pickles are refused. What comes out is a `WholeModel`, which `halves` divides between the parties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from backend.data.csv_file import shown
+from backend.errors import ModelError
+from backend.trees.importers.lightgbm_file import read_lightgbm
+from backend.trees.importers.reading import parse_json, read_bytes
+from backend.trees.importers.sklearn_file import FORMAT, read_sklearn
+from backend.trees.importers.ubjson import parse_ubjson
+from backend.trees.importers.whole import WholeModel
+from backend.trees.importers.xgboost_file import read_xgboost
+
+READABLE = "XGBoost's JSON or UBJ, LightGBM's text, or scikit-learn's JSON as docs/import.md writes it"
+
+EXAMPLE = '{"home": ["own", "rent"]}'
+
+
+def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
+    """Read a tree ensemble from a library's model file.
+
+    Parameters
+    ----------
+    path : Path
+    features : sequence of str, optional
+        Names for the model's columns, in their order, instead of those in the file (``f0``, ``Column_0`` … where it has none).
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, is damaged, or holds something that cannot become a sum of leaf weights on the logit scale.
+    """
+    model = _read(path.name, read_bytes(path))
+    if features is None:
+        return model
+    if len(features) != len(model.features):
+        raise ModelError(
+            f"{path.name}: found {len(features)} feature names, expected one for each of the model's "
+            f"{len(model.features)} columns. Name them in the order in which they were trained."
+        )
+    return replace(model, features=tuple(features))
+
+
+def read_categories(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read a JSON object of feature → texts in the order of the model's category codes."""
+    document = parse_json(path.name, read_bytes(path))
+    if not isinstance(document, dict):
+        raise ModelError(f"{path.name}: found no object, expected {EXAMPLE}. Correct it.")
+    for feature, texts in document.items():
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise ModelError(f"{path.name}, {shown(feature)}: found no list of texts, expected {EXAMPLE}. Correct it.")
+    return {feature: tuple(texts) for feature, texts in document.items()}
+
+
+def _read(name: str, data: bytes) -> WholeModel:
+    if data[:1] == b"{" and data[1:2] in (b"i", b"U", b"I", b"l", b"L"):  # a UBJ key's length; JSON has '"' or space
+        return read_xgboost(name, parse_ubjson(name, data))
+    if data.lstrip()[:1] in (b"{", b"["):
+        return _read_json(name, parse_json(name, data))
+    if data.startswith((b"tree\n", b"tree\r\n")):
+        return read_lightgbm(name, data)
+    if data.startswith((b"\x80", b"PK\x03\x04", b"\x78\x9c")):
+        raise ModelError(
+            f"{name}: found a pickle or an archive, expected {READABLE}. Opening one can run any code, so it is never "
+            "opened; write the model out as docs/import.md shows."
+        )
+    raise ModelError(f"{name}: found a file of no known form, expected {READABLE}. Save the model in one of these.")
+
+
+def _read_json(name: str, document: Any) -> WholeModel:
+    keys = set(document) if isinstance(document, dict) else set()
+    if "learner" in keys:
+        return read_xgboost(name, document)
+    if document == {} or keys & {"format"}:
+        if keys and document["format"] == FORMAT:
+            return read_sklearn(name, document)
+        raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out anew.")
+    if "tree_info" in keys:
+        raise ModelError(
+            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. "
+            "Write it with booster.save_model('model.txt')."
+        )
+    if isinstance(document, list):
+        raise ModelError(
+            f"{name}: found a list, such as XGBoost's dump, which leaves out the base score; expected its model file. "
+            "Write it with booster.save_model('model.json')."
+        )
+    raise ModelError(f"{name}: found JSON of no known form, expected {READABLE}. Save the model in one of these.")

@@ -1,0 +1,191 @@
+"""Divides a model that one hand holds between the parties: every split's threshold goes to the owner of its feature, and to nobody else."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from backend.data.csv_file import listed, shown
+from backend.data.dictionary import Feature, Kind
+from backend.data.federation import capped
+from backend.errors import ModelError
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Split
+from backend.trees.importers.whole import WholeModel, WholeSplit
+
+
+def split_between_parties(
+    model: WholeModel,
+    dictionary: Sequence[tuple[str, Feature]],
+    guest: str,
+    hosts: Sequence[str],
+    score_bits: int,
+    categories: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[GuestModel, dict[str, HostModel]]:
+    """Make the parties' halves.
+
+    Parameters
+    ----------
+    model : WholeModel
+    dictionary : sequence of (str, Feature)
+        Owner and disclosed feature: `Federation.features()`.
+    guest : str
+    hosts : sequence of str
+        In the order of the scoring chain; each gets a half, even one without a split.
+    score_bits : int
+        Leaf weights are scored as multiples of 2**-score_bits. A score is then off the library's raw one by at most
+        (trees + 1)·2**-(score_bits+1), and by the library's own rounding.
+    categories : mapping of str to sequence of str, optional
+        Feature → the federation's text of each category code, for what the file does not name.
+
+    Raises
+    ------
+    ModelError
+        With every problem found: a feature that no party holds, is of another kind, or whose codes have no known text.
+    """
+    columns = _columns(model, dictionary, {guest, *hosts}, categories or {})
+    rules: dict[str, dict[NodeKey, Rule]] = {party: {} for party in (guest, *hosts)}
+    trees = []
+    for t, tree in enumerate(model.trees):
+        nodes: list[Split | Leaf] = []
+        for i, node in enumerate(tree):
+            if isinstance(node, Leaf):
+                nodes.append(node)
+                continue
+            column = columns[node.feature]
+            rules[column.owner][t, i] = column.rule(node)
+            name = column.feature.name
+            nodes.append(Split(column.owner, name, node.left, node.right, node.default_left, node.gain, node.cover))
+        trees.append(GuestTree(tuple(nodes)))
+    half = GuestModel(
+        guest=guest,
+        hosts=tuple(hosts),
+        trees=tuple(trees),
+        base_score=model.base_score,
+        score_bits=score_bits,
+        dictionary=tuple((p, f) for p, f in dictionary if f.name in model.features and p in rules),
+        rules=rules[guest],
+    )
+    return half, {
+        host: HostModel(host, guest, half.hosts, half.skeletons, rules[host], secrets.token_hex(16)) for host in hosts
+    }
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the model as the federation knows it; `texts` are a categorical one's, by code."""
+
+    owner: str
+    feature: Feature
+    texts: Mapping[int, str]
+
+    def rule(self, split: WholeSplit) -> Rule:
+        if split.threshold is None:
+            listed_ones = frozenset(self.texts[code] for code in split.codes)
+            others = frozenset(self.texts.values()) - listed_ones
+            left, right = (listed_ones, others) if split.codes_left else (others, listed_ones)
+        elif self.feature.kind is Kind.CATEGORICAL:
+            left = frozenset(code for code in self.feature.categories if float(code) < split.threshold)
+            right = frozenset(self.feature.categories) - left
+        else:
+            return Rule(self.feature.name, split.default_left, split.threshold)
+        return Rule(self.feature.name, split.default_left, None, left, right)
+
+
+def _columns(
+    model: WholeModel,
+    dictionary: Sequence[tuple[str, Feature]],
+    parties: set[str],
+    categories: Mapping[str, Sequence[str]],
+) -> dict[int, _Column]:
+    """Every column that some split asks about; raises ModelError with all problems."""
+    held = {feature.name: (party, feature) for party, feature in dictionary if party in parties}
+    problems = [
+        f"{model.file}: category texts were given for {shown(name)}, which is none of its columns. Correct the name."
+        for name in categories
+        if name not in model.features
+    ]
+    columns = {}
+    splits: dict[int, list[WholeSplit]] = defaultdict(list)
+    for node in chain.from_iterable(model.trees):
+        if isinstance(node, WholeSplit):
+            splits[node.feature].append(node)
+    for i in sorted(splits):
+        name = model.features[i]
+        if name not in held:
+            problems.append(
+                f"{model.file}: found splits on {shown(name)}, expected a feature that a party holds: "
+                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add "
+                "the feature to it."
+            )
+            continue
+        owner, feature = held[name]
+        try:
+            texts = _texts(model, i, splits[i], feature, categories.get(name))
+        except ModelError as error:
+            problems.append(str(error))
+            continue
+        columns[i] = _Column(owner, feature, texts)
+    if problems:
+        raise ModelError("\n".join(capped(problems)))
+    return columns
+
+
+def _texts(
+    model: WholeModel, column: int, splits: Sequence[WholeSplit], feature: Feature, given: Sequence[str] | None
+) -> dict[int, str]:
+    """The federation's text of each category code; none for a column of numbers."""
+    where = f"{model.file}, feature {shown(feature.name)}"
+    categorical = {split.threshold is None for split in splits}
+    if len(categorical) > 1:
+        raise ModelError(
+            f"{where}: found splits by threshold and by category, expected one kind. Save the model again."
+        )
+    if not categorical.pop():
+        if feature.kind is Kind.CATEGORICAL and not (feature.categories and all(map(_is_number, feature.categories))):
+            raise ModelError(
+                f"{where}: the model cuts it as a number, the federation has it as {feature.kind}. Give it the kind "
+                "numeric there, list codes that are numbers, or train it as a categorical feature."
+            )
+        return {}
+    if feature.kind is not Kind.CATEGORICAL:
+        raise ModelError(
+            f"{where}: the model has it as categorical, the federation as {feature.kind}. Give it the kind categorical "
+            "there, or train it as a number."
+        )
+    texts = _named(where, model.categories.get(column), feature, given)
+    unnamed = sorted({code for split in splits for code in split.codes} - set(texts))
+    if unnamed:
+        raise ModelError(
+            f"{where}: the file does not legibly say which category the code {unnamed[0]} is, and the federation lists no such "
+            f"code; expected a text for each of {listed([str(code) for code in unnamed])}. Give the categories in the "
+            "order of their codes (--categories), or train on pandas categories."
+        )
+    return texts
+
+
+def _named(where: str, in_file: Sequence[str] | None, feature: Feature, given: Sequence[str] | None) -> dict[int, str]:
+    """Code → text, as given, else as in the file, else the disclosed codes that are whole numbers themselves."""
+    if given is None and in_file is None:
+        return {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
+    texts = tuple(given if given is not None else in_file or ())
+    if len(set(texts)) != len(texts):
+        raise ModelError(f"{where}: found two category codes with one text, expected a text of its own for each.")
+    strange = [text for text in texts if text not in feature.categories]
+    if feature.categories and strange and (given is not None or len(strange) == len(texts)):
+        raise ModelError(
+            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's "
+            f"codes {listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's "
+            "codes (--categories)."
+        )
+    return dict(enumerate(texts))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

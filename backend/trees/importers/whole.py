@@ -1,0 +1,166 @@
+"""A model in one hand: structure, thresholds and leaf weights together, whichever library it comes from.
+
+Only whoever imports a model sees this form; no party of a federation keeps it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from backend.data.csv_file import listed, shown
+from backend.errors import ModelError
+from backend.trees.ensemble import Leaf
+from backend.trees.importers.reading import damaged
+
+MAX_DEPTH = 128  # splits on a path; walks over a tree call themselves
+MAX_WEIGHT = float(1 << 20)  # logit; sums of thousands at 24 score bits stay far below 2**63
+MAX_FEATURES = 100_000
+MAX_CODE = 1 << 24  # XGBoost's bound on category codes
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSplit:
+    """A split with what its owner alone will keep.
+
+    Attributes
+    ----------
+    feature : int
+        Column of the model.
+    left, right : int
+        Into the tree's nodes.
+    default_left : bool
+        Where a missing value goes.
+    gain, cover : float
+        As the library counts them (docs/import.md).
+    threshold : float or None
+        Numeric: ``value < threshold`` goes left, as in :class:`~backend.trees.ensemble.Rule`.
+    codes : frozenset of int
+        Categorical: these codes go to one side, every other known code to the other.
+    codes_left : bool
+        Whether `codes` go left.
+    """
+
+    feature: int
+    left: int
+    right: int
+    default_left: bool
+    gain: float
+    cover: float
+    threshold: float | None = None
+    codes: frozenset[int] = frozenset()
+    codes_left: bool = True
+
+
+Node = WholeSplit | Leaf
+WholeTree = tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """What a file holds.
+
+    Attributes
+    ----------
+    file : str
+        The file's name, for errors.
+    made_by : str
+        Library and version.
+    features : tuple of str
+        Name of each column of the model.
+    categories : mapping of int to tuple of str
+        Column → text of each category code, where the file names them.
+    base_score : float
+        Logit before any tree.
+    trees : tuple of WholeTree
+        Node 0 is the root; the score is the base score and one leaf weight a tree, a logit.
+    notes : tuple of str
+        What whoever imports should know.
+    """
+
+    file: str
+    made_by: str
+    features: tuple[str, ...]
+    categories: Mapping[int, tuple[str, ...]]
+    base_score: float
+    trees: tuple[WholeTree, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.trees:
+            raise damaged(self.file, "no tree", "at least one")
+        if not abs(self.base_score) <= MAX_WEIGHT:
+            raise damaged(f"{self.file}, base score", f"{self.base_score}", f"a logit of at most {MAX_WEIGHT:,.0f}")
+        repeated = [name for name, count in Counter(self.features).items() if count > 1]
+        if repeated:
+            raise ModelError(
+                f"{self.file}, feature names: found {listed([shown(name) for name in repeated], 3)} more than once, "
+                "expected every name once. Name the columns anew."
+            )
+
+
+def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: int = 0, spare: int = 0) -> WholeTree:
+    """Check that nodes make one binary tree, and number them from the root on, left before right.
+
+    Parameters
+    ----------
+    where : str
+        File and tree, for errors.
+    nodes : mapping of int to WholeSplit or Leaf
+        By the library's own numbers.
+    n_features : int
+        Columns of the model.
+    root : int
+        The root's number.
+    spare : int
+        Nodes that may be left over (pruned ones).
+    """
+    number: dict[int, int] = {}
+    order: list[Node] = []
+    stack = [(root, 0)]
+    while stack:
+        key, depth = stack.pop()
+        node = nodes.get(key)
+        if node is None:
+            raise damaged(where, f"a way to node {key}, which is not there", "every child to be a node")
+        if key in number:
+            raise damaged(where, f"two ways to node {key}", "one binary tree")
+        if depth > MAX_DEPTH:
+            raise ModelError(f"{where}: found more than {MAX_DEPTH} splits on one path. Train shallower trees.")
+        _check(f"{where}, node {key}", node, n_features)
+        number[key] = len(order)
+        order.append(node)
+        if isinstance(node, WholeSplit):
+            stack += [(node.right, depth + 1), (node.left, depth + 1)]
+    if len(order) + spare != len(nodes):
+        raise damaged(where, f"{len(nodes) - spare} nodes of which {len(order)} can be reached", "one binary tree")
+    return tuple(
+        replace(node, left=number[node.left], right=number[node.right]) if isinstance(node, WholeSplit) else node
+        for node in order
+    )
+
+
+def _check(where: str, node: Node, n_features: int) -> None:
+    if not 0.0 <= node.cover < math.inf:
+        raise damaged(where, f"a cover of {node.cover}", "a finite one, not negative")
+    if isinstance(node, Leaf):
+        if not abs(node.weight) <= MAX_WEIGHT:
+            raise damaged(where, f"a leaf weight of {node.weight}", f"a logit of at most {MAX_WEIGHT:,.0f}")
+        return
+    if not 0 <= node.feature < n_features:
+        raise damaged(where, f"feature {node.feature}", f"one of 0 … {n_features - 1}")
+    if not math.isfinite(node.gain):
+        raise damaged(where, f"a gain of {node.gain}", "a finite one")
+    if node.threshold is not None and not math.isfinite(node.threshold):
+        raise damaged(where, f"a threshold of {node.threshold}", "a number")
+    if not all(0 <= code < MAX_CODE for code in node.codes):
+        raise damaged(where, "a category code out of range", f"codes of 0 … {MAX_CODE - 1}")
+
+
+def category_text(value: object) -> str:
+    """A category as a party's file writes it: whole numbers without a decimal point, everything else as text."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

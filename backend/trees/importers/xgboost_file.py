@@ -1,0 +1,279 @@
+"""Reads XGBoost's model files (JSON and UBJ, gbtree and dart, as 2.1 to 3.2 write them), without XGBoost.
+
+XGBoost compares float32 with float32, ``value < threshold`` to the left; of a categorical split the listed codes go right.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from backend.data.csv_file import listed, shown
+from backend.errors import ModelError
+from backend.trees.ensemble import Leaf
+from backend.trees.importers.reading import checked, damaged
+from backend.trees.importers.thresholds import below_float32
+from backend.trees.importers.whole import MAX_FEATURES, Node, WholeModel, WholeSplit, WholeTree, category_text, in_order
+
+LOGISTIC = ("binary:logistic", "reg:logistic")  # objectives whose margin is a logit and whose base score a probability
+UTF8_SINCE = (
+    3,
+    4,
+    0,
+)  # earlier ones cut category names beyond ASCII in the wrong places (XGBoost's pull request 12371)
+PROBABILITY_EDGE = 1e-6  # XGBoost keeps the base score this far from 0 and 1
+LEAF = -1
+
+
+class _TreeParam(BaseModel):
+    num_nodes: int
+    num_deleted: int = 0
+    size_leaf_vector: int = 1
+
+
+class _Tree(BaseModel):
+    tree_param: _TreeParam
+    left_children: list[int]
+    right_children: list[int]
+    split_indices: list[int]
+    split_conditions: list[float]
+    default_left: list[bool]
+    loss_changes: list[float]
+    sum_hessian: list[float]
+    split_type: list[int] = []
+    categories: list[int] = []
+    categories_nodes: list[int] = []
+    categories_segments: list[int] = []
+    categories_sizes: list[int] = []
+
+
+class _CategoryNames(BaseModel):
+    """Whole numbers as they are, or UTF-8 bytes and where each text begins (the last entry: where the last ends)."""
+
+    values: list[int] = []
+    offsets: list[int] | None = None
+
+
+class _Categories(BaseModel):
+    enc: list[_CategoryNames] = []
+
+
+class _TreesParam(BaseModel):
+    num_trees: int
+
+
+class _Trees(BaseModel):
+    gbtree_model_param: _TreesParam
+    trees: list[_Tree]
+    tree_info: list[int] = []
+    iteration_indptr: list[int] = []
+    cats: _Categories = _Categories()
+
+
+class _TreeBooster(BaseModel):
+    model: _Trees
+
+
+class _DartBooster(BaseModel):
+    gbtree: _TreeBooster
+    weight_drop: list[float]
+
+
+class _ModelParam(BaseModel):
+    base_score: str
+    num_feature: int
+    num_class: int = 0
+    num_target: int = 1
+
+
+class _Objective(BaseModel):
+    name: str
+
+
+class _BoosterName(BaseModel):
+    name: str
+
+
+class _Head(BaseModel):
+    attributes: dict[str, str] = {}
+    feature_names: list[str] = []
+    gradient_booster: _BoosterName
+    learner_model_param: _ModelParam
+    objective: _Objective
+
+
+class _File(BaseModel):
+    learner: _Head
+    version: tuple[int, int, int]
+
+
+def read_xgboost(name: str, document: Any) -> WholeModel:
+    """Make sense of a parsed model file.
+
+    Parameters
+    ----------
+    name : str
+        The file's name.
+    document : object
+        What `parse_json` or `parse_ubjson` made of it.
+
+    Raises
+    ------
+    ModelError
+        Damaged, or not one logit a sample from trees of single leaf weights.
+    """
+    head = checked(name, _File, document)
+    learner, param = head.learner, head.learner.learner_model_param
+    if learner.objective.name not in LOGISTIC:
+        raise ModelError(
+            f"{name}, learner.objective: found {shown(learner.objective.name)}, expected {' or '.join(LOGISTIC)}: only "
+            "their scores are logits. Train with one of them."
+        )
+    if param.num_class > 1 or param.num_target > 1:
+        raise ModelError(
+            f"{name}, learner.learner_model_param: found {max(param.num_class, param.num_target)} outputs a sample, "
+            "expected one. Train one class against the rest."
+        )
+    if not 1 <= param.num_feature <= MAX_FEATURES:
+        where = f"{name}, learner.learner_model_param.num_feature"
+        raise damaged(where, f"{param.num_feature:,}", f"1 … {MAX_FEATURES:,}")
+    names = learner.feature_names or [f"f{i}" for i in range(param.num_feature)]
+    if len(names) != param.num_feature:
+        raise damaged(f"{name}, learner.feature_names", f"{len(names)} names", f"{param.num_feature}")
+    model, drop = _booster(name, document["learner"]["gradient_booster"], learner.gradient_booster.name)
+    if len(model.trees) != model.gbtree_model_param.num_trees or len(drop) != len(model.trees):
+        where = f"{name}, learner.gradient_booster"
+        raise damaged(where, f"{len(model.trees)} trees", f"{model.gbtree_model_param.num_trees}, with one weight each")
+    trees = tuple(
+        _tree(f"{name}, tree {t}", tree, weight, param.num_feature)
+        for t, (tree, weight) in enumerate(zip(model.trees, drop, strict=True))
+    )
+    return WholeModel(
+        file=name,
+        made_by=f"XGBoost {'.'.join(str(part) for part in head.version)}",
+        features=tuple(names),
+        categories=_category_texts(name, model.cats.enc, param.num_feature, head.version),
+        base_score=_base_logit(name, param.base_score),
+        trees=trees,
+        notes=_notes(learner.attributes, model.iteration_indptr, len(trees)),
+    )
+
+
+def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
+    """The trees and what each is multiplied by."""
+    where = f"{name}, learner.gradient_booster"
+    if kind == "gbtree":
+        model = checked(where, _TreeBooster, document).model
+        return model, [1.0] * len(model.trees)
+    if kind == "dart":
+        dart = checked(where, _DartBooster, document)
+        return dart.gbtree.model, dart.weight_drop
+    raise ModelError(f"{where}: found {shown(kind)}, expected gbtree or dart: only trees can be divided. Train one.")
+
+
+def _base_logit(name: str, text: str) -> float:
+    """The base score, a probability written as ``5E-1`` or ``[5E-1]``, as a logit."""
+    try:
+        probability = float(text.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        probability = math.nan
+    if not 0.0 <= probability <= 1.0:
+        raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), "one probability")
+    probability = min(max(float(np.float32(probability)), PROBABILITY_EDGE), 1.0 - PROBABILITY_EDGE)
+    return math.log(probability / (1.0 - probability))
+
+
+def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
+    n = tree.tree_param.num_nodes
+    if tree.tree_param.size_leaf_vector > 1:
+        raise ModelError(
+            f"{where}: found leaves of several weights, expected one each. Train with one output per tree."
+        )
+    kinds = tree.split_type or [0] * len(tree.left_children)
+    columns = (tree.left_children, tree.right_children, tree.split_indices, tree.default_left, kinds)
+    lengths = {len(column) for column in (*columns, tree.split_conditions, tree.loss_changes, tree.sum_hessian)}
+    if lengths != {n}:
+        raise damaged(where, f"lists of {listed([str(length) for length in sorted(lengths)])} nodes", f"{n} in each")
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = np.array(tree.split_conditions).astype(np.float32)
+        weights = (numbers * np.float32(weight)).astype(np.float64).tolist()
+        gains = (
+            np.array(tree.loss_changes).astype(np.float32) / 2
+        ).tolist()  # a loss change is twice the fall of the loss
+        covers = np.array(tree.sum_hessian).astype(np.float32).tolist()
+    codes = _codes(where, tree)
+    nodes: dict[int, Node] = {}
+    for i, (left, right, feature, default_left, kind) in enumerate(zip(*columns, strict=True)):
+        if left == LEAF:
+            nodes[i] = Leaf(weights[i], covers[i])
+            continue
+        if kind == 1 and i not in codes:
+            raise damaged(f"{where}, node {i}", "a categorical split without categories", "its categories")
+        nodes[i] = WholeSplit(
+            feature=feature,
+            left=left,
+            right=right,
+            default_left=default_left,
+            gain=gains[i],
+            cover=covers[i],
+            threshold=None if kind == 1 else below_float32(float(numbers[i])),
+            codes=codes[i] if kind == 1 else frozenset(),
+            codes_left=False,
+        )
+    return in_order(where, nodes, n_features, spare=tree.tree_param.num_deleted)
+
+
+def _codes(where: str, tree: _Tree) -> dict[int, frozenset[int]]:
+    """Node → category codes that go right."""
+    starts, sizes = tree.categories_segments, tree.categories_sizes
+    if not len(tree.categories_nodes) == len(starts) == len(sizes):
+        raise damaged(f"{where}, categories", "lists of different lengths", "an entry in each for every node")
+    codes = {}
+    for node, start, size in zip(tree.categories_nodes, starts, sizes, strict=True):
+        if not (start >= 0 and size >= 1 and start + size <= len(tree.categories)):
+            raise damaged(
+                f"{where}, categories of node {node}", f"places {start} … {start + size - 1}", "places in them"
+            )
+        codes[node] = frozenset(tree.categories[start : start + size])
+    return codes
+
+
+def _category_texts(
+    name: str, encodings: list[_CategoryNames], n_features: int, version: tuple[int, int, int]
+) -> dict[int, tuple[str, ...]]:
+    if encodings and len(encodings) != n_features:
+        raise damaged(f"{name}, cats", f"{len(encodings)} entries", f"{n_features}, one a feature")
+    texts = {}
+    for feature, encoding in enumerate(encodings):
+        if encoding.offsets is None:
+            texts[feature] = tuple(category_text(value) for value in encoding.values)
+        elif version >= UTF8_SINCE or all(0 <= value < 128 for value in encoding.values):
+            texts[feature] = _split_text(f"{name}, cats of feature {feature}", encoding.values, encoding.offsets)
+    return {feature: found for feature, found in texts.items() if found}
+
+
+def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str, ...]:
+    if offsets != sorted(offsets) or (offsets and (offsets[0] != 0 or offsets[-1] != len(values))):
+        raise damaged(where, "texts that do not fit their bytes", "rising places from 0 to the end")
+    if any(not -128 <= value <= 255 for value in values):
+        raise damaged(where, "a number that is no byte", "UTF-8 bytes")
+    raw = bytes(value & 0xFF for value in values)  # written as signed bytes
+    try:
+        return tuple(raw[a:b].decode("utf-8") for a, b in pairwise(offsets))
+    except UnicodeDecodeError:
+        raise damaged(where, "bytes that are not UTF-8", "UTF-8 text") from None
+
+
+def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[str, ...]:
+    best = attributes.get("best_iteration", "")
+    if not best.isdecimal() or len(rounds) < 2 or int(best) + 2 >= len(rounds):
+        return ()
+    return (
+        f"The file names iteration {best} its best and goes on to {len(rounds) - 2}. All {n_trees} trees are imported, as "
+        "Booster.predict uses them; XGBClassifier.predict stops at the best. To import those alone, save "
+        "booster[: booster.best_iteration + 1].",
+    )
