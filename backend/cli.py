@@ -15,6 +15,7 @@ from backend.crypto.engines import cipher_named
 from backend.crypto.workers import Workers, cores
 from backend.errors import GlassleafError, ParameterError
 from backend.jobs import Job
+from backend.protocols.training.parameters import KEY_SIZES
 from backend.service import (
     DEMO,
     Glassleaf,
@@ -31,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
 )
+measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
+app.add_typer(measuring, name="bench")
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 _D = TrainingParameters()
@@ -260,6 +263,21 @@ def score(
     door.close()
     if document.get("equal_to_plain") is False:
         raise typer.Exit(1)
+
+
+@measuring.command(name="cipher")
+def bench_cipher(
+    bits: Annotated[int, typer.Option(help="Paillier key size; 0 = 2048 and 3072.")] = 0,
+    quick: Annotated[bool, typer.Option(help="A minute instead of some: fewer repetitions, a smaller model.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure every cipher here, and the peers that are installed, in one run."""
+    from bench.cipher import describe, measure  # noqa: PLC0415 (needed by this command alone)
+
+    if bits and bits not in KEY_SIZES:
+        raise ParameterError(f"--bits is {bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
+    found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
+    _print(found, describe(found), as_json)
 
 
 def main() -> None:

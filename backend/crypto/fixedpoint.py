@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from backend.errors import ParameterError
+
 GRADIENT_BITS = (
     30  # |g| ≤ 1 and 0 ≤ h ≤ 1/4 become integers of 2**-30; float32, which XGBoost's histograms use, has 24 bits
 )
 HESSIAN_SLOT = 56  # bits for a sum of hessians: 2**28 · 2**28 rows
 PAIR_SLOT = 112  # bits for a signed (Σg, Σh) pair: |Σg| < 2**55
+QUANTISED_BITS = 53  # units beyond which float64 is no longer exact
 MAX_ROWS = 1 << 22  # sums stay below 2**53, so float64 accumulators hold them exactly
 
 
@@ -27,12 +30,34 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
     -------
     ndarray of int64
         Same shape; each is off by at most 2**-(bits+1).
+
+    Raises
+    ------
+    ParameterError
+        A value is not a number, or beyond 2**QUANTISED_BITS units.
     """
-    return np.rint(np.asarray(values, dtype=np.float64) * float(1 << bits)).astype(np.int64)
+    units = np.rint(np.asarray(values, dtype=np.float64) * float(1 << bits))
+    if not np.all(np.abs(units) <= float(1 << QUANTISED_BITS)):  # false for NaN, too
+        worst = np.asarray(values, dtype=np.float64).ravel()[np.argmax(np.nan_to_num(np.abs(units), nan=np.inf))]
+        raise ParameterError(
+            f"The value {worst:g} does not fit the scale 2^-{bits}: expected a number of at most 2^{QUANTISED_BITS - bits}. "
+            "Use fewer bits, or check the model's weights."
+        )
+    return units.astype(np.int64)
 
 
 def join_pair(g: int, h: int) -> int:
-    """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums."""
+    """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums.
+
+    Raises
+    ------
+    ParameterError
+        One of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
+    """
+    if abs(g) > 1 << GRADIENT_BITS or not 0 <= h <= 1 << GRADIENT_BITS:
+        raise ParameterError(
+            f"The pair ({g}, {h}) does not fit: expected |g| and h of at most 2^{GRADIENT_BITS}, and h not negative."
+        )
     return (g << HESSIAN_SLOT) + h
 
 

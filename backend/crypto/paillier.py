@@ -22,7 +22,7 @@ from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_sl
 from backend.crypto.maker_process import MakerProcess
 from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.pool import Pool
-from backend.errors import SecurityError
+from backend.errors import ParameterError, SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
 KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
@@ -236,7 +236,11 @@ class PaillierKeySide:
         return [range(m)]
 
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
-        """One fresh ciphertext per integer."""
+        """One fresh ciphertext per integer; raises ParameterError for one beyond the limit."""
+        if any(abs(m) > self.limit for m in values):
+            raise ParameterError(
+                f"A number does not fit a plaintext of {self.bits} bits; use a longer key or a coarser scale."
+            )
         fresh = self.obfuscators.take(len(values))
         return [self.public.cover(m, r) for m, r in zip(values, fresh, strict=True)]
 

@@ -304,7 +304,7 @@ class RlweFold:
         evaluator = self._ring.evaluator
         if self._own[at]:
             kept = self._kept[at * self._blocks : (at + 1) * self._blocks]
-            if not kept.any():
+            if not kept.any():  # SEAL refuses a product with 0, and nothing is to be added
                 return
             mask = self._ring.encode(kept.astype(np.uint8).ravel().tolist())
             evaluator.transform_to_ntt_inplace(mask, self._ring.first)

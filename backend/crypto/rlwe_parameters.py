@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -218,7 +219,11 @@ def ring(name: str) -> Ring:
 
 @contextmanager
 def _memory_file() -> Iterator[tuple[int, str]]:
-    """A file in memory that nobody else can open: SEAL's bindings read and write by path only."""
+    """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as file:
+            yield file.fileno(), file.name
+        return
     number = os.memfd_create("seal", os.MFD_CLOEXEC)
     try:
         yield number, f"/proc/self/fd/{number}"

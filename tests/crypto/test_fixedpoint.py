@@ -1,9 +1,12 @@
 """Integers at one public scale."""
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, quantise, split_pair, split_slots
+from backend.crypto.fixedpoint import MAX_ROWS, PAIR_SLOT, join_pair, quantise, split_pair, split_slots
+from backend.errors import ParameterError
 
 PAIRS = st.tuples(st.integers(-(2**30), 2**30), st.integers(0, 2**28))
 
@@ -25,3 +28,37 @@ def test_packed_slots_come_back_in_order_whatever_their_signs(pairs):
     joined = [join_pair(g, h) for g, h in pairs]
     packed = sum(value << (PAIR_SLOT * i) for i, value in enumerate(joined))
     assert split_slots(packed, len(joined)) == joined
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 2.0**44, -(2.0**44)])
+def test_what_does_not_fit_the_scale_is_refused_with_the_value_named(value):
+    with pytest.raises(ParameterError, match=r"does not fit the scale 2\^-10: expected a number of at most 2\^43"):
+        quantise([0.0, value, 1.0], 10)
+
+
+@given(st.floats(-(2.0**43), 2.0**43), st.just(10))
+def test_every_number_in_range_is_taken_and_keeps_its_sign(value, bits):
+    (unit,) = quantise([value], bits)
+    assert unit == 0 or (unit > 0) == (value > 0)
+
+
+@pytest.mark.parametrize("pair", [(2**30 + 1, 0), (-(2**30) - 1, 0), (0, -1), (0, 2**30 + 1)])
+def test_a_pair_that_could_overflow_its_slot_is_refused(pair):
+    with pytest.raises(ParameterError, match="does not fit"):
+        join_pair(*pair)
+
+
+def test_the_largest_sums_of_the_most_rows_come_back():
+    for g in (2**30, -(2**30)):
+        assert split_pair(MAX_ROWS * join_pair(g, 2**30)) == (MAX_ROWS * g, MAX_ROWS * 2**30)
+        packed = MAX_ROWS * join_pair(g, 2**30)
+        assert split_slots(packed + (packed << PAIR_SLOT), 2) == [packed, packed]
+
+
+def test_a_number_beyond_the_plaintext_is_refused(key_side):
+    assert key_side.decrypt_numbers(key_side.encrypt_numbers([key_side.limit, -key_side.limit])) == [
+        key_side.limit,
+        -key_side.limit,
+    ]
+    with pytest.raises(ParameterError, match="does not fit a plaintext of 512 bits"):
+        key_side.encrypt_numbers([key_side.limit + 1])

@@ -416,3 +416,14 @@ def test_no_side_shows_its_key():
     key = secret_key(ONE_HOST)
     shown = repr(key) + repr(RlweKeySide(key)) + repr(RlwePublicSide(RlweKeySide(key).offer()))
     assert ONE_HOST in shown and len(shown) < 500 and repr(key.secret)[2:40] not in shown
+
+
+def test_a_system_without_memory_files_uses_private_temporary_ones(monkeypatch):
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    parameters = parameters_for(1, 10)
+    side = RlweKeySide(SecretKey.generate(parameters))
+    host = RlwePublicSide(side.offer())
+    folding = host.start_fold(np.ones((2, 3), dtype=bool), FoldPlan((0, 0, 0), (True,) * 3, 1, (0, 1, 2), 0, 1))
+    folding.add(side.encrypt(np.array([[1, 2, 3], [-4, 5, -6]])))
+    (reply,) = folding.finish()
+    assert side.decrypt(reply, 2) == [6, -5]
