@@ -21,7 +21,8 @@ INTRO = """\
 Written by `docs/architecture.py` from the code (`make docs`); `make check` fails when it is stale.
 
 A model exists in two kinds of halves. The Guest's half holds structure, owners, gains, covers, leaf weights and the
-Guest's own thresholds; a Host's half holds structure and that Host's thresholds. No type has room for both. Parties
+Guest's own thresholds; a Host's half holds structure and that Host's thresholds. No type of a party has room for both (an
+import's `WholeModel` has, and is divided at once). Parties
 reach each other by messages only, and every message passes one function that turns it into bytes and writes it into the
 transcript (`backend/protocols/channel.py`). The dashboard and the command line know one door, `backend/service.py`.
 """

@@ -91,6 +91,10 @@ class KeySide(Protocol):
         """The ``m`` entries of ``n`` samples, split into messages."""
         ...
 
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """Whether ``n`` samples of ``m`` entries are so much that worker processes save more than they cost."""
+        ...
+
     def encrypt(self, values: IntArray) -> bytes:
         """Encrypt one piece: ``(n, len(piece))`` integers."""
         ...

@@ -28,6 +28,7 @@ KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
 KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
 KEY_BITS_CEILING = 8192
 DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
+WORTH_SHARING = 16_384  # ciphertexts from which on worker processes encrypt: some seconds' work
 MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
 
 Ciphertexts = list[list[mpz]]
@@ -234,6 +235,10 @@ class PaillierKeySide:
     def pieces(self, n: int, m: int) -> list[range]:
         """All entries in one message."""
         return [range(m)]
+
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """From :data:`WORTH_SHARING` ciphertexts on."""
+        return n * m >= WORTH_SHARING
 
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
         """One fresh ciphertext per integer; raises ParameterError for one beyond the limit."""

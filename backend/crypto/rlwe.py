@@ -27,6 +27,7 @@ from backend.crypto.rlwe_parameters import Ring, RlweParameters, read, ring, wri
 from backend.errors import ParameterError, SecurityError
 
 PIECE_BYTES = 32 << 20  # of a message, so that a batch can be watched and stopped
+WORTH_SHARING = 512  # ciphertexts from which on worker processes encrypt: about a second's work
 SPARE_BYTES = 8  # drawn beyond a flood's size before it is reduced: 2^-64 from uniform
 
 
@@ -128,6 +129,10 @@ class RlweKeySide:
             range(cut.start * blocks, min(cut.stop * blocks, m))
             for cut in _cuts(-(-m // blocks), self._ring.seeded_width)
         ]
+
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """From :data:`WORTH_SHARING` ciphertexts on."""
+        return -(-n * m // self.bits) >= WORTH_SHARING
 
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts.

@@ -281,11 +281,10 @@ class GuestParty:
             return Scored(units, held, 0, timings)
         for host in chain:
             conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
-        several = len(batches) > 1 or len(key.pieces(n, folding.n_entries)) > 1
         parcel = key.parcel()
         encrypted = (
             workers.map(encrypt_task, ((parcel, values) for values in encode()))
-            if several and workers.parallel
+            if workers.parallel and key.worth_sharing(n, folding.n_entries)
             else (key.encrypt(values) for values in encode())
         )
         for batch in batches:

@@ -67,7 +67,10 @@ def test_every_option_that_is_named_belongs_to_its_command(page):
     commands = typer.main.get_command(app).commands
     whole = re.sub(r"\\\n\s*", "", text(page))
     for command, rest in re.findall(r"^python -m backend ([a-z-]+)([^#\n]*)", whole, re.M):
-        known = {name for parameter in commands[command].params for name in parameter.opts}
+        chosen = commands[command]
+        if isinstance(chosen, typer.core.TyperGroup):
+            chosen = chosen.commands[rest.split()[0]]
+        known = {name for parameter in chosen.params for name in parameter.opts}
         assert set(re.findall(r"(?<=\s)--[a-z-]+", rest)) <= known
 
 

@@ -28,6 +28,13 @@ def home(tmp_path_factory):
     return folder / "home"
 
 
+@pytest.fixture
+def shared(monkeypatch):
+    """Worker processes are used for any number of samples."""
+    monkeypatch.setattr("backend.crypto.paillier.WORTH_SHARING", 1)
+    monkeypatch.setattr("backend.crypto.rlwe.WORTH_SHARING", 1)
+
+
 def opened(home, workers=None):
     return Glassleaf(home, key_floor=KEY, pools=False, workers=workers or Workers())
 
@@ -63,6 +70,7 @@ def test_a_batch_in_many_pieces_is_the_same_and_tells_how_far_it_is(home, monkey
     assert sum(m.kind == "EncryptedScores" for m in batch.transcript) == 1
 
 
+@pytest.mark.usefixtures("shared")
 def test_worker_processes_encrypt_what_this_process_would(home):
     plain, encrypted = (opened(home), opened(home, Workers(2)))
     expected = units(plain, 60, "none")[0]
@@ -72,6 +80,7 @@ def test_worker_processes_encrypt_what_this_process_would(home):
     encrypted.close()
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_dask_cluster_of_two_workers_gives_the_same_scores(home):
     distributed = pytest.importorskip("distributed", reason="Dask is an extra; it is not installed")
     door = opened(home)
@@ -84,6 +93,7 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_scores(home):
         door.close()
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_bulk_job_is_stopped_in_the_middle(home):
     door = opened(home, Workers(2))
     job = door.start_scoring(ScoringRequest("latest", first(door, 240), 0.5, "paillier", KEY))
@@ -94,6 +104,16 @@ def test_a_bulk_job_is_stopped_in_the_middle(home):
         job.get()
     assert units(door, 2, "paillier")[0] == units(door, 2, "none")[0]  # and the next one works
     door.close()
+
+
+@pytest.mark.parametrize(("cipher", "few", "many"), [("paillier", 10, 200), ("rlwe", 10, 100_000), ("none", 1, 10**9)])
+def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
+    door = opened(home)
+    model = door._compiled_half(door.model("latest")).guest
+    key = door._catalogue.room("demo").key(cipher, KEY, model)
+    door.close()
+    assert not key.worth_sharing(few, 100)
+    assert key.worth_sharing(many, 100) == (cipher != "none")
 
 
 def test_nothing_is_trained_under_rlwe(home):

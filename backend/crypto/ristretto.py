@@ -1,0 +1,105 @@
+"""The group ristretto255 (RFC 9496): hash into it, multiply in it, refuse what is no element of it. Knows no party and no id.
+
+libsodium computes, through `rbcl`. An element and a scalar are 32 bytes each; a vector of elements travels end to end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import rbcl
+
+from backend.errors import SecurityError
+
+ELEMENT = 32  # bytes, RFC 9496 §4.3
+SCALAR = 32  # bytes, little-endian
+UNIFORM = 64  # bytes that are mapped to an element, RFC 9496 §4.3.4
+BLOCK = 128  # bytes of a SHA-512 block
+
+with suppress(OSError):  # on import rbcl unpacks libsodium into a temporary file, loads it, and leaves it lying there
+    Path(rbcl._sodium._name).unlink()
+
+
+def random_scalars(n: int) -> list[bytes]:
+    """`n` uniform scalars: 512 random bits each, reduced modulo the group's order (RFC 9496 §4.4)."""
+    return [rbcl.crypto_core_ristretto255_scalar_reduce(os.urandom(UNIFORM)) for _ in range(n)]
+
+
+def invert(scalars: Sequence[bytes]) -> list[bytes]:
+    """The inverse of every scalar, for the price of one inversion and three products each (Montgomery)."""
+    if not scalars:
+        return []
+    times = rbcl.crypto_core_ristretto255_scalar_mul
+    products = [scalars[0]]
+    for scalar in scalars[1:]:
+        products.append(times(products[-1], scalar))
+    rest = rbcl.crypto_core_ristretto255_scalar_invert(products[-1])
+    inverses = []
+    for before, scalar in zip(reversed(products[:-1]), reversed(scalars[1:]), strict=True):
+        inverses.append(times(rest, before))
+        rest = times(rest, scalar)
+    return [rest, *reversed(inverses)]
+
+
+def expand(data: bytes, domain: bytes) -> bytes:
+    """64 uniform bytes from `data`: expand_message_xmd with SHA-512 (RFC 9380 §5.3.1)."""
+    suffix = domain + len(domain).to_bytes(1)
+    first = hashlib.sha512(bytes(BLOCK) + data + UNIFORM.to_bytes(2) + b"\x00" + suffix).digest()
+    return hashlib.sha512(first + b"\x01" + suffix).digest()
+
+
+def hash_to_group(data: bytes, domain: bytes) -> bytes:
+    """An element whose logarithm nobody knows (RFC 9497 §4.1: expand_message_xmd, then the map of RFC 9496 §4.3.4)."""
+    return from_uniform(expand(data, domain))
+
+
+def from_uniform(uniform: bytes) -> bytes:
+    """64 uniform bytes → element."""
+    element: bytes = rbcl.crypto_core_ristretto255_from_hash(uniform)
+    return element
+
+
+def multiply(scalar: bytes, element: bytes) -> bytes:
+    """Multiple of an element, in constant time.
+
+    Raises
+    ------
+    SecurityError
+        `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
+    """
+    try:
+        product: bytes = rbcl.crypto_scalarmult_ristretto255(scalar, element)
+    except (RuntimeError, ValueError) as error:
+        raise SecurityError(
+            "32 bytes came that are no element of ristretto255, or its identity; the message was refused."
+        ) from error
+    return product
+
+
+def multiply_base(scalar: bytes) -> bytes:
+    """Multiple of the generator; the scalar must not be 0."""
+    product: bytes = rbcl.crypto_scalarmult_ristretto255_base(scalar)
+    return product
+
+
+def add(left: bytes, right: bytes) -> bytes:
+    """Sum of two elements; libsodium checks neither, so both must have been checked."""
+    total: bytes = rbcl.crypto_core_ristretto255_add(left, right)
+    return total
+
+
+def subtract(left: bytes, right: bytes) -> bytes:
+    """Difference of two elements; both must have been checked."""
+    difference: bytes = rbcl.crypto_core_ristretto255_sub(left, right)
+    return difference
+
+
+def split(blob: bytes, n: int, size: int = ELEMENT) -> list[bytes]:
+    """A vector of `n` items of `size` bytes; raises SecurityError where the length is wrong, before any item is read."""
+    if len(blob) != n * size:
+        raise SecurityError(f"{n:,} items of {size} bytes were expected, {len(blob):,} bytes came; refused.")
+    return [blob[start : start + size] for start in range(0, n * size, size)]

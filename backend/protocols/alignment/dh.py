@@ -1,0 +1,179 @@
+"""Private set intersection by Diffie–Hellman: the Guest has the Host's keyed hash computed on ids that the Host cannot see.
+
+The keyed hash is the OPRF of RFC 9497 with ristretto255 and SHA-512 (mode 0x00): 2HashDH of Jarecki, Kiayias and Krawczyk.
+
+1. The Guest hashes each id to the group and blinds it: r·H(x), a fresh r an id                 (RFC 9497 §3.3.1, Blind)
+2. The Host multiplies by its key, drawn for this alignment: k·r·H(x)                                   (BlindEvaluate)
+3. The Guest takes the blind off and hashes: F(x) = Hash(x, k·H(x))                                          (Finalize)
+4. The Host sends F(y) of its own ids, cut to 16 bytes, in a secret order; the Guest looks for its own among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.ristretto import ELEMENT, hash_to_group, invert, multiply, random_scalars, split
+from backend.errors import SecurityError
+from backend.protocols.alignment.ids import check_count, encoded, marked, secret_order
+
+SUITE = b"OPRFV1-\x00-ristretto255-SHA512"  # RFC 9497 §3.1 and §4.1
+DOMAIN = b"HashToGroup-" + SUITE
+TAG = 16  # bytes of F(y); two ids collide with probability 2^-128, some of 2^22 · 2^22 pairs with 2^-84
+PIECE = 2048  # ids a message, about 0.1 s of work: so soon can a job be stopped
+
+
+def blind(data: bytes, scalar: bytes) -> bytes:
+    """RFC 9497 §3.3.1, Blind: r·H(x). Uniform whatever x is, so that no computing power finds x in it."""
+    return multiply(scalar, hash_to_group(data, DOMAIN))
+
+
+def finalize(data: bytes, element: bytes) -> bytes:
+    """RFC 9497 §3.3.1, Finalize, once the blind is off: 64 bytes from x and k·H(x)."""
+    framed = len(data).to_bytes(2) + data + ELEMENT.to_bytes(2) + element
+    return hashlib.sha512(framed + b"Finalize").digest()
+
+
+def share(n: int, number: int, pieces: int) -> range:
+    """Which of `n` items travel in message `number` of `pieces`."""
+    return range(n * number // pieces, n * (number + 1) // pieces)
+
+
+def pieces_for(guest: int, host: int) -> int:
+    """Messages each way."""
+    return -(-max(guest, host) // PIECE)
+
+
+class BlindedIds:
+    """The Guest's ids, blinded once for all Hosts, as far as they have been asked for.
+
+    Parameters
+    ----------
+    guest : str
+    ids : sequence of str
+    """
+
+    def __init__(self, guest: str, ids: Sequence[str]) -> None:
+        self.ids = encoded(ids, own=guest)
+        self._blinded: list[bytes] = []
+        self._inverses: list[bytes] = []
+
+    def blinded(self, span: range) -> bytes:
+        """The blinded elements of these ids, end to end."""
+        fresh = self.ids[len(self._blinded) : span.stop]
+        scalars = random_scalars(len(fresh))
+        self._inverses += invert(scalars)
+        self._blinded += [blind(data, scalar) for data, scalar in zip(fresh, scalars, strict=True)]
+        return b"".join(self._blinded[span.start : span.stop])
+
+    def tags(self, span: range, evaluated: list[bytes]) -> list[bytes]:
+        """F(x) of these ids, cut to 16 bytes, from what a Host made of their blinded elements."""
+        return [
+            finalize(self.ids[row], multiply(self._inverses[row], element))[:TAG]
+            for row, element in zip(span, evaluated, strict=True)
+        ]
+
+
+class DhGuest:
+    """The Guest's side towards one Host.
+
+    Parameters
+    ----------
+    ids : BlindedIds
+        May be shared by the sides towards several Hosts.
+    """
+
+    def __init__(self, ids: BlindedIds) -> None:
+        self._ids = ids
+        self._sent = self._taken = 0
+        self._own: list[bytes] = []
+        self._listed: list[bytes] = []
+
+    def open(self) -> bytes:
+        """Nothing needs to be agreed on."""
+        return b""
+
+    def opened(self, records: int, opening: bytes) -> int:
+        """Take note of how many records the Host has; returns the number of messages each way."""
+        check_count(records)
+        if opening:
+            raise SecurityError(f"An empty opening was expected, {len(opening):,} bytes came; the message was refused.")
+        self._records, self._pieces = records, pieces_for(len(self._ids.ids), records)
+        return self._pieces
+
+    def pieces(self) -> Iterator[bytes]:
+        """Step 1, message by message."""
+        for number in range(self._pieces):
+            self._sent += 1
+            yield self._ids.blinded(share(len(self._ids.ids), number, self._pieces))
+
+    def take(self, blob: bytes) -> None:
+        """Step 3, and the part of the Host's list that came along."""
+        if self._taken >= self._sent:
+            raise SecurityError("An answer came to blinded ids that were not sent; refused.")
+        span = share(len(self._ids.ids), self._taken, self._pieces)
+        part = share(self._records, self._taken, self._pieces)
+        middle = ELEMENT * len(span)
+        if len(blob) != middle + TAG * len(part):
+            raise SecurityError(f"{middle + TAG * len(part):,} bytes were expected, {len(blob):,} came; refused.")
+        self._own += self._ids.tags(span, split(blob[:middle], len(span)))
+        self._listed += split(blob[middle:], len(part), TAG)
+        self._taken += 1
+
+    def places(self) -> NDArray[np.intp]:
+        """Step 4: ``(n,)`` the place of each id in the Host's list, -1 where it is not there."""
+        if self._taken < self._pieces:
+            raise SecurityError(f"{self._pieces:,} answers were expected, {self._taken:,} came; align again.")
+        place_of = {tag: place for place, tag in enumerate(self._listed)}
+        if len(place_of) < self._records:
+            raise SecurityError("The Host's list names a record twice; it was refused.")
+        return np.fromiter((place_of.get(tag, -1) for tag in self._own), dtype=np.intp, count=len(self._own))
+
+
+class DhHost:
+    """A Host's side.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    """
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids, self._data = tuple(ids), encoded(ids)
+        self._key = random_scalars(1)[0]
+        self._order = secret_order(len(self._data))
+        self._asked = self._answered = self._pieces = 0
+
+    @property
+    def records(self) -> int:
+        """How many records the Host has."""
+        return len(self._data)
+
+    def open(self, records: int, opening: bytes) -> bytes:
+        """Take note of how many records the Guest has."""
+        check_count(records)
+        if opening:
+            raise SecurityError(f"An empty opening was expected, {len(opening):,} bytes came; the message was refused.")
+        self._asked, self._pieces = records, pieces_for(records, len(self._data))
+        return b""
+
+    def take(self, blob: bytes) -> bytes:
+        """Step 2, and the next part of step 4."""
+        if self._answered >= self._pieces:
+            raise SecurityError(f"{self._pieces:,} messages of blinded ids were announced, one more came; refused.")
+        span = share(self._asked, self._answered, self._pieces)
+        part = share(len(self._data), self._answered, self._pieces)
+        evaluated = [multiply(self._key, element) for element in split(blob, len(span))]
+        mine = (self._data[row] for row in self._order[part.start : part.stop])
+        tags = [finalize(data, multiply(self._key, hash_to_group(data, DOMAIN)))[:TAG] for data in mine]
+        self._answered += 1
+        return b"".join(evaluated + tags)
+
+    def rows(self, joint: bytes) -> NDArray[np.intp]:
+        """The Host's own rows that take part, in the common order."""
+        if self._answered < self._pieces or not self._pieces:
+            raise SecurityError("Records were marked before the alignment was finished; start it again.")
+        return marked(joint, self._ids, self._order, self._asked)

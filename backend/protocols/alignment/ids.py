@@ -1,0 +1,136 @@
+"""A party's ids on their way into an alignment and out of it: each once, a secret order to speak of them, a common order at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import MAX_ROWS
+from backend.errors import FederationError, SecurityError
+from backend.protocols.messages import from_bitmap, to_bitmap
+
+MAX_ID = 0xFFFF  # bytes; RFC 9497 §3.3.1 counts an input in two bytes
+
+
+def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
+    """Ids as UTF-8.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    own : str
+        The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
+        that it speaks of places only.
+
+    Raises
+    ------
+    FederationError
+        No ids, too many, one that is too long, or one that two records share.
+    """
+    who = own or "The Host"
+    if not ids:
+        raise FederationError(f"{who} holds no records, so there is nothing to align. Check its file.")
+    if len(ids) > MAX_ROWS:
+        raise FederationError(f"{who} holds {len(ids):,} records; at most {MAX_ROWS:,} can be aligned. Use fewer.")
+    data = [value.encode() for value in ids]
+    longest = max(range(len(data)), key=lambda row: len(data[row]))
+    if len(data[longest]) > MAX_ID:
+        raise FederationError(
+            f"{who}: the id of record {longest + 1:,} has {len(data[longest]):,} bytes; at most {MAX_ID:,} can be."
+        )
+    first: dict[bytes, int] = {}
+    for row, value in enumerate(data):
+        before = first.setdefault(value, row)
+        if before != row:
+            name = f" {ids[row]!r}" if own else ""
+            raise FederationError(
+                f"{who}: records {before + 1:,} and {row + 1:,} have the same id{name}; every id may stand for one record "
+                "only. Keep one of them."
+            )
+    return data
+
+
+def check_count(records: int) -> None:
+    """Refuse a number of records that no party may announce, before anything is set aside for them."""
+    if not 1 <= records <= MAX_ROWS:
+        raise SecurityError(f"{records:,} records were announced; 1 to {MAX_ROWS:,} can be aligned.")
+
+
+def secret_order(n: int) -> NDArray[np.intp]:
+    """A uniform permutation of 0 … n-1 from the operating system's randomness."""
+    keys = np.frombuffer(os.urandom(16 * n), dtype=np.uint64).reshape(n, 2)
+    return np.lexsort((keys[:, 0], keys[:, 1]))
+
+
+def check_places(places: NDArray[np.intp], records: int) -> NDArray[np.intp]:
+    """``(n,)`` places in the Host's list, -1 where it has none; raises SecurityError for a place outside it or given twice."""
+    found = places[places >= 0]
+    if len(found) and (found.max() >= records or len(np.unique(found)) < len(found)):
+        raise SecurityError("The Host's list names a record twice or one that it does not have; it was refused.")
+    return places
+
+
+def joint_rows(guest: str, ids: Sequence[str], places: Mapping[str, NDArray[np.intp]]) -> NDArray[np.intp]:
+    """The Guest's rows that every Host holds too, in the common order.
+
+    Parameters
+    ----------
+    guest : str
+        Its name, for errors.
+    ids : sequence of str, ``(n,)``
+    places : dict of str to ndarray, each ``(n,)``
+        Host → the place of each id in its list, or -1.
+
+    Raises
+    ------
+    FederationError
+        A Host holds none of the ids, or no id is held by all.
+    """
+    held = np.ones(len(ids), dtype=bool)
+    for host, place in places.items():
+        if not (place >= 0).any():
+            raise FederationError(
+                f"{host} holds none of {guest}'s {len(ids):,} ids. Check that both files use the same id column and write "
+                "ids in the same way."
+            )
+        held &= place >= 0
+    if not held.any():
+        raise FederationError(
+            f"None of {guest}'s {len(ids):,} ids is held by every one of {', '.join(places)}. Leave out a Host, or bring "
+            "records that they share."
+        )
+    return common_order(ids, np.flatnonzero(held))
+
+
+def common_order(ids: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """`rows` sorted by id: every party can do it alone, no file's order shows, and a repeated training meets the same rows."""
+    return np.array(sorted(rows.tolist(), key=lambda row: ids[row]), dtype=np.intp)
+
+
+def mark(places: NDArray[np.intp], rows: NDArray[np.intp], records: int) -> bytes:
+    """The Guest's `rows` as a bitmap over a Host's list of `records`."""
+    flags = np.zeros(records, dtype=bool)
+    flags[places[rows]] = True
+    return to_bitmap(flags)
+
+
+def marked(joint: bytes, ids: Sequence[str], order: NDArray[np.intp], asked: int) -> NDArray[np.intp]:
+    """The Host's rows that the Guest marked in its list, in the common order.
+
+    Parameters
+    ----------
+    joint : bytes
+        Bitmap over the list.
+    ids : sequence of str, ``(n,)``
+    order : ndarray, ``(n,)``
+        Place in the list → row.
+    asked : int
+        Records that the Guest said it has.
+    """
+    chosen = order[from_bitmap(joint, len(ids))]
+    if not 1 <= len(chosen) <= asked:
+        raise SecurityError(f"{len(chosen):,} records were marked, of {asked:,} asked about; the message was refused.")
+    return common_order(ids, chosen)
