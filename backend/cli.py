@@ -124,6 +124,9 @@ def train(
     ] = _D.cipher,
     bits: Annotated[int, typer.Option(help="Paillier key size: 2048, 3072 or 4096.")] = _D.key_bits,
     score_bits: Annotated[int, typer.Option(help="Scores are multiples of 2**-score_bits.")] = _D.score_bits,
+    alignment: Annotated[
+        str, typer.Option(help="How ids are compared: dh, or bloom (docs/alignment.md).")
+    ] = _D.alignment,
     hosts: Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")] = None,
     exclude: Annotated[str, typer.Option(help="Features left out, separated by commas.")] = "",
     as_json: AsJson = False,
@@ -142,6 +145,7 @@ def train(
         cipher=cipher_named(cipher),
         key_bits=bits,
         score_bits=score_bits,
+        alignment=alignment,
     )
     door = _door()
     request = TrainingRequest(

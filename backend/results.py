@@ -11,6 +11,7 @@ from backend.assurance.contribution import Expectation
 from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
 from backend.data.table import PartyTable, SampleSheet
+from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.channel import TranscriptEntry
 from backend.protocols.guest import Scored
 from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
@@ -34,6 +35,8 @@ class ModelRecord:
         Joint records for training, validation and test.
     seconds : float
         Of training, wall clock.
+    alignment : Alignment or None
+        How the joint records were found; None for an imported model.
     """
 
     id: str
@@ -57,6 +60,7 @@ class ModelRecord:
     host_hashes: dict[str, str]
     positive_rate: float
     exclude: tuple[str, ...]
+    alignment: Alignment | None = None
 
 
 class Compiled:
@@ -152,8 +156,11 @@ class Evaluation:
 def read_record(body: dict[str, Any]) -> ModelRecord:
     """A record as it was stored."""
     curve = tuple(TreeProgress(**p) for p in body["curve"])
+    alignment = Alignment(**body["alignment"]) if body.get("alignment") else None
     tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}
-    return ModelRecord(**{**body, **tuples, "metrics": Metrics(**body["metrics"]), "curve": curve})
+    return ModelRecord(
+        **{**body, **tuples, "metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment}
+    )
 
 
 def stages(scored: Scored) -> tuple[Stage, ...]:

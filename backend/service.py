@@ -374,6 +374,7 @@ class Glassleaf:
             curve=job.points,
             host_hashes=trained.host_hashes,
             positive_rate=trained.positive_rate,
+            alignment=trained.alignment,
             exclude=request.exclude,
         )
         self._register(record, trained.model, trained.part_of)
@@ -466,6 +467,7 @@ class Glassleaf:
     def close(self) -> None:
         """Stop all Hosts and background threads."""
         self._catalogue.close()
+        self._workers.close()
 
     @staticmethod
     def _chosen_hosts(room: Room, hosts: tuple[str, ...] | None) -> tuple[str, ...]:

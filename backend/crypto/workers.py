@@ -63,6 +63,12 @@ class Workers:
             return (function(*task) for task in tasks)
         return self._in_blocks(function, iter(tasks))
 
+    def close(self) -> None:
+        """Leave the cluster, if there is one; worker processes of this machine end by themselves when they are idle."""
+        if self.backend == "dask" and _dask_client.cache_info().currsize:
+            _dask_client(self.scheduler).close()
+            _dask_client.cache_clear()
+
     def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Iterator[R]:
         """While one block's results are used the next block is under way, so that no more than two are held."""
         size = BLOCK * self.jobs

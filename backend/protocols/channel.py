@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
-from backend.protocols.messages import EndConversation, Message, Refusal, decode, encode
+from backend.protocols.messages import EndConversation, Message, PassOn, Refusal, decode, encode
 
 M = TypeVar("M", bound=Message)
 POLL = 0.1  # seconds between looks at the cancel flag
@@ -38,6 +38,9 @@ class TranscriptEntry:
         Since the conversation began.
     holds, readable_by : str
         Plain words: what it carries, and who can read that.
+    work : tuple of (int, float)
+        What the sender did for this message since its last one of the conversation, in order: once it had taken in message
+        `int` (0 = none yet), it worked for `float` seconds. Waiting is not work. :mod:`backend.protocols.network` reads it.
     """
 
     number: int
@@ -48,13 +51,46 @@ class TranscriptEntry:
     seconds: float
     holds: str
     readable_by: str
+    work: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class _Letter:
+    """A message in a mailbox; `number` is its place in the transcript, 0 where there is none any more."""
+
+    sender: str
+    blob: bytes
+    conversation: str
+    number: int
+    round: int
+
+
+@dataclass
+class _Desk:
+    """What the owner of a mailbox is at work on (the message it took in last), and since when."""
+
+    since: float
+    conversation: str
+    number: int = 0
+    round: int = 0
+
+
+@dataclass
+class _Work:
+    """Seconds of work on one message, not yet told in the transcript."""
+
+    number: int
+    round: int
+    seconds: float
 
 
 class Network:
     """Mailboxes in one process. Another network (sockets, say) needs only the same four methods."""
 
     def __init__(self) -> None:
-        self._boxes: dict[tuple[str, str], queue.SimpleQueue[tuple[str, bytes] | None]] = {}
+        self._boxes: dict[tuple[str, str], queue.SimpleQueue[_Letter | None]] = {}
+        self._desks: dict[tuple[str, str], _Desk] = {}
+        self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet told
         self._transcripts: dict[str, list[TranscriptEntry]] = {}
         self._began: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -62,14 +98,17 @@ class Network:
     def open(self, party: str, conversation: str = "") -> None:
         """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
         self._boxes.setdefault((party, conversation), queue.SimpleQueue())
+        self._desks.setdefault((party, conversation), _Desk(time.perf_counter(), conversation))
         if conversation:
             with self._lock:
                 self._transcripts.setdefault(conversation, [])
                 self._began.setdefault(conversation, time.perf_counter())
+                self._work.setdefault(conversation, {})
 
     def close(self, party: str, conversation: str = "") -> None:
         """Take a mailbox away; a waiting receiver is woken."""
         box = self._boxes.pop((party, conversation), None)
+        self._desks.pop((party, conversation), None)
         if box is not None:
             box.put(None)
 
@@ -81,14 +120,16 @@ class Network:
         PartyUnreachable
             `receiver` has no mailbox: it is down.
         """
+        conversation, round_ = message.conversation, message.round if isinstance(message, PassOn) else 0
         blob = encode(message)
-        box = self._boxes.get((receiver, message.conversation)) or self._boxes.get((receiver, ""))
+        self._put_down(sender, conversation if (sender, conversation) in self._desks else "")
+        box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
         if box is None:
             raise PartyUnreachable(
                 f"{receiver} is not reachable: it has stopped or was never started. Start it again and repeat the request."
             )
-        with self._lock:
-            log = self._transcripts.get(message.conversation)
+        with self._lock:  # so that a mailbox holds messages in the transcript's order
+            log = self._transcripts.get(conversation)
             if log is not None:  # the Guest may have ended the conversation while a Host was still at work
                 log.append(
                     TranscriptEntry(
@@ -97,23 +138,52 @@ class Network:
                         receiver=receiver,
                         kind=type(message).__name__,
                         bytes=len(blob),
-                        seconds=time.perf_counter() - self._began[message.conversation],
+                        seconds=time.perf_counter() - self._began[conversation],
                         holds=message.HOLDS,
                         readable_by=message.READABLE_BY,
+                        work=self._told(conversation, sender, round_),
                     )
                 )
-        box.put((sender, blob))
+            box.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
 
     def receive(self, party: str, conversation: str = "", timeout: float | None = None) -> tuple[str, Message] | None:
         """Next sender and message for `party`; None when the mailbox is closed or `timeout` seconds have passed."""
         box = self._boxes.get((party, conversation))
         if box is None:
             return None
+        self._put_down(party, conversation)
         try:
             letter = box.get(timeout=timeout)
         except queue.Empty:
-            return None
-        return None if letter is None else (letter[0], decode(letter[1]))
+            letter = None
+        desk = self._desks.get((party, conversation))
+        if desk is not None:
+            desk.since = time.perf_counter()
+            if letter is not None:
+                desk.conversation, desk.number, desk.round = letter.conversation, letter.number, letter.round
+        return None if letter is None else (letter.sender, decode(letter.blob))
+
+    def _put_down(self, party: str, mailbox: str) -> None:
+        """Note what the owner of a mailbox has worked since it last sent or took in a message."""
+        desk = self._desks.get((party, mailbox))
+        if desk is None:
+            return
+        now = time.perf_counter()
+        with self._lock:
+            if desk.conversation in self._work:
+                pending = self._work[desk.conversation].setdefault(party, [])
+                if not pending or pending[-1].number != desk.number:
+                    pending.append(_Work(desk.number, desk.round, 0.0))
+                pending[-1].seconds += now - desk.since
+        desk.since = now
+
+    def _told(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
+        """Work to be told with a message. One of a round rests on earlier rounds; what has come early is told later."""
+        pending = self._work[conversation].pop(party, [])
+        rested_on = [work for work in pending if not round_ or work.round < round_]
+        if len(rested_on) < len(pending):
+            self._work[conversation][party] = [work for work in pending if work.round >= round_]
+        return tuple((work.number, work.seconds) for work in rested_on)
 
     def is_up(self, party: str) -> bool:
         """Whether `party` has a mailbox."""
@@ -128,6 +198,7 @@ class Network:
         with self._lock:
             self._transcripts.pop(conversation, None)
             self._began.pop(conversation, None)
+            self._work.pop(conversation, None)
 
 
 class Conversation:

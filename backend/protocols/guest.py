@@ -17,14 +17,13 @@ from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.errors import FederationError, ParameterError
+from backend.protocols.alignment.exchange import Alignment, align
 from backend.protocols.channel import Conversation, TranscriptEntry
 from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
 from backend.protocols.messages import (
-    AlignIds,
     DecisionVectors,
     EncryptedScores,
     FeatureBins,
-    HeldIds,
     HeldRecords,
     KeepModel,
     ModelKept,
@@ -64,6 +63,7 @@ class Trained:
         Content hash of each Host's half.
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1.
+    alignment : Alignment
     """
 
     model_id: str
@@ -73,6 +73,7 @@ class Trained:
     part_of: dict[str, str]
     host_hashes: dict[str, str]
     positive_rate: float
+    alignment: Alignment
 
 
 @dataclass
@@ -146,7 +147,11 @@ class GuestParty:
         """
         conversation.broadcast(OfferKey(conversation.name, key.scheme, key.offer()))
         on_stage("align")
-        joint = self._align(conversation)
+        joint, alignment = align(conversation, self.name, self._table.ids, parameters.alignment)
+        if not MIN_ROWS <= len(joint) <= MAX_ROWS:
+            raise FederationError(
+                f"{len(joint):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
+            )
         table, labels = self._table.take(joint), labels[joint]
         parts = draw_parts(len(joint), parameters.seed)
         if len(np.unique(labels[parts == 0])) < 2:
@@ -154,13 +159,11 @@ class GuestParty:
                 f"The {int((parts == 0).sum())} joint training rows hold one class only; both are needed. Bring more records."
             )
         on_stage("bins")
-        flags = np.zeros(len(self._table.ids), dtype=bool)
-        flags[joint] = True
         for host in conversation.hosts:
             left_out = tuple(f.name for f in self._federation.party(host).features if f.name in exclude)
             conversation.send(
                 host,
-                StartTraining(conversation.name, to_bitmap(flags), to_bitmap(parts == 0), parameters.bins, left_out),
+                StartTraining(conversation.name, to_bitmap(parts == 0), parameters.bins, left_out),
             )
         features = self._federation.guest.features
         columns = BinnedColumns(features, table.columns, parts == 0, parameters.bins, exclude)
@@ -190,25 +193,8 @@ class GuestParty:
             part_of={table.ids[i]: ("training", "validation", "test")[p] for i, p in enumerate(parts)},
             host_hashes=hashes,
             positive_rate=float(labels.mean()),
+            alignment=alignment,
         )
-
-    def _align(self, conversation: Conversation) -> NDArray[np.intp]:
-        """Rows of the Guest's table that every Host holds too."""
-        ids = self._table.ids
-        conversation.broadcast(AlignIds(conversation.name, ids))
-        held = np.ones(len(ids), dtype=bool)
-        for host, answer in conversation.expect_each(HeldIds, conversation.hosts).items():
-            at_host = from_bitmap(answer.held, len(ids))
-            if not at_host.any():
-                raise FederationError(
-                    f"{host} holds none of {self.name}'s {len(ids):,} ids. Check that both files use the same id column."
-                )
-            held &= at_host
-        if not MIN_ROWS <= held.sum() <= MAX_ROWS:
-            raise FederationError(
-                f"{int(held.sum()):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
-            )
-        return np.flatnonzero(held)
 
     def _dictionary(self, hosts: Sequence[str], exclude: Sequence[str]) -> tuple[tuple[str, Feature], ...]:
         parties = {self.name, *hosts}

@@ -23,11 +23,12 @@ from backend.crypto.pool import Pool
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
+from backend.protocols.alignment.methods import HostSide, host_side
 from backend.protocols.channel import Network
 from backend.protocols.inference.answers import HostPaths, HostWalk
 from backend.protocols.inference.fed_eini import CompiledHost, host_plan
 from backend.protocols.messages import (
-    AlignIds,
+    AlignmentStarted,
     AskBinSums,
     AskCandidates,
     AskWalk,
@@ -36,8 +37,10 @@ from backend.protocols.messages import (
     EncryptedScores,
     EndConversation,
     Gradients,
-    HeldIds,
     HeldRecords,
+    HiddenAnswer,
+    HiddenIds,
+    JointRecords,
     KeepModel,
     Message,
     ModelKept,
@@ -45,6 +48,7 @@ from backend.protocols.messages import (
     OfferKey,
     PassOn,
     Refusal,
+    StartAlignment,
     StartTraining,
     StartWalk,
     TakeSplit,
@@ -106,7 +110,8 @@ class _Session:
 
     guest: str
     cipher: PublicSide | None = None
-    ids: tuple[str, ...] = ()
+    side: HostSide | None = field(default=None, repr=False)
+    rows: NDArray[np.intp] | None = field(default=None, repr=False)
     training: HostTraining | None = None
     played: PartyTable | None = field(default=None, repr=False)
     batch: _Batch | None = None
@@ -209,7 +214,9 @@ class HostParty:
         """Messages that answer `message`, each with its receiver."""
         handlers: dict[type[Message], Callable[[str, Message], Answer]] = {
             OfferKey: self._offer_key,
-            AlignIds: self._align,
+            StartAlignment: self._start_alignment,
+            HiddenIds: self._hidden_ids,
+            JointRecords: self._joint_records,
             StartTraining: self._start_training,
             Gradients: self._gradients,
             AskBinSums: self._bin_sums,
@@ -255,11 +262,26 @@ class HostParty:
         self._ciphers.move_to_end((scheme, key))
         return self._ciphers[scheme, key][0]
 
-    def _align(self, sender: str, message: Message) -> Answer:
-        ids = cast(AlignIds, message).ids
-        self._session(message.conversation).ids = ids
-        held = np.fromiter((i in self._table.row_of for i in ids), dtype=bool, count=len(ids))
-        yield sender, HeldIds(message.conversation, to_bitmap(held))
+    def _start_alignment(self, sender: str, message: Message) -> Answer:
+        start = cast(StartAlignment, message)
+        side = host_side(start.method, self._table.ids)
+        self._session(message.conversation).side = side
+        yield sender, AlignmentStarted(message.conversation, side.records, side.open(start.records, start.opening))
+
+    def _side(self, message: Message) -> HostSide:
+        side = self._session(message.conversation).side
+        if side is None:
+            raise SecurityError("Ids came that belong to no alignment.")
+        return side
+
+    def _hidden_ids(self, sender: str, message: Message) -> Answer:
+        yield sender, HiddenAnswer(message.conversation, self._side(message).take(cast(HiddenIds, message).piece))
+
+    def _joint_records(self, sender: str, message: Message) -> Answer:
+        session = self._session(message.conversation)
+        session.rows = self._side(message).rows(cast(JointRecords, message).joint)
+        session.side = None
+        return iter(())
 
     def _start_training(self, sender: str, message: Message) -> Answer:
         session = self._session(message.conversation)
@@ -267,8 +289,10 @@ class HostParty:
             raise SecurityError("Training was asked for before a key was offered.")
         if not isinstance(session.cipher, PairPublicSide):
             raise SecurityError(f"Nothing can be trained under the cipher {session.cipher.scheme}; choose paillier.")
+        if session.rows is None:
+            raise SecurityError("Training was asked for before ids were aligned.")
         session.training = HostTraining(
-            self._table, self._features, session.ids, cast(StartTraining, message), session.cipher
+            self._table, self._features, session.rows, cast(StartTraining, message), session.cipher
         )
         yield sender, session.training.feature_bins(message.conversation)
 

@@ -40,32 +40,59 @@ class OfferKey(Message):
 
 
 @dataclass(frozen=True)
-class AlignIds(Message):
-    """Guest → Host: ids of the Guest's labelled records, in the Guest's order."""
+class StartAlignment(Message):
+    """Guest → Host: begin to find the records that both hold, without showing the others' ids."""
 
-    HOLDS: ClassVar[str] = "ids of the Guest's records"
+    HOLDS: ClassVar[str] = "how many records the Guest has; how ids are compared; an offer for oblivious transfer"
     READABLE_BY: ClassVar[str] = "the receiving Host"
-    ids: tuple[str, ...]
+    method: str
+    records: int
+    opening: bytes
 
 
 @dataclass(frozen=True)
-class HeldIds(Message):
-    """Host → Guest: which of the ids it holds a record for (a bitmap)."""
+class AlignmentStarted(Message):
+    """Host → Guest: how many records it has, and its answer to the opening."""
 
-    HOLDS: ClassVar[str] = "which of the ids the Host holds"
+    HOLDS: ClassVar[str] = "how many records the Host has; its reply to the offer and a salt"
     READABLE_BY: ClassVar[str] = "the Guest"
-    held: bytes
+    records: int
+    opening: bytes
+
+
+@dataclass(frozen=True)
+class HiddenIds(Message):
+    """Guest → Host: some of its ids, hidden (docs/alignment.md)."""
+
+    HOLDS: ClassVar[str] = "the Guest's ids, blinded, or which filter slots it wants, masked"
+    READABLE_BY: ClassVar[str] = "nobody"
+    piece: bytes
+
+
+@dataclass(frozen=True)
+class HiddenAnswer(Message):
+    """Host → Guest: what lets the Guest recognise ids that both hold, and no other."""
+
+    HOLDS: ClassVar[str] = "the Guest's ids under the Host's key and keyed hashes of the Host's, or masked filter slots"
+    READABLE_BY: ClassVar[str] = "the Guest, for ids that it holds too"
+    answer: bytes
+
+
+@dataclass(frozen=True)
+class JointRecords(Message):
+    """Guest → Host: which records of the Host's secret list every party holds (a bitmap)."""
+
+    HOLDS: ClassVar[str] = "which of the Host's records all parties hold"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    joint: bytes
 
 
 @dataclass(frozen=True)
 class StartTraining(Message):
-    """Guest → Host: which records take part, which of them are training rows, and how finely to bin."""
+    """Guest → Host: which of the joint records are training rows, and how finely to bin."""
 
-    HOLDS: ClassVar[str] = (
-        "which records take part and which are training rows; number of bins; which of its features are left out"
-    )
+    HOLDS: ClassVar[str] = "which joint records are training rows; number of bins; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
-    joint: bytes
     training: bytes
     bins: int
     exclude: tuple[str, ...]
@@ -335,7 +362,9 @@ def from_numbers(blob: bytes, below: int) -> NDArray[np.intp]:
     """Inverse of :func:`to_numbers`; raises SecurityError where the length is wrong or a number is too large."""
     width = _width(below)
     if len(blob) % width.itemsize:
-        raise SecurityError(f"Numbers of {width.itemsize} bytes were expected, {len(blob)} bytes came; they were refused.")
+        raise SecurityError(
+            f"Numbers of {width.itemsize} bytes were expected, {len(blob)} bytes came; they were refused."
+        )
     values = np.frombuffer(blob, dtype=width).astype(np.intp)
     if len(values) and values.max() >= below:
         raise SecurityError(f"Numbers below {below:,} were expected, {values.max():,} came; the message was refused.")

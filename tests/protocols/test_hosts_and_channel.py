@@ -17,7 +17,6 @@ from backend.protocols.messages import (
     AskBinSums,
     DecisionVectors,
     EndConversation,
-    HeldIds,
     HeldRecords,
     Message,
     MoreVectors,
@@ -131,7 +130,7 @@ def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
     talk.send("host0", EndConversation("c"))
     network.close("host0")
     with pytest.raises(PartyUnreachable, match="host0 stopped"):
-        talk.expect(HeldIds)
+        talk.expect(HeldRecords)
 
 
 def test_silence_ends_after_the_patience():
@@ -139,7 +138,7 @@ def test_silence_ends_after_the_patience():
     network.open("host0")
     talk = Conversation(network, GUEST, "c", ("host0",), patience=0.2)
     with pytest.raises(PartyUnreachable, match="No answer from host0"):
-        talk.expect(HeldIds)
+        talk.expect(HeldRecords)
 
 
 def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
@@ -157,12 +156,12 @@ def test_an_answer_out_of_turn_stops_the_exchange():
     network = Network()
     network.open("host0")
     talk = Conversation(network, GUEST, "c", ("host0",))
-    network.send("stranger", GUEST, HeldIds("c", b""))
+    network.send("stranger", GUEST, HeldRecords("c", b""))
     with pytest.raises(SecurityError, match="stranger answered out of turn"):
-        talk.expect_each(HeldIds, ["host0"])
+        talk.expect_each(HeldRecords, ["host0"])
     network.send("host0", GUEST, Refusal("c", "no"))
     with pytest.raises(SecurityError, match="host0 refused: no"):
-        talk.expect(HeldIds)
+        talk.expect(HeldRecords)
 
 
 def test_hosts_forget_a_conversation_that_was_cancelled():

@@ -141,7 +141,7 @@ def compare_with_xgboost(folder, csv, *, ordered):
     room = Room(federation, folder / "parties", pools=False)
     trained = train(room, PARAMETERS, PlainKeySide())
     room.close()
-    frame = pd.read_csv(csv, dtype=str)
+    frame = pd.read_csv(csv, dtype=str).sort_values("ID", kind="stable")  # the common order of an alignment
     labels = frame[federation.label.column].to_numpy().astype(int)
     parts = draw_parts(len(frame), PARAMETERS.seed)
     features = [f for _, f in trained.model.dictionary]

@@ -13,7 +13,7 @@ from backend.errors import Cancelled, ParameterError
 from backend.service import Glassleaf, ScoringRequest, TrainingParameters, TrainingRequest
 
 KEY = 512
-GROWN = TrainingParameters(trees=5, depth=3, cipher="none")
+GROWN = TrainingParameters(trees=12, depth=3, cipher="none")
 
 
 @pytest.fixture(scope="module")

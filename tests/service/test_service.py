@@ -156,7 +156,7 @@ def test_training_is_registered_with_its_curve_and_can_leave_features_out(door):
     record = job.get()
     assert job.state == "done" and len(job.points) == 2 and record.exclude == (GENDER,)
     assert GENDER not in {f.feature for f in door.compliance(record.id).findings}
-    assert {e.kind for e in job.transcript} >= {"AlignIds", "BinSums", "KeepModel", "ModelKept"}
+    assert {e.kind for e in job.transcript} >= {"StartAlignment", "JointRecords", "BinSums", "KeepModel", "ModelKept"}
 
 
 @pytest.mark.parametrize(

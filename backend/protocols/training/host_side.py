@@ -36,8 +36,8 @@ class HostTraining:
     table : PartyTable
         The Host's records.
     features : sequence of Feature
-    ids : tuple of str
-        The ids the Guest asked about, in the Guest's order.
+    rows : ndarray of int
+        The Host's joint rows, in the common order.
     start : StartTraining
     cipher : PairPublicSide
     """
@@ -46,18 +46,11 @@ class HostTraining:
         self,
         table: PartyTable,
         features: Sequence[Feature],
-        ids: tuple[str, ...],
+        rows: NDArray[np.intp],
         start: StartTraining,
         cipher: PairPublicSide,
     ) -> None:
-        joint = [i for i, chosen in zip(ids, from_bitmap(start.joint, len(ids)), strict=True) if chosen]
-        unknown = [i for i in joint if i not in table.row_of]
-        if unknown:
-            raise SecurityError(
-                f"{len(unknown)} ids were to take part for which this Host holds no record; align first."
-            )
-        rows = np.array([table.row_of[i] for i in joint], dtype=np.intp)
-        self._n = len(joint)
+        self._n = len(rows)
         self._training = from_bitmap(start.training, self._n)
         self._place = np.cumsum(self._training) - 1  # joint row → place among the training rows
         self._columns = BinnedColumns(features, table.take(rows).columns, self._training, start.bins, start.exclude)

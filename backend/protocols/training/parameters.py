@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
 from backend.errors import ParameterError
+from backend.protocols.alignment.methods import METHODS
 
 CIPHERS: tuple[Cipher, ...] = ("paillier", "paillier-short", "none")  # those that can train
 KEY_SIZES = (2048, 3072, 4096)
@@ -45,6 +46,8 @@ class TrainingParameters:
         to simulated Hosts: for experiments on one's own data only.
     key_bits : {2048, 3072, 4096}
         Paillier modulus.
+    alignment : {"dh", "bloom"}
+        How ids are compared without showing them (docs/alignment.md).
     score_bits : int
         Leaf weights are scored as multiples of 2**-score_bits; fewer bits say less about the path behind a score.
     """
@@ -61,6 +64,7 @@ class TrainingParameters:
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     score_bits: int = 10
+    alignment: str = "dh"
 
     def __post_init__(self) -> None:
         problems = [
@@ -70,6 +74,8 @@ class TrainingParameters:
         ]
         if self.cipher not in CIPHERS:
             problems.append(f"cipher is {self.cipher!r}; choose one of {', '.join(CIPHERS)}.")
+        if self.alignment not in METHODS:
+            problems.append(f"alignment is {self.alignment!r}; choose one of {', '.join(METHODS)}.")
         if self.key_bits not in KEY_SIZES:
             problems.append(f"key_bits is {self.key_bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
         if problems:

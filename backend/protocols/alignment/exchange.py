@@ -1,0 +1,102 @@
+"""The Guest's talk with all Hosts of an alignment: which records every party holds. Learns no id that it does not hold itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import SecurityError
+from backend.protocols.alignment.ids import joint_rows, mark
+from backend.protocols.alignment.methods import guest_sides
+from backend.protocols.channel import Conversation
+from backend.protocols.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How an alignment went, as the Guest may show it.
+
+    Attributes
+    ----------
+    method : {"dh", "bloom"}
+    records : dict of str to int
+        Party → records it brought.
+    held : dict of str to int
+        Host → the Guest's records that it holds too.
+    joint : int
+        Records that every party holds.
+    seconds : float
+    """
+
+    method: str
+    records: dict[str, int]
+    held: dict[str, int]
+    joint: int
+    seconds: float
+
+
+def align(
+    conversation: Conversation, guest: str, ids: Sequence[str], method: str
+) -> tuple[NDArray[np.intp], Alignment]:
+    """Find the Guest's rows that every Host holds too, and tell each Host which of its rows these are.
+
+    Parameters
+    ----------
+    conversation : Conversation
+    guest : str
+        Its name.
+    ids : sequence of str
+        The Guest's.
+    method : {"dh", "bloom"}
+
+    Returns
+    -------
+    rows : ndarray of int
+        Joint rows of the Guest in the common order, which every party has by itself.
+    alignment : Alignment
+
+    Raises
+    ------
+    FederationError
+        Repeated ids, or nothing in common.
+    SecurityError
+        A Host answered out of turn or with something else.
+    """
+    began = time.perf_counter()
+    sides = guest_sides(method, guest, ids, conversation.hosts)
+    for host, side in sides.items():
+        conversation.send(host, StartAlignment(conversation.name, method, len(ids), side.open()))
+    started = conversation.expect_each(AlignmentStarted, conversation.hosts)
+    left = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
+    pieces = {host: side.pieces() for host, side in sides.items()}
+
+    def ask(host: str) -> None:
+        piece = next(pieces[host], None)
+        if piece is not None:
+            conversation.send(host, HiddenIds(conversation.name, piece))
+
+    for host in sides:
+        ask(host)
+        ask(host)  # one ahead, so that both parties work at once
+    while any(left.values()):
+        host, message = conversation.expect(HiddenAnswer)
+        if not left.get(host):
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        ask(host)
+        sides[host].take(message.answer)
+        left[host] -= 1
+    places = {host: side.places() for host, side in sides.items()}
+    rows = joint_rows(guest, ids, places)
+    for host in sides:
+        conversation.send(host, JointRecords(conversation.name, mark(places[host], rows, started[host].records)))
+    return rows, Alignment(
+        method=method,
+        records={guest: len(ids)} | {host: started[host].records for host in sides},
+        held={host: int((place >= 0).sum()) for host, place in places.items()},
+        joint=len(rows),
+        seconds=time.perf_counter() - began,
+    )
