@@ -18,12 +18,19 @@ from backend.jobs import Job
 from backend.protocols.training.parameters import KEY_SIZES
 from backend.service import (
     DEMO,
+    NODE_BY_NODE_SAMPLES,
+    PROTOCOLS,
+    Compared,
+    ComparisonRequest,
     Glassleaf,
+    Link,
     ModelRecord,
+    Row,
     ScoreBatch,
     ScoringRequest,
     TrainingParameters,
     TrainingRequest,
+    usual_protocols,
 )
 
 app = typer.Typer(
@@ -269,6 +276,30 @@ def score(
         raise typer.Exit(1)
 
 
+@app.command()
+def compare(
+    model: ModelId,
+    samples: Annotated[int, typer.Option(help="Random test records to score by every protocol.")] = 1,
+    latency: Annotated[float, typer.Option(help="Milliseconds that a message travels.")] = 50.0,
+    bandwidth: Annotated[float, typer.Option(help="Kilobytes a second that a party can send.")] = 300.0,
+    cipher: Annotated[str, typer.Option(help="Fed-EINI's: paillier; rlwe; paillier-short; none.")] = "paillier",
+    bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
+    every: Annotated[bool, typer.Option("--all", help="Node by node too, for any number of samples.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Every way of scoring side by side, over a simulated network: rounds, bytes, time, who learned what."""
+    link = Link(latency / 1000, bandwidth * 1000)
+    names = PROTOCOLS if every else usual_protocols(samples)
+    door = _door()
+    request = ComparisonRequest(door.model(model).id, samples, cipher_named(cipher), bits, names)
+    done = _watch_comparison(door.start_comparison(request)).over(link)
+    left_out = [name for name in PROTOCOLS if name not in names]
+    _print({**done.as_dict(), "left_out": left_out}, _comparison_text(done, left_out), as_json)
+    door.close()
+    if not all(row.equal for row in done.runs.rows):
+        raise typer.Exit(1)
+
+
 @measuring.command(name="cipher")
 def bench_cipher(
     bits: Annotated[int, typer.Option(help="Paillier key size; 0 = 2048 and 3072.")] = 0,
@@ -334,6 +365,78 @@ def _watch_scoring(job: Job[ScoreBatch]) -> ScoreBatch:
     except KeyboardInterrupt:
         job.cancel()
     return job.get()
+
+
+def _watch_comparison(job: Job[Compared]) -> Compared:
+    stage = ""
+    try:
+        while job.state == "running":
+            job.wait(0.2)
+            if job.stage != stage and job.stage in PROTOCOLS:
+                stage = job.stage
+                _say(f"{stage}: protocol {job.done + 1} of {job.total}, {job.seconds:.0f} s")
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
+
+
+def _comparison_text(done: Compared, left_out: list[str]) -> str:
+    runs = done.runs
+    key = {"paillier": f"Paillier, {runs.key_bits} bits", "rlwe": f"RLWE, degree {runs.key_bits}"}.get(
+        runs.cipher, "plain numbers"
+    )
+    pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(done.pools, "")
+    head = (
+        "protocol",
+        "rounds",
+        "hops",
+        "bytes",
+        "compute s",
+        "network s",
+        "total s",
+        "Guest learned",
+        "Hosts learned",
+        "equal",
+    )
+    table = [head, *(_comparison_cells(row) for row in runs.rows)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    lines = [
+        f"{done.model_id}: {runs.samples:,} samples, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
+        f"Fed-EINI under {key}{pools}"
+    ]
+    for line in table:
+        cells = (c.rjust(w) if 0 < i < 7 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        lines.append("  ".join(cells).rstrip())
+    lines.append(
+        "Learned: bits a sample about other parties' records, at most; the Guest's as path + score + held. Compute is measured, "
+        "network simulated. All but fed-eini are for comparison only: simulated Hosts alone answer them."
+    )
+    if left_out:
+        lines.append(
+            f"Left out for more than {NODE_BY_NODE_SAMPLES} samples: {', '.join(left_out)}; --all runs it too."
+        )
+    return "\n".join(lines)
+
+
+def _comparison_cells(row: Row) -> tuple[str, ...]:
+    e, (guest, *hosts) = row.exchange, row.learned
+    seconds = (f"{v:.3f}" for v in (e.compute, e.network, e.total))
+    told = " + ".join((_bits(guest.directions), _bits(guest.score), str(guest.held)))
+    others = ", ".join(f"{h.party} {_bits(h.bits)}" for h in hosts)
+    return (
+        row.protocol,
+        str(e.rounds),
+        str(e.hops),
+        f"{e.bytes:,}",
+        *seconds,
+        told,
+        others,
+        "yes" if row.equal else "NO",
+    )
+
+
+def _bits(count: float | None) -> str:
+    return "not counted" if count is None else f"{count:.1f}"
 
 
 def _score_text(sample: str, logit: float, probability: float, decision: str, not_held_by: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from backend.assurance.contribution import Expectation
@@ -13,8 +13,10 @@ from backend.crypto.paillier import KEY_BITS
 from backend.data.table import PartyTable, SampleSheet
 from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.channel import TranscriptEntry
+from backend.protocols.comparison import PROTOCOLS, Comparison
 from backend.protocols.guest import Scored
 from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
+from backend.protocols.network import Link
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
 from backend.trees.ensemble import GuestModel
 from backend.trees.growth import sigmoid
@@ -151,6 +153,54 @@ class Evaluation:
     registered: Metrics
     encrypted: Metrics | None
     seconds: float
+
+
+NODE_BY_NODE = "multi-interactive-node"
+NODE_BY_NODE_SAMPLES = (
+    20  # from more samples on it is left out unless asked for: a round trip for every node of every sample
+)
+
+
+def usual_protocols(samples: int) -> tuple[str, ...]:
+    """Protocols that are compared on so many samples where nobody asks for all."""
+    return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`."""
+
+    model_id: str
+    samples: int = 1
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    names: tuple[str, ...] | None = None
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of protocols on one model.
+
+    Attributes
+    ----------
+    pools : {"warm", "cold", "none"}
+        Whether all obfuscators of the run were made before it; "none" where the cipher takes none.
+    runs : Comparison
+        The protocols, each with its exchange and what each party learned.
+    """
+
+    model_id: str
+    pools: Literal["warm", "cold", "none"]
+    runs: Comparison
+
+    def over(self, link: Link) -> Compared:
+        """The same runs over another link; nothing is scored again."""
+        return replace(self, runs=self.runs.over(link))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: every figure, no transcript."""
+        return {"model": self.model_id, "pools": self.pools, **self.runs.as_dict()}
 
 
 def read_record(body: dict[str, Any]) -> ModelRecord:

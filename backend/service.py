@@ -10,16 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import platformdirs
+from numpy.typing import NDArray
 
 from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
 from backend.assurance.direction import LearnedDirection, learned_directions
 from backend.assurance.importance import FeatureImportance, feature_importance
 from backend.catalogue import Catalogue
-from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
+from backend.crypto.cipher import KeySide
+from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR, PaillierKeySide
 from backend.crypto.textbook import encrypt_seconds
 from backend.crypto.workers import Workers, cores
 from backend.data import table as tables
@@ -33,9 +36,15 @@ from backend.errors import ModelError, ParameterError, SampleError
 from backend.importing import JOINT, import_model
 from backend.jobs import Job
 from backend.protocols.channel import TranscriptEntry
+from backend.protocols.comparison import PROTOCOLS, Comparison, Row, compare, protocols
+from backend.protocols.inference.learned import Learned
+from backend.protocols.network import Link
 from backend.protocols.room import PoolLevel, Room
 from backend.protocols.training.parameters import TrainingParameters, TreeProgress
 from backend.results import (
+    NODE_BY_NODE_SAMPLES,
+    Compared,
+    ComparisonRequest,
     Compiled,
     Evaluation,
     ModelRecord,
@@ -48,6 +57,7 @@ from backend.results import (
     sample_scores,
     scores_csv,
     stages,
+    usual_protocols,
 )
 from backend.trees.artefact import content_hash, dump_guest, load_guest
 from backend.trees.candidates import candidate_leaves
@@ -55,13 +65,48 @@ from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
 from backend.trees.metrics import Metrics, measure
 
 __all__ = [
-    "ComplianceReport", "Evaluation", "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding",
-    "Glassleaf", "GuestModel", "GuestTree", "Job", "Kind", "Leaf", "LearnedDirection", "Metrics", "ModelRecord", "Party",
-    "PoolLevel", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "Split", "Stage", "TrainingParameters",
-    "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage",
+    "NODE_BY_NODE_SAMPLES", "PROTOCOLS",
+    "Compared",
+    "Comparison",
+    "ComparisonRequest",
+    "ComplianceReport",
+    "Evaluation",
+    "ExpectedDirection",
+    "Feature",
+    "FeatureImportance",
+    "Federation",
+    "Finding",
+    "Glassleaf",
+    "GuestModel",
+    "GuestTree",
+    "Job",
+    "Kind",
+    "Leaf",
+    "Learned",
+    "LearnedDirection",
+    "Link",
+    "Metrics",
+    "ModelRecord",
+    "Party",
+    "PoolLevel",
+    "Row",
+    "Rule",
+    "SampleSheet",
+    "Score",
+    "ScoreBatch",
+    "ScoringRequest",
+    "Split",
+    "Stage",
+    "TrainingParameters",
+    "TrainingRequest",
+    "TranscriptEntry",
+    "TreeProgress",
+    "Usage",
+    "usual_protocols",
 ]  # fmt: skip
 
 DEMO = "demo"
+POOLS_WAIT = 15.0  # seconds that a comparison waits for obfuscators at most
 HALVES_KEPT = 16  # models read once and kept in memory
 DEMO_PARAMETERS = TrainingParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
 
@@ -445,19 +490,71 @@ class Glassleaf:
             Follows the scoring to its end, e.g. to show progress.
         """
         record = self.model(model_id)
-        test = [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
-        if not 0 <= samples <= len(test):
-            raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
         if samples == 0:
             return Evaluation(record.metrics, None, 0.0)
         room = self._catalogue.room(record.federation)
-        chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
-        rows = np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
+        rows = self._test_rows(record, room, samples, seed)
         own = room.table.take(rows)
         sheet = SampleSheet(own.ids, own, {}, {}, ())
         batch = watch(self.start_scoring(ScoringRequest(record.id, sheet, key_bits=key_bits)))
         margins = np.array([s.logit for s in batch.scores])
         return Evaluation(record.metrics, measure(room.labels()[rows], margins, "test sample"), batch.seconds)
+
+    def start_comparison(self, request: ComparisonRequest) -> Job[Compared]:
+        """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
+        return Job(
+            lambda job: self._compare(request, job), len(request.names or usual_protocols(request.samples))
+        ).start()
+
+    def _compare(self, request: ComparisonRequest, job: Job[Compared]) -> Compared:
+        record = self.model(request.model_id)
+        compiled = self._compiled_half(record).guest
+        room = self._catalogue.room(record.federation)
+        if request.samples < 1:
+            raise ParameterError(f"Protocols were to be compared on {request.samples} test records; ask for 1 or more.")
+        own = room.table.take(self._test_rows(record, room, request.samples, request.seed))
+        job.at("key", room.guest.name, 0)
+        key = room.key(request.cipher, request.key_bits, compiled)
+        wanted = (request.samples + 1) * max(1, compiled.folding.n_entries)  # one sample is not counted
+        pools = self._pools_for(record, room, key, wanted, job)
+        names = request.names if request.names is not None else usual_protocols(request.samples)
+        runs = compare(
+            protocols(room.guest, self.guest_model(record.id), compiled, key, workers=self._workers),
+            record.id,
+            own,
+            key,
+            lambda: room.converse(record.hosts, job.cancelled),
+            names=names,
+            on_protocol=lambda name: job.at(name, room.guest.name, names.index(name)),
+        )
+        job.at("done", room.guest.name, len(names))
+        return Compared(record.id, pools, runs)
+
+    def _pools_for(
+        self, record: ModelRecord, room: Room, key: KeySide, wanted: int, job: Job[Compared]
+    ) -> Literal["warm", "cold", "none"]:
+        """Give the parties' pools some seconds to hold `wanted` obfuscators; what became of it."""
+        if not isinstance(key, PaillierKeySide):
+            return "none"
+        if wanted > min(level.target for level in room.pools()):
+            return "cold"
+        self.start_key(record.federation, key.bits)
+        job.at("pools", room.guest.name)
+        until = time.perf_counter() + POOLS_WAIT
+        while time.perf_counter() < until and not job.cancelled():
+            ready = [key.obfuscators.ready, *(p.ready for p in room.pools() if p.party in record.hosts)]
+            if min(ready) >= wanted:
+                return "warm"
+            time.sleep(0.1)
+        return "cold"
+
+    def _test_rows(self, record: ModelRecord, room: Room, samples: int, seed: int) -> NDArray[np.intp]:
+        """Rows of the Guest's table: `samples` random test records."""
+        test = [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
+        if not 0 <= samples <= len(test):
+            raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
+        chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
+        return np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
 
     @staticmethod
     def scores_csv(batch: ScoreBatch) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -51,8 +51,8 @@ class Workers:
         """Whether tasks leave this process."""
         return self.jobs > 1 or self.backend != "loky"
 
-    def map(self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]]) -> Iterator[R]:
-        """``function(*task)`` for every task, in order; tasks are drawn as they are needed.
+    def map(self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]]) -> Generator[R, None, None]:
+        """``function(*task)`` for every task, in order; tasks are drawn as they are needed. Close it, in the same thread, to stop early.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Workers:
             _dask_client(self.scheduler).close()
             _dask_client.cache_clear()
 
-    def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Iterator[R]:
+    def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Generator[R, None, None]:
         """While one block's results are used the next block is under way, so that no more than two are held."""
         size = BLOCK * self.jobs
         under_way: deque[Iterator[R]] = deque()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -273,31 +274,32 @@ class GuestParty:
             if workers.parallel and key.worth_sharing(n, folding.n_entries)
             else (key.encrypt(values) for values in encode())
         )
-        for batch in batches:
-            ids = table.ids[batch]
-            pieces = len(key.pieces(len(ids), folding.n_entries))
-            for i in range(pieces):
-                conversation.check()
-                on_stage("encrypt", self.name, batch.start + len(ids) * i // pieces)
+        with closing(encrypted):
+            for batch in batches:
+                ids = table.ids[batch]
+                pieces = len(key.pieces(len(ids), folding.n_entries))
+                for i in range(pieces):
+                    conversation.check()
+                    on_stage("encrypt", self.name, batch.start + len(ids) * i // pieces)
+                    began = time.perf_counter()
+                    vectors = next(encrypted)
+                    timings.add("encrypt", self.name, time.perf_counter() - began)
+                    conversation.send(
+                        chain[0],
+                        DecisionVectors(conversation.name, model_id, ids, folding.n_entries, pieces, vectors)
+                        if i == 0
+                        else MoreVectors(conversation.name, vectors),
+                    )
+                for host in chain:  # each tells on arrival which ids it holds, and then works
+                    answer = conversation.expect_each(HeldRecords, [host])[host]
+                    on_stage("mask", host, batch.start)
+                    held[host][batch] = from_bitmap(answer.held, len(ids))
+                scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
+                on_stage("decrypt", self.name, batch.start)
                 began = time.perf_counter()
-                vectors = next(encrypted)
-                timings.add("encrypt", self.name, time.perf_counter() - began)
-                conversation.send(
-                    chain[0],
-                    DecisionVectors(conversation.name, model_id, ids, folding.n_entries, pieces, vectors)
-                    if i == 0
-                    else MoreVectors(conversation.name, vectors),
-                )
-            for host in chain:  # each tells on arrival which ids it holds, and then works
-                answer = conversation.expect_each(HeldRecords, [host])[host]
-                on_stage("mask", host, batch.start)
-                held[host][batch] = from_bitmap(answer.held, len(ids))
-            scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
-            on_stage("decrypt", self.name, batch.start)
-            began = time.perf_counter()
-            for i, value in enumerate(key.decrypt(scores.scores, len(ids)), batch.start):
-                units[i] += value
-            timings.add("decrypt", self.name, time.perf_counter() - began)
+                for i, value in enumerate(key.decrypt(scores.scores, len(ids)), batch.start):
+                    units[i] += value
+                timings.add("decrypt", self.name, time.perf_counter() - began)
         for host, seconds in host_seconds(conversation.transcript()).items():
             timings.add("mask", host, seconds)
         on_stage("done", self.name, n)
