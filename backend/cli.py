@@ -159,7 +159,8 @@ def train(
         _federation_name(door, federation), parameters, _list(hosts) if hosts is not None else None, _list(exclude)
     )
     record = _watch_training(door.start_training(request))
-    _print(_model_json(record), f"Trained in {record.seconds:.1f} s. {_model_text(record)}", as_json)
+    lines = [f"Trained in {record.seconds:.1f} s. {_model_text(record)}", *_alignment_text(record)]
+    _print(_model_json(record), "\n".join(lines), as_json)
     door.close()
 
 
@@ -455,6 +456,14 @@ def _model_text(r: ModelRecord) -> str:
         f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  {how}  "
         f"{r.metrics.part} AUC {r.metrics.auc:.4f}, KS {r.metrics.ks:.4f}"
     )
+
+
+def _alignment_text(r: ModelRecord) -> list[str]:
+    a = r.alignment
+    if a is None:
+        return []
+    brought = ", ".join(f"{party} {count:,}" for party, count in a.records.items())
+    return [f"Aligned by {a.method} in {a.seconds:.1f} s: {a.joint:,} joint records ({brought})."]
 
 
 def _say(text: str) -> None:

@@ -128,3 +128,20 @@ def test_a_scale_that_the_lattice_cannot_hold_is_refused_in_words(home):
     with pytest.raises(ParameterError, match="fewer score bits"):
         door.start_scoring(request).get()
     door.close()
+
+
+def test_both_ways_to_align_give_the_same_model_and_say_how_many_records_met(home):
+    door = opened(home)
+    records = [
+        door.start_training(TrainingRequest("demo", replace(GROWN, trees=1, alignment=method))).get()
+        for method in ("dh", "bloom")
+    ]
+    parties = door.federation("demo").parties
+    again = door.model(records[1].id)
+    door.close()
+    assert records[0].id == records[1].id
+    for record, method in zip((records[0], again), ("dh", "bloom"), strict=True):
+        alignment = record.alignment
+        assert alignment.method == method and alignment.joint == sum(record.parts.values())
+        assert set(alignment.records) == {p.name for p in parties} and alignment.records["bank"] == 400
+        assert all(alignment.joint <= n <= 400 for n in alignment.held.values())
