@@ -22,6 +22,7 @@ ICONS = {
     "importance": "leaderboard",
     "compliance": "gavel",
     "score": "lock",
+    "protocols": "flag",
     "train": "model_training",
 }
 

@@ -386,6 +386,7 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     key = {"paillier": f"Paillier, {runs.key_bits} bits", "rlwe": f"RLWE, degree {runs.key_bits}"}.get(
         runs.cipher, "plain numbers"
     )
+    people = "1 sample" if runs.samples == 1 else f"{runs.samples:,} samples"
     pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(done.pools, "")
     head = (
         "protocol",
@@ -402,7 +403,7 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     table = [head, *(_comparison_cells(row) for row in runs.rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     lines = [
-        f"{done.model_id}: {runs.samples:,} samples, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
+        f"{done.model_id}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
         f"Fed-EINI under {key}{pools}"
     ]
     for line in table:
