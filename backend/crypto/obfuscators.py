@@ -14,7 +14,8 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator
-from itertools import starmap
+from itertools import repeat, starmap
+from operator import mod, mul
 from pathlib import Path
 from typing import Literal
 
@@ -86,7 +87,7 @@ class _PrimeTable:
         products = [self.rows[0][0][d] for d in first.tolist()]
         sums = self.rows[0][1][first].astype(np.uint64)
         for (values, quotients), row in zip(self.rows[1:], digits, strict=True):
-            products = [y * values[d] % p2 for y, d in zip(products, row.tolist(), strict=True)]
+            products = _times(products, values, row, p2)
             sums += quotients[row]
         return [y * (1 + p * (s % p)) % p2 for y, s in zip(products, _carry(sums), strict=True)]
 
@@ -246,7 +247,7 @@ class PublicMaker:
         rows, n2 = self._rows or [], self._n2
         products = [mpz(1)] * count
         for row, digits in zip(rows, _digits(len(rows), count, self._window), strict=True):
-            products = [y * row[d] % n2 for y, d in zip(products, digits.tolist(), strict=True)]
+            products = _times(products, row, digits, n2)
         return products
 
     def make_quietly(self, count: int) -> list[mpz]:
@@ -290,6 +291,11 @@ def _digits(rows: int, count: int, window: int) -> Iterator[NDArray[np.uint16]]:
     mask = np.uint16((1 << window) - 1)
     for _ in range(rows):
         yield np.frombuffer(secrets.token_bytes(2 * count), dtype="<u2") & mask
+
+
+def _times(products: list[mpz], values: list[mpz], digits: NDArray[np.uint16], modulus: mpz) -> list[mpz]:
+    """Each product times its digit's entry; `map` spares the interpreter a tenth of the time."""
+    return list(map(mod, map(mul, products, map(values.__getitem__, digits.tolist())), repeat(modulus)))
 
 
 def _width(number: mpz) -> int:
