@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
@@ -19,9 +20,12 @@ from backend.service import (
     Score,
     ScoreBatch,
     Split,
+    TranscriptEntry,
 )
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
+PAGE = 100  # rows of a table shown at a time
+ORDERS = ("given", "highest", "lowest")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,56 @@ class Share:
     gain_share: float
     split_share: float
     cover_share: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one scoring took on this machine, all parties' work and messages counted.
+
+    Attributes
+    ----------
+    people : int
+        Scored.
+    seconds : float
+    out, between, back : float
+        Bytes a person: from the Guest, from Host to Host, to the Guest.
+    """
+
+    people: int
+    seconds: float
+    out: float
+    between: float
+    back: float
+
+    @property
+    def a_second(self) -> float:
+        """People scored a second."""
+        return self.people / self.seconds
+
+
+def speed(batch: ScoreBatch, guest: str) -> Speed:
+    """How fast a scoring was and what it sent; `guest` is the Guest's name."""
+    people = sum(score.status == "ok" for score in batch.scores)
+
+    def sent(wanted: Callable[[TranscriptEntry], bool]) -> float:
+        return sum(entry.bytes for entry in batch.transcript if wanted(entry)) / max(people, 1)
+
+    return Speed(
+        people=people,
+        seconds=batch.seconds,
+        out=sent(lambda entry: entry.sender == guest),
+        between=sent(lambda entry: guest not in (entry.sender, entry.receiver)),
+        back=sent(lambda entry: entry.receiver == guest),
+    )
+
+
+def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:
+    """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's."""
+    ordered = list(scores)
+    if order != "given":
+        sign = -1 if order == "highest" else 1
+        ordered.sort(key=lambda s: sign * s.probability if s.status == "ok" else math.inf)
+    return tuple(ordered[(page - 1) * PAGE : page * PAGE])
 
 
 def shares(view: View) -> tuple[Share, ...]:

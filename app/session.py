@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app.reading import View
+from app.reading import Speed, View, speed
 from app.texts import LANGUAGES, Texts
 from backend.errors import GlassleafError
 from backend.service import Glassleaf, Job, ModelRecord
@@ -173,6 +173,27 @@ def start(name: str, begin: Callable[[], Job[Any]]) -> None:
     except GlassleafError as error:
         st.session_state.pop(f"job:{name}", None)
         st.session_state[f"refused:{name}"] = str(error)
+
+
+def progress(name: str) -> int:
+    """Samples that the job is through with: the most it has told, for some stages of a round count anew."""
+    current = job(name)
+    if current is None:
+        return 0
+    most: tuple[Job[Any], int] = st.session_state.get(f"progress:{name}", (current, 0))
+    done = max(current.done, most[1] if most[0] is current else 0)
+    st.session_state[f"progress:{name}"] = current, done
+    return done
+
+
+def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
+    """Cipher → what this session's last scoring with that model and cipher took."""
+    found: dict[str, Speed] = kept(f"speeds:{model_id}", {})
+    last = job("score")
+    if last is not None and last.result is not None and last.result.model_id == model_id:
+        found[last.result.cipher] = speed(last.result, guest)
+        keep(f"speeds:{model_id}", found)
+    return found
 
 
 def refused(name: str) -> str:

@@ -17,6 +17,8 @@ from backend.service import Feature, Federation
 
 CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
 LANGUAGES = ("en", "zh")
+UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
+DAY = 86_400  # seconds
 
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
@@ -129,10 +131,13 @@ class Texts:
         return self("words.comma").join(words[:-1]) + self("words.and") + words[-1]
 
     def duration(self, seconds: float) -> str:
-        """Seconds with a unit and three significant digits; minutes from 120 s on."""
+        """Seconds in the unit that fits, with three significant digits."""
         if seconds < 1:
             return f"{number(seconds * 1000)} ms"
-        return f"{number(seconds)} s" if seconds < 120 else f"{number(seconds / 60)} min"
+        for unit, length, most in UNITS:
+            if seconds < most * length:
+                return f"{number(seconds / length)} {unit}"
+        return self("words.days", days=number(seconds / DAY))
 
 
 def number(value: float) -> str:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import reading, session
-from app.panels import frame, person, result, run
+from app.panels import engine, frame, person, result, run
 from backend.errors import GlassleafError
 from backend.service import ScoringRequest
 
@@ -15,7 +15,6 @@ if model_id is None:
     st.stop()
 
 view, backend = session.view(model_id), session.service()
-backend.start_key(view.record.federation)
 frame.header(t, "score", session.notices(), view.federation)
 people = session.samples(model_id)
 sheet = done = None
@@ -32,45 +31,43 @@ with left:
         elif way == "type":
             start = people.loc[chosen] if chosen in people.index else None
             sheet = backend.sample_from_values(model_id, *person.typed(t, view, start))
-        elif (csv := person.upload(t, backend.sample_template(model_id))) is not None:
+        elif (csv := person.upload(t, lambda: backend.sample_template(model_id))) is not None:
             sheet = backend.read_samples(model_id, csv)
             person.sheet(t, view, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
 
 
-@st.fragment(run_every=0.4)
-def live() -> None:
-    """Follow the running job; when it ends, draw the whole page once."""
-    job = session.job("score")
-    run.live(t, view, job)
-    if job.state != "running":
-        session.rerun()
-
-
 with right:
     frame.section(t, "score.answer", "probability")
+    speeds = session.speeds(model_id, view.model.guest)
+    cipher, bits = engine.pick(t, speeds)
+    engine.hint(t, cipher, len(sheet.ids) if sheet else 0, speeds)
+    if cipher == "paillier":
+        backend.start_key(view.record.federation, bits)
     cutoff = run.cutoff(t)
     job = session.job("score")
     running = job is not None and job.state == "running"
     if st.button(
         t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=sheet is None or running, key="score_go"
     ):
-        session.start("score", lambda: backend.start_scoring(ScoringRequest(model_id, sheet, cutoff)))
+        request = ScoringRequest(model_id, sheet, cutoff, cipher, bits)
+        session.start("score", lambda: backend.start_scoring(request))
         session.rerun()
-    run.pools(t, view, backend.pools(view.record.federation))
+    run.pools(t, view, lambda: backend.pools(view.record.federation), cipher)
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if running:
-        live()
+        run.follow(t, view, job, lambda: session.progress("score"), session.rerun)
     elif job is None:
         st.info(t("score.not_yet"), icon=":material/lock:")
     elif job.result is None:
         run.ended(t, job)
     elif job.result.model_id == model_id:
         done = reading.decided(job.result, cutoff)
-        result.draw(t, view, done, backend.scores_csv(done))
+        result.draw(t, view, done, lambda: backend.scores_csv(done))
     else:
         st.info(t("score.other_model"), icon=":material/lock:")
 if done is not None:
-    result.below(t, view, done)
+    place, textbook_bits = result.below(t, view, done), engine.textbook_bits(done)
+    result.textbook(t, place, done, backend.textbook_seconds(model_id, textbook_bits), textbook_bits)

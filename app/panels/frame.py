@@ -89,6 +89,11 @@ def empty(t: Texts, prepare: Callable[[], object], train_page: object) -> None:
             st.page_link(train_page, label=t("empty.train"), icon=":material/model_training:")
 
 
+def cipher(t: Texts, scheme: str, bits: int) -> str:
+    """A cipher with the size of its key in words: "Paillier, 3,072 bits"."""
+    return t(f"engine.label_{scheme}", bits=f"{bits:,}")
+
+
 def decision(t: Texts, score: Score) -> str:
     """The decision in words, with its icon."""
     icon = {"accept": ":material/check_circle:", "decline": ":material/do_not_disturb_on:"}.get(score.decision, "")

@@ -132,7 +132,11 @@ def card(t: Texts, view: View) -> None:
         )
     )
     plain = record.cipher == "none"
-    grown = t("overview.grown_plain") if plain else t("overview.grown_cipher", bits=f"{record.key_bits:,}")
+    grown = (
+        t("overview.grown_plain")
+        if plain
+        else t("overview.grown_cipher", cipher=frame.cipher(t, record.cipher, record.key_bits))
+    )
     st.markdown(f":material/{'science' if plain else 'lock'}: {grown}")
     with st.expander(t("overview.identity"), icon=":material/fingerprint:"):
         st.table(_identity(t, view), border="horizontal", alt=t("overview.identity"))

@@ -171,8 +171,8 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
     return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
 
 
-def upload(t: Texts, template: bytes) -> bytes | None:
-    """A CSV to score, and a template to fill in."""
+def upload(t: Texts, template: Callable[[], bytes]) -> bytes | None:
+    """A CSV to score, and a template to fill in that is made on a click."""
     st.caption(t("score.upload_hint"))
     st.download_button(
         t("score.template"),

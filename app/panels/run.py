@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -30,28 +30,40 @@ def cutoff(t: Texts) -> float:
     return chosen / 100
 
 
-def pools(t: Texts, view: View, levels: Sequence[PoolLevel]) -> None:
-    """How much randomness each party has prepared, and what it means while that is little."""
-    kept = [level for level in levels if level.target]
-    if not kept:
+@st.fragment(run_every=1.0)
+def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
+    """How much randomness each party has ready for `cipher`, as it fills and empties; nothing where none is kept."""
+    levels = [level for level in read() if level.target]
+    if cipher == "rlwe":
+        levels = [level for level in levels if level.party != view.model.guest]  # it draws its randomness as it goes
+    if not levels:
         return
-    listed = " · ".join(
-        t(
-            "score.pool",
-            party=palette.name(t, view.federation, level.party),
-            ready=f"{level.ready:,}",
-            target=f"{level.target:,}",
-        )
-        for level in kept
-    )
-    if any(level.ready < level.target / 4 for level in kept):
-        st.caption(f":material/hourglass_top: {t('score.warming')} {listed}", help=t("glossary.obfuscator"))
-    else:
-        st.caption(f"{t('score.pools')} {listed}", help=t("glossary.obfuscator"))
+    low = any(level.ready < level.target / 4 for level in levels)
+    icon, words = ("hourglass_top", t("score.warming")) if low else ("check", t("score.warm"))
+    st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
+    with st.grid("auto", min_column_width=170):
+        for level in levels:
+            ready = min(level.ready, level.target)  # the last handful may overshoot
+            st.progress(
+                ready / level.target,
+                text=t(
+                    "score.pool",
+                    party=palette.name(t, view.federation, level.party),
+                    ready=f"{ready:,}",
+                    target=f"{level.target:,}",
+                ),
+            )
 
 
-def live(t: Texts, view: View, job: Job[Any]) -> None:
-    """The stages as they happen."""
+@st.fragment(run_every=0.4)
+def follow(t: Texts, view: View, job: Job[Any], progress: Callable[[], int], redraw: Callable[[], None]) -> None:
+    """The stages as they happen; `redraw` draws the whole page once the job has ended."""
+    _live(t, view, job, progress())
+    if job.state != "running":
+        redraw()
+
+
+def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
     with st.container(border=True):
         reached = STAGES.index(job.stage) if job.stage in STAGES else len(STAGES) if job.stage == "done" else 0
         lines = []
@@ -66,15 +78,16 @@ def live(t: Texts, view: View, job: Job[Any]) -> None:
                 lines.append(f":material/more_horiz: :gray[{words}]")
         st.markdown("  \n".join(lines))
         many = job.total > 1
-        share = job.done / job.total if many else reached / len(STAGES)
-        left = job.seconds / job.done * (job.total - job.done) if many and job.done else None
-        words = [t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}")] if many else []
+        share = done / job.total if many else reached / len(STAGES)
+        words = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if many else []
         words.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-        if left is not None:
-            words.append(t("stage.left", seconds=t.duration(left)))
+        if many and 0 < done < job.total:
+            words.append(t("stage.left", seconds=t.duration(job.seconds / done * (job.total - done))))
         st.progress(min(share, 1.0), text=" · ".join(words))
-        if st.button(t("stage.cancel"), icon=":material/stop_circle:", key="cancel_score"):
-            job.cancel()
+        if job.cancelled():
+            st.button(t("stage.cancelling"), icon=":material/stop_circle:", key="cancel_score", disabled=True)
+        else:
+            st.button(t("stage.cancel"), icon=":material/stop_circle:", key="cancel_score", on_click=job.cancel)
 
 
 def _parties(view: View) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from backend.crypto.pool import Pool
 from backend.crypto.rlwe_parameters import Ring, RlweParameters, read, ring, written
 from backend.errors import ParameterError, SecurityError
 
-PIECE_BYTES = 32 << 20  # of a message, so that a batch can be watched and stopped
+PIECE_BYTES = 8 << 20  # of a message, so that a batch can be watched and stopped
 WORTH_SHARING = 512  # ciphertexts from which on worker processes encrypt: about a second's work
 SPARE_BYTES = 8  # drawn beyond a flood's size before it is reduced: 2^-64 from uniform
 

@@ -1,0 +1,343 @@
+"""The cipher picker, what each party has ready, the textbook beside the result, and uploads of many people."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import reading, session
+from app.panels import frame
+from app.reading import PAGE, Speed
+from app.texts import Texts
+from backend.service import Glassleaf, PoolLevel, Score
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything
+from tests.app.test_scoring import scored, template, uploaded
+
+PEOPLE = 230  # more than two pages of the table
+
+
+def with_cipher(at: AppTest, cipher: str) -> AppTest:
+    at.get_by_key("score_cipher").set_value(cipher)
+    return at.run()
+
+
+def many(world: World) -> bytes:
+    rows = pd.concat([template(world)] * (PEOPLE // 2), ignore_index=True)
+    rows[world.federation.guest.id] = [f"new{i}" for i in range(PEOPLE)]
+    return rows.to_csv(index=False).encode()
+
+
+@pytest.fixture
+def bulk(opened: Opened, world: World) -> AppTest:
+    return scored(with_cipher(uploaded(opened, many(world)), "rlwe"))
+
+
+def table(at: AppTest, column: str = "probability") -> pd.DataFrame:
+    """The one table that has this column."""
+    (found,) = [frame.value for frame in at.dataframe if column in frame.value]
+    return found
+
+
+# -- the picker ----------------------------------------
+
+
+def test_both_ciphers_are_described_side_by_side_and_paillier_is_chosen(opened: Opened) -> None:
+    at = opened("score")
+    picker = at.get_by_key("score_cipher")
+    assert picker.value == "paillier"
+    assert picker.options == ["Paillier", "RLWE (BGV)"]
+    said = everything(at)
+    for words in (
+        "large quantum computer would break it",
+        "Post-quantum: 128-bit security",
+        "ring learning with errors",
+    ):
+        assert words in said
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_cipher_has_two_lines_and_a_hover(opened: Opened, language: str) -> None:
+    at = opened("score")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    t = Texts(language)
+    for name in ("paillier", "rlwe"):
+        title = next(m for m in at.markdown if f"**{t(f'engine.name_{name}')}**" in m.value)
+        assert len(title.proto.help) > 80
+        assert "{" not in title.proto.help
+    lines = [caption.value for caption in at.caption if caption.value.count("  \n") == 1]
+    assert len(lines) == 2
+
+
+def test_a_key_length_is_asked_for_with_paillier_only(opened: Opened) -> None:
+    at = opened("score")
+    assert at.get_by_key("score_key_bits").value == 3072
+    assert "112-bit security" not in everything(at)
+    at.get_by_key("score_key_bits").set_value(2048)
+    at.run()
+    assert "One ciphertext of 512 bytes" in everything(at)
+    assert "112-bit security" in everything(at)
+    at = with_cipher(at, "rlwe")
+    with pytest.raises(KeyError):
+        at.get_by_key("score_key_bits")
+
+
+def test_the_key_length_reaches_the_scoring(opened: Opened) -> None:
+    at = opened("score")
+    at.get_by_key("score_key_bits").set_value(2048)
+    at = scored(at.run())
+    batch = at.session_state["job:score"].result
+    assert (batch.cipher, batch.key_bits) == ("paillier", 2048)
+
+
+def test_figures_of_a_cipher_come_from_a_run_and_not_before(opened: Opened) -> None:
+    at = with_cipher(opened("score"), "rlwe")
+    assert "Last run here" not in everything(at)
+    at = scored(at)
+    assert [c.value for c in at.caption if "Last run here: one person in" in c.value]
+    at = with_cipher(at, "paillier")
+    assert len([c for c in at.caption if "Last run here" in c.value]) == 1
+
+
+def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
+    at = scored(opened("score"))
+    paillier = at.session_state["job:score"].result
+    at = scored(with_cipher(at, "rlwe"))
+    rlwe = at.session_state["job:score"].result
+    assert not at.exception
+    assert rlwe.cipher == "rlwe"
+    assert [s.units for s in rlwe.scores] == [s.units for s in paillier.scores]
+
+
+# -- what each party has ready ----------------------------------------
+
+
+def pooled(monkeypatch: pytest.MonkeyPatch, ready: int, target: int) -> None:
+    def pools(door: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
+        return tuple(PoolLevel(p.name, ready, target) for p in door.federation(federation).parties)
+
+    monkeypatch.setattr(Glassleaf, "pools", pools)
+
+
+def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled(monkeypatch, 1024, 4096)
+    at = opened("score")
+    bars = [(bar.value, bar.text) for bar in at.progress]
+    assert [value for value, _ in bars] == [25] * len(world.federation.parties)
+    assert all(text.endswith("1,024 of 4,096 ready") for _, text in bars)
+    assert all(world.federation.parties[i].title in text.replace("\\", "") for i, (_, text) in enumerate(bars))
+
+
+@pytest.mark.parametrize(("ready", "words"), [(3, "Warming up"), (8, "Fresh randomness is ready")])
+def test_a_low_pool_is_told_in_words_too(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, ready: int, words: str
+) -> None:
+    pooled(monkeypatch, ready, 16)
+    assert words in everything(opened("score"))
+
+
+def test_a_pool_that_overshoots_is_full(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled(monkeypatch, 17, 16)
+    bars = opened("score").progress
+    assert {bar.text.split(": ")[1] for bar in bars} == {"16 of 16 ready"}
+
+
+def test_with_the_lattice_cipher_only_hosts_have_something_ready(
+    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooled(monkeypatch, 8, 8)
+    at = with_cipher(opened("score"), "rlwe")
+    assert len(at.progress) == len(world.federation.hosts)
+    assert not any(world.federation.guest.title in bar.text for bar in at.progress)
+
+
+# -- the textbook ----------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(1e6, "times as fast as the textbook"), (1e-6, "times as long as the")])
+def test_a_score_stands_beside_the_textbook_whichever_is_faster(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, words: str
+) -> None:
+    asked = []
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: asked.append(bits) or seconds)
+    at = scored(with_cipher(opened("score"), "rlwe"))
+    assert not at.exception
+    assert set(asked) == {3072}
+    assert any(words in text.value for text in at.markdown)
+    assert any("measured on this machine" in c.value and "encryptions only" in c.value for c in at.caption)
+    twin = table(at, "Way")
+    assert list(twin["Way"]) == ["Here", "Textbook"]
+    assert list(twin["Cipher"]) == ["RLWE (BGV), ring degree 8,192", "Paillier, 3,072 bits"]
+    assert any('"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart"))
+
+
+def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: asked.append(bits) or 1.0)
+    at = opened("score")
+    assert not asked
+    at.get_by_key("score_key_bits").set_value(2048)
+    scored(at.run())
+    assert set(asked) == {2048}
+
+
+def test_the_textbook_counts_every_person_scored(bulk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: 60.0)
+    bulk.run()
+    assert list(table(bulk, "Way")["Time"])[1] == "3.83 h"  # 230 minutes
+
+
+# -- many people ----------------------------------------
+
+
+def test_many_people_are_shown_page_by_page_and_downloaded_whole(bulk: AppTest) -> None:
+    assert not bulk.exception
+    batch = bulk.session_state["job:score"].result
+    assert len(table(bulk)) == PAGE
+    assert list(table(bulk)["id"])[:2] == ["new0", "new1"]
+    bulk.get_by_key("batch_page").set_value(3)
+    bulk.run()
+    assert list(table(bulk)["id"]) == [f"new{i}" for i in range(2 * PAGE, PEOPLE)]
+    assert any("Rows 201 to 230 of 230" in caption.value for caption in bulk.caption)
+    lines = list(csv.DictReader(io.StringIO(Glassleaf.scores_csv(batch).decode())))
+    assert [line["id"] for line in lines] == [f"new{i}" for i in range(PEOPLE)]
+
+
+def test_the_table_can_begin_with_the_highest_risk(bulk: AppTest) -> None:
+    bulk.get_by_key("batch_order").set_value("highest")
+    bulk.run()
+    shown = list(table(bulk)["probability"])
+    batch = bulk.session_state["job:score"].result
+    assert shown == sorted((100 * s.probability for s in batch.scores), reverse=True)[:PAGE]
+
+
+def test_a_batch_tells_its_pace_and_bytes(bulk: AppTest) -> None:
+    batch = bulk.session_state["job:score"].result
+    pace = next(m for m in bulk.metric if m.label == "Per second")
+    assert float(pace.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
+    assert any(text.value.startswith("Messages, a person: **") for text in bulk.markdown)
+    assert any("230 people in" in caption.value for caption in bulk.caption)
+
+
+def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Opened, world: World) -> None:
+    at = scored(opened("score"))
+    assert "made for this" not in everything(at)
+    at.get_by_key("score_way").set_value("upload")
+    at.run()
+    at.file_uploader(key="score_upload").upload("many.csv", many(world))
+    at.run()
+    (hint,) = [caption.value for caption in at.caption if "made for this" in caption.value]
+    assert "At the pace of its last run here 230 people take about" in hint
+    assert "made for this" not in everything(with_cipher(at, "rlwe"))
+
+
+def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
+    at = scored(with_cipher(uploaded(opened, template(world).to_csv(index=False).encode()), "rlwe"))
+    with pytest.raises(KeyError):
+        at.get_by_key("batch_page")
+    assert len(table(at)) == 2
+
+
+def test_progress_never_goes_back(opened: Opened) -> None:
+    at = opened("score")
+    job = Waiting(total=500)
+    told = []
+    for done in (0, 200, 300, 0, 400):
+        job.done = done
+        at.session_state["job:score"] = job
+        at.run()
+        told.append(next(bar.text for bar in at.progress if "so far" in bar.text))
+    assert [text.split(" of ")[0] for text in told] == ["0", "200", "300", "300", "400"]
+    assert "left" in told[2]
+
+
+def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
+    at = opened("score")
+    at.session_state["job:score"] = Waiting(total=500)
+    at.run()
+    at.button(key="cancel_score").click().run()
+    assert at.button(key="cancel_score").label == "Stopping …"
+    assert at.button(key="cancel_score").disabled
+    assert at.button(key="score_go").disabled
+
+
+class Waiting:
+    """A job that never ends by itself."""
+
+    state, stage, party = "running", "mask", ""
+    result = None
+    seconds = 4.0
+
+    def __init__(self, total: int) -> None:
+        self.done, self.total, self._stopped = 0, total, False
+
+    def cancel(self) -> None:
+        self._stopped = True
+
+    def cancelled(self) -> bool:
+        return self._stopped
+
+
+# -- what is said of the cipher ----------------------------------------
+
+
+def test_what_stayed_hidden_names_the_cipher(opened: Opened) -> None:
+    at = scored(with_cipher(opened("score"), "rlwe"))
+    said = [text.value for text in at.markdown if "stayed hidden" in text.value]
+    assert len(said) == 1
+    assert "RLWE (BGV), ring degree 8,192" in said[0]
+    assert "Paillier" not in said[0]
+    assert "many to a ciphertext" in said[0]
+    at.get_by_key("language").set_value("zh")
+    at.run()
+    assert any("RLWE（BGV），环维数 8,192" in text.value for text in at.markdown)
+
+
+def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:
+    t = Texts("en")
+    assert frame.cipher(t, "paillier", 3072) == "Paillier, 3,072 bits"
+    assert frame.cipher(t, "rlwe", 8192) == "RLWE (BGV), ring degree 8,192"
+    assert frame.cipher(t, "none", 0) == "plain numbers"
+
+
+def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
+    batch = bulk.session_state["job:score"].result
+    one, entry = batch.scores[0], batch.transcript[0]
+    sent = [("bank", "telecom", 600), ("telecom", "shop", 90), ("shop", "bank", 30), ("telecom", "bank", 6)]
+    made_up = replace(
+        batch,
+        seconds=0.5,
+        scores=(one, one, one, replace(one, status="failed")),
+        transcript=tuple(replace(entry, sender=a, receiver=b, bytes=n) for a, b, n in sent),
+    )
+    assert reading.speed(made_up, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
+    assert reading.speed(made_up, "bank").a_second == 6
+
+
+def test_failed_rows_come_last_when_the_table_is_ordered() -> None:
+    def score(name: str, probability: float, status: str = "ok") -> Score:
+        return Score(name, status, "", 0.0, probability, "", 0.0, 0.0, 0.0, 0, ())
+
+    scores = [score("a", 0.2), score("b", float("nan"), "failed"), score("c", 0.9)]
+    order = {name: [s.id for s in reading.page_of(scores, name, 1)] for name in reading.ORDERS}
+    assert order == {"given": ["a", "b", "c"], "highest": ["c", "a", "b"], "lowest": ["a", "c", "b"]}
+    assert reading.page_of(scores, "given", 2) == ()
+
+
+def test_progress_of_another_job_begins_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, object] = {}
+    monkeypatch.setattr(session.st, "session_state", kept)
+    assert session.progress("score") == 0
+    for done, seen in ((5, 5), (2, 5)):
+        kept.setdefault("job:score", Waiting(9)).done = done
+        assert session.progress("score") == seen
+    kept["job:score"] = Waiting(9)
+    assert session.progress("score") == 0
