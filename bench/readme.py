@@ -1,6 +1,6 @@
-"""Writes measured figures into the documents, between ``<!-- figures: NAME -->`` and ``<!-- end -->``. `--check` fails when they differ.
+"""Writes measured figures into the documents, between ``<!-- figures: NAME -->`` and ``<!-- end -->``, and draws one.
 
-Reads `bench/results/*.json`, which `make bench` writes; needs the standard library alone.
+Reads `bench/results/*.json`, which `make bench` writes; needs the standard library alone. `--check` fails when something differs.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.plot import figure
+from bench.tables import TABLES, markdown
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
+FIGURE = ROOT / "docs" / "images" / "cipher-speed.svg"
 BETWEEN = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TITLES = {"demo": "demo", "credit_card": "credit card"}
 
@@ -25,13 +30,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a document is stale")
     check = parser.parse_args().check
     stale = []
-    for page in documents():
-        text = page.read_text(encoding="utf-8")
-        fresh = filled(text)
-        if fresh != text and check:
-            stale.append(page.relative_to(ROOT).as_posix())
-        elif fresh != text:
-            page.write_text(fresh, encoding="utf-8")
+    for page, fresh in pages().items():
+        if not page.exists() or page.read_text(encoding="utf-8") != fresh:
+            if check:
+                stale.append(page.relative_to(ROOT).as_posix())
+            else:
+                page.write_text(fresh, encoding="utf-8")
     if stale:
         sys.stderr.write(
             f"{', '.join(stale)}: figures differ from bench/results. Run `make docs` and commit the result.\n"
@@ -39,9 +43,12 @@ def main() -> int:
     return 1 if stale else 0
 
 
-def documents() -> list[Path]:
-    """README.md and every page of docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+def pages() -> dict[Path, str]:
+    """README.md, every page of docs/ and the figure, as they should be."""
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    fresh = {page: filled(page.read_text(encoding="utf-8")) for page in documents}
+    curves = _read("curves")
+    return fresh | ({FIGURE: figure(curves)} if curves else {})
 
 
 def filled(text: str) -> str:
@@ -54,41 +61,17 @@ def _read(name: str) -> dict[str, Any] | None:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def scoring() -> str:
-    """Time of one encrypted score."""
-    found = _read("scoring")
-    if found is None:
-        return "Not measured yet: `make bench`."
-    rows = [
-        [
-            f"{TITLES[r['federation']]}: {r['trees']} trees of depth {r['depth']}, {r['leaves']:,} leaves",
-            f"{r['ciphertexts']:,}",
-            f"{r['key_bits']:,}",
-            f"{r['warm_seconds']:.2f} s",
-            f"{r['cold_seconds']:.2f} s",
-            f"{r['textbook_seconds']:.1f} s",
-            f"{r['times_faster_warm']:.0f}×",
-        ]
-        for r in found["runs"]
-    ]
-    header = ["one sample", "ciphertexts", "key bits", "warm", "cold", "textbook `phe`", "warm against textbook"]
-    note = (
-        f"Medians of {found['repeats']} samples, from request to score, wire included. Warm: obfuscators made in advance; cold: nothing "
-        f"but the key is there. Textbook: one `phe` ciphertext per leaf, masked sum, decryption; measured on {found['leaves_tried']} "
-        "leaves and scaled to all."
-    )
-    return "\n\n".join([_table(header, rows), note, _measured_on(found["machine"])])
+def of_cipher(name: str) -> str:
+    """One of :data:`bench.tables.TABLES`, with the machine it was measured on."""
+    file, table = TABLES[name]
+    found = _read(file)
+    return "Not measured yet: `make bench`." if found is None else f"{table(found)}\n\n{_measured_on(found['machine'])}"
 
 
 def training() -> str:
     """Quality and time beside XGBoost."""
     found = _read("training")
-    if found is None or "skipped" in found:
+    if found is None or "encrypted" not in found:
         return "Not measured yet: `make bench` with the credit-card data."
     names = {"numbers": "coded columns as numbers", "codes": "coded columns as categories"}
     rows = [
@@ -104,14 +87,33 @@ def training() -> str:
         for kind, r in ((k, found[k]) for k in names)
     ]
     header = ["credit card", "AUC", "XGBoost", "KS", "XGBoost", "seconds", "XGBoost"]
-    tree = found["encrypted_tree"]
-    same = "is the same tree, byte for byte" if tree["same_tree_as_plain"] else "DIFFERS from the plain one"
+    e = found["encrypted"]
+    same = "are the same trees, byte for byte" if e["same_trees_as_plain"] else "DIFFER from the plain ones"
     note = (
         f"{found['trees']} trees of depth {found['depth']}, {found['bins']} bins; XGBoost's `hist` gets the same rows and bins and one "
-        f"thread. Our seconds are of growth on plain numbers, messages included. On ciphertexts one tree over {tree['rows']:,} rows "
-        f"takes {tree['seconds']:.1f} s at {tree['key_bits']:,} bits and {same}."
+        f"thread. Our seconds are of alignment and growth on plain numbers, messages included. On ciphertexts {e['trees']} trees "
+        f"of depth {e['depth']} over {e['rows']:,} rows take {e['seconds'] / 60:.1f} minutes at {e['key_bits']:,} bits on all cores (measured once), "
+        f"{e['times_plain']:.0f} times plain numbers and {e['times_xgboost']:,.0f} times XGBoost, and {same}."
     )
-    return "\n\n".join([_table(header, rows), note])
+    return "\n\n".join([markdown(header, rows), note])
+
+
+def alignment() -> str:
+    """What finding the joint records costs."""
+    found = _read("alignment")
+    if found is None:
+        return "Not measured yet: `make bench`."
+    names = {"hashing": "plain SHA-256 of ids (broken: ids can be guessed)", "dh": "dh", "bloom": "bloom"}
+    rows = [
+        [
+            names[way],
+            *(f"{found[way][f'{party}_seconds']:.2g} s" for party in ("guest", "host")),
+            *(f"{found[way][f'{party}_bytes'] / 1e6:.2f} MB" for party in ("guest", "host")),
+            str(found[way]["messages"]),
+        ]
+        for way in names
+    ]
+    return markdown(["", "Guest", "Host", "sent by Guest", "sent by Host", "messages"], rows)
 
 
 def score_bits() -> str:
@@ -124,14 +126,18 @@ def score_bits() -> str:
         for run in found["runs"]
         for r in run["rows"]
     ]
-    return _table(["data", "bits", "AUC", "KS", "alone"], rows)
+    return markdown(["data", "bits", "AUC", "KS", "alone"], rows)
 
 
 def _measured_on(machine: dict[str, Any]) -> str:
     return f"Measured on one machine: {machine['cores']} cores ({machine['cpu']}), Python {machine['python']}, gmpy2 {machine['gmpy2']}."
 
 
-FIGURES: dict[str, Callable[[], str]] = {"scoring": scoring, "training": training, "score_bits": score_bits}
+FIGURES: dict[str, Callable[[], str]] = {
+    "alignment": alignment,
+    "training": training,
+    "score_bits": score_bits,
+} | {name: partial(of_cipher, name) for name in TABLES}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from unifor
 SHORT_SHARE = (
     2  # obfuscation "short": exponents of |p|/2 bits a prime (512 at 2,048, 768 at 3,072); see docs/decisions/0003
 )
-OWNER_MEMORY = 96 << 20  # bytes of tables at the key owner: windows of 10 bits at 2,048, of 9 at 3,072
+OWNER_MEMORY = 160 << 20  # bytes of tables at the key owner: windows of 11 bits at 2,048, of 10 at 3,072
 PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, a key
 OBJECT = 48  # bytes an mpz takes beside its digits, and its place in a list
 WINDOWS = range(4, 13)  # bits a digit

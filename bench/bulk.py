@@ -1,0 +1,72 @@
+"""Many samples at once: on one core, both parties' work counted; and on two, as two processes or as the service's own workers."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from backend.crypto.workers import Workers
+from bench.cases import Case
+from bench.engines import Engine, rlwe_sides
+from bench.parties import Rooms, host_process
+from bench.setting import say
+from bench.timing import on_cores, repeated, took
+
+SIZES = {"paillier": (4,), "paillier-short": (4,), "rlwe": (1, 5, 50, 500, 5000, 8192), "none": (5000,)}
+TWO_CORES = (5000, 8192)
+QUICK = (5,)
+
+
+def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
+    """Batches of several sizes, cold, one party after the other on one core."""
+    say(f"bulk: {engine.label} {engine.key}")
+    rows = []
+    for samples in QUICK if quick else SIZES[engine.name]:
+        began = time.process_time()
+        runs = repeated(partial(engine.sample, "cold", samples), repeats)
+        worked = time.process_time() - began
+        seconds = median(r.total for r in runs)
+        guest = median(r.of(engine.guest) for r in runs)
+        rows.append(
+            {
+                "engine": engine.name,
+                "label": engine.label,
+                "key": engine.key,
+                "samples": samples,
+                "repeats": len(runs),
+                "seconds": seconds,
+                "cpu_seconds": worked / len(runs),
+                "guest_seconds": guest,
+                "host_seconds": median(r.total - r.of(engine.guest) for r in runs),
+                "per_second": samples / seconds,
+                "bytes_a_sample": sum(runs[0].bytes.values()) / samples,
+            }
+        )
+    return rows
+
+
+def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
+    """RLWE: Guest and Host in a process and on a core each; and the service's parties with two workers."""
+    say("bulk: RLWE on two cores")
+    key = rlwe_sides(case).key
+    rows: list[dict[str, Any]] = []
+    sizes = QUICK if quick else TWO_CORES
+    if len(case.hosts) == 1:
+        with host_process(case, key) as other, on_cores(1):
+            other.score(1)
+            for samples in sizes:
+                found = repeated(partial(other.score, samples), repeats)
+                row = {name: median(f[name] for f in found) for name in found[0]}
+                rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(found)} | row)
+    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
+        rooms = Rooms(case, 0, Path(folder))
+        rooms.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
+        for samples in sizes:
+            times = repeated(partial(took, rooms.score, key, samples, Workers(2)), repeats)
+            rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})
+        rooms.close()
+    return [row | {"per_second": row["samples"] / row["seconds"]} for row in rows]

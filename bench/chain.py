@@ -1,0 +1,201 @@
+"""Guest and Hosts of Fed-EINI one after the other in one process, with a stopwatch at every stage and a count of what crosses.
+
+What is computed and sent is what :mod:`backend.protocols.guest` and :mod:`backend.protocols.host` compute and send; there are no
+threads and no mailboxes, so that the seconds of one party are not those of another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from backend.crypto.cipher import KeySide, PublicSide
+from backend.crypto.pool import Pool
+from backend.data.table import PartyTable
+from backend.protocols.messages import (
+    DecisionVectors,
+    EncryptedScores,
+    HeldRecords,
+    Message,
+    MoreVectors,
+    chunks,
+    decode,
+    encode,
+    to_bitmap,
+)
+from bench.cases import Case
+
+Stage = tuple[str, str]  # (party, stage)
+TALK, MODEL = "c1", "m0123456789"  # as long as the service's own names
+
+
+class Stopwatch:
+    """Seconds by (party, stage); a span inside another counts for the inner one alone."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[Stage, float] = defaultdict(float)
+        self._inside: list[float] = []
+
+    @contextmanager
+    def span(self, party: str, stage: str) -> Iterator[None]:
+        """Count what is done within."""
+        began = time.perf_counter()
+        self._inside.append(0.0)
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - began
+            self.seconds[party, stage] += took - self._inside.pop()
+            if self._inside:
+                self._inside[-1] += took
+
+    def around(self, party: str, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, counted whenever it is called."""
+
+        def counted(*args: Any) -> Any:
+            with self.span(party, stage):
+                return function(*args)
+
+        return counted
+
+
+@dataclass
+class Run:
+    """What one scoring took.
+
+    Attributes
+    ----------
+    units : list of int
+        ``(n,)`` scores.
+    seconds : dict of (party, stage) to float
+        Stages: encode, encrypt, decrypt at the Guest; decide, fold, refresh at a Host; serialise at both.
+    bytes : dict of (sender, receiver) to int
+    rounds : int
+        Batches, each of which waits for the scores of the one before.
+    """
+
+    units: list[int] = field(default_factory=list)
+    seconds: dict[Stage, float] = field(default_factory=dict)
+    bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    rounds: int = 0
+
+    def of(self, party: str) -> float:
+        """Seconds of one party."""
+        return sum(s for (p, _), s in self.seconds.items() if p == party)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all parties, one after the other."""
+        return sum(self.seconds.values())
+
+
+class HostSide:
+    """One Host of the chain."""
+
+    def __init__(self, case: Case, place: int, side: PublicSide) -> None:
+        self.name, self._side = case.chain[place], side
+        self._table, self._compiled, self._plan = case.tables[self.name], case.hosts[place], case.plans[place]
+
+    def answer(self, blobs: Iterator[bytes], clock: Stopwatch) -> Iterator[bytes]:
+        """Messages for the next party, from those of the one before; the first tells the Guest which ids are held."""
+        pool = getattr(self._side, "obfuscators", None) or getattr(self._side, "floods", None)
+        if pool is not None:
+            pool.take = clock.around(self.name, "refresh", partial(Pool.take, pool))
+        request = cast(DecisionVectors, self._read(blobs, clock))
+        with clock.span(self.name, "decide"):
+            rows = np.fromiter((self._table.row_of.get(i, -1) for i in request.ids), np.intp, len(request.ids))
+            held = rows >= 0
+            keep = self._compiled.decide(self._table.take(np.where(held, rows, 0)).columns, held)
+        with clock.span(self.name, "serialise"):
+            note = encode(HeldRecords(TALK, to_bitmap(held)))
+        yield note
+        with clock.span(self.name, "fold"):
+            fold = self._side.start_fold(keep, self._plan)
+            fold.add(request.vectors)
+        for _ in range(request.pieces - 1):
+            more = cast(MoreVectors, self._read(blobs, clock))
+            with clock.span(self.name, "fold"):
+                fold.add(more.vectors)
+        with clock.span(self.name, "refresh"):
+            pieces = list(fold.finish())
+        for i, piece in enumerate(pieces):
+            out: Message = MoreVectors(TALK, piece)
+            if self._plan.last:
+                out = EncryptedScores(TALK, piece)
+            elif i == 0:
+                out = DecisionVectors(TALK, MODEL, request.ids, self._plan.n_out, len(pieces), piece)
+            with clock.span(self.name, "serialise"):
+                blob = encode(out)
+            yield blob
+
+    def _read(self, blobs: Iterator[bytes], clock: Stopwatch) -> Message:
+        blob = next(blobs)
+        with clock.span(self.name, "serialise"):
+            return decode(blob)
+
+
+class GuestSide:
+    """The Guest."""
+
+    def __init__(self, case: Case, key: KeySide) -> None:
+        self.name, self._compiled, self._key = case.model.guest, case.guest, key
+
+    def batches(self, records: PartyTable) -> list[PartyTable]:
+        """Records that travel together."""
+        rows = self._key.rows_per_message(max(1, self._compiled.folding.n_entries))
+        return [records.take(np.arange(r.start, r.stop)) for r in chunks(len(records.ids), rows)]
+
+    def ask(self, batch: PartyTable, units: list[int], clock: Stopwatch) -> Iterator[bytes]:
+        """Messages for the first Host; appends the constants of the scores to `units`."""
+        n, m = len(batch.ids), self._compiled.folding.n_entries
+        with clock.span(self.name, "encode"):
+            constant, entries = self._compiled.encode(batch.columns, n)
+            units.extend(constant.tolist())
+            pieces = self._key.pieces(n, m)
+        for i, piece in enumerate(pieces):
+            with clock.span(self.name, "encrypt"):
+                vectors = self._key.encrypt(entries[:, piece.start : piece.stop])
+            with clock.span(self.name, "serialise"):
+                first = DecisionVectors(TALK, MODEL, batch.ids, m, len(pieces), vectors)
+                blob = encode(first if i == 0 else MoreVectors(TALK, vectors))
+            yield blob
+
+    def read(self, blob: bytes, n: int, units: list[int], clock: Stopwatch) -> None:
+        """Add the decrypted sums to the last `n` of `units`."""
+        with clock.span(self.name, "serialise"):
+            scores = cast(EncryptedScores, decode(blob)).scores
+        with clock.span(self.name, "decrypt"):
+            for i, value in enumerate(self._key.decrypt(scores, n), len(units) - n):
+                units[i] += value
+
+
+def run_chain(case: Case, key: KeySide, sides: Sequence[PublicSide], n: int) -> Run:
+    """Score `n` records, party by party."""
+    clock, run = Stopwatch(), Run()
+    guest = GuestSide(case, key)
+    hosts = [HostSide(case, place, side) for place, side in enumerate(sides)]
+    names = [guest.name, *(h.name for h in hosts), guest.name]
+
+    def counted(link: int, blobs: Iterator[bytes]) -> Iterator[bytes]:
+        for blob in blobs:
+            run.bytes[names[link], names[link + 1]] += len(blob)
+            yield blob
+
+    for batch in guest.batches(case.records(n)):
+        flow = counted(0, guest.ask(batch, run.units, clock))
+        for place, host in enumerate(hosts, 1):
+            answers = host.answer(flow, clock)
+            run.bytes[host.name, guest.name] += len(next(answers))
+            flow = counted(place, answers)
+        for blob in flow:
+            guest.read(blob, len(batch.ids), run.units, clock)
+        run.rounds += 1
+    run.seconds = dict(clock.seconds)
+    return run

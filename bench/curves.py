@@ -1,0 +1,182 @@
+"""How cost grows with samples, leaves, Hosts and cores, and where the time goes: compute, serialise, wire, each against its floor.
+
+One party after the other on one core, unless cores are what is counted. Paillier cold. Points that would take longer than CAP are left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from backend.crypto.paillier import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.workers import Workers
+from backend.errors import ParameterError
+from bench.cases import Case, credit_card_case, random_case
+from bench.chain import Run, run_chain
+from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, rlwe_parameters, rlwe_sides
+from bench.parties import Rooms
+from bench.peers import TEXTBOOK_NUMBERS, Phe
+from bench.setting import REPEATS, run, say
+from bench.timing import on_cores, repeated, took
+from bench.where import where_time_goes
+
+CAP = 60.0  # seconds a point may take
+BITS = 2048  # of Paillier where both sizes would say the same
+SAMPLES = (1, 10, 100, 1000, 10_000, 100_000)
+LEAVES = (100, 300, 1000, 3000, 10_000)
+HOSTS = (1, 2, 3, 4, 5)
+CORES = (1, 2)
+BATCH = 500  # samples, where RLWE is measured in bulk
+GROWN = 1500  # leaves, where something else grows
+ON_CORES = {"rlwe": 8192, "paillier": 20}  # samples
+
+Point = dict[str, Any]
+
+
+def measure(quick: bool = False) -> dict[str, Any]:
+    """Every curve; `quick` on tiny settings, to see that everything runs."""
+    case = random_case(100) if quick else credit_card_case() or random_case(GROWN)
+    sizes = (512,) if quick else (2048, 3072)
+    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as name:
+        bench = _Bench(Path(name), 2 if quick else REPEATS, sizes)
+        with on_cores(1):
+            found: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
+            found["textbook"] = [bench.textbook(case, bits) for bits in sizes]
+            found["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
+            found["leaves"] = bench.by_leaves(LEAVES[:1] if quick else LEAVES)
+            found["hosts"] = bench.by_hosts(HOSTS[:2] if quick else HOSTS, 100 if quick else GROWN)
+            found["where"] = where_time_goes(case, bench.secrets, bench.folder, bench.repeats, quick)
+        found["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
+    return found
+
+
+class _Bench:
+    """Keys and tables, and one method a curve."""
+
+    def __init__(self, folder: Path, repeats: int, sizes: tuple[int, ...]) -> None:
+        say("keys and tables")
+        self.folder, self.repeats = folder, repeats
+        self.secrets = {bits: SecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
+        for secret in self.secrets.values():
+            paillier_tables(secret, folder, "full")
+
+    def textbook(self, case: Case, bits: int) -> Point:
+        """`phe`: a number a leaf."""
+        phe, values = (
+            Phe(self.secrets[bits]),
+            case.guest.encode(case.records(TEXTBOOK_NUMBERS).columns, TEXTBOOK_NUMBERS)[0],
+        )
+        each = median(phe.encrypt("cold", values) for _ in range(self.repeats))
+        return {"bits": bits, "encrypt_seconds": each, "per_second": 1 / (each * case.model.n_leaves)}
+
+    def by_samples(self, case: Case, sizes: tuple[int, ...]) -> list[Point]:
+        """Scores a second by batch size."""
+        points: list[Point] = []
+        paillier = {
+            f"paillier {b}": partial(paillier_sides, s, self.folder, len(case.hosts)) for b, s in self.secrets.items()
+        }
+        makers: dict[str, Callable[[], Sides]] = {
+            "rlwe": partial(rlwe_sides, case),
+            "none": partial(plain_sides, len(case.hosts)),
+        }
+        for name, make in (makers | paillier).items():
+            say(f"samples: {name}")
+            sides, before = make(), 0.0
+            for n in sizes:
+                point = {"engine": name, "samples": n}
+                if before * 10 > CAP:
+                    points.append(point | {"left_out": f"about {before * 10:.0f} s, more than {CAP:.0f}"})
+                    before *= 10
+                    continue
+                runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
+                before = median(r.total for r in runs)
+                points.append(point | {"seconds": before, "per_second": n / before, "repeats": len(runs)})
+        return points
+
+    def by_leaves(self, sizes: tuple[int, ...]) -> list[Point]:
+        """Seconds of one sample, and of one in a batch, by leaves."""
+        return [point for leaves in sizes for point in self._sample(random_case(leaves), {"leaves": leaves})]
+
+    def by_hosts(self, counts: tuple[int, ...], leaves: int) -> list[Point]:
+        """The same by Hosts in the chain."""
+        return [point for n in counts for point in self._sample(random_case(leaves, n), {"hosts": n})]
+
+    def _sample(self, case: Case, of: Point) -> list[Point]:
+        say(f"{of}")
+        bits = min(self.secrets)
+        facts = of | {"entries": case.guest.folding.n_entries}
+        sides = paillier_sides(self.secrets[bits], self.folder, len(case.hosts))
+        points = [facts | {"engine": f"paillier {bits}"} | self._seconds(case, sides, 1)]
+        del sides
+        try:
+            name, lattice = rlwe_parameters(case).name, rlwe_sides(case)
+        except ParameterError as error:
+            return [*points, facts | {"engine": "rlwe", "left_out": str(error)}]
+        for n in (1, BATCH):
+            points.append(facts | {"engine": "rlwe", "key": name} | self._seconds(case, lattice, n))
+        return points
+
+    def _seconds(self, case: Case, sides: Sides, n: int) -> Point:
+        runs: list[Run] = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
+        guest = case.model.guest
+        return {
+            "samples": n,
+            "seconds_a_sample": median(r.total for r in runs) / n,
+            "guest_seconds_a_sample": median(r.of(guest) for r in runs) / n,
+            "bytes_a_sample": sum(runs[0].bytes.values()) / n,
+            "repeats": len(runs),
+        }
+
+    def by_cores(self, case: Case, sizes: dict[str, int]) -> list[Point]:
+        """Scores a second of the service's own parties, by cores, with a worker a core."""
+        points = []
+        bits = min(self.secrets)
+        keys = {"rlwe": rlwe_sides(case).key, "paillier": paillier_sides(self.secrets[bits], self.folder, 1).key}
+        for name, key in keys.items():
+            for cores in CORES:
+                say(f"cores: {name}, {cores}")
+                with on_cores(cores):
+                    rooms = Rooms(case, 0, self.folder)
+                    rooms.score(key, sizes[name], Workers(cores))  # workers start and meet the key
+                    seconds = repeated(partial(took, rooms.score, key, sizes[name], Workers(cores)), self.repeats)
+                    rooms.close()
+                point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
+                middle = median(seconds)
+                points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})
+        return points
+
+
+def describe(found: dict[str, Any]) -> str:
+    """One line a point."""
+    lines = [f"textbook {t['bits']}: {t['per_second']:.3f} samples a second" for t in found["textbook"]]
+    for p in found["samples"]:
+        lines.append(
+            f"samples {p['engine']} {p['samples']:,}: " + p.get("left_out", f"{p.get('per_second', 0):,.2f}/s")
+        )
+    for curve in ("leaves", "hosts"):
+        for p in found[curve]:
+            cost = (
+                p.get("left_out")
+                or f"{1000 * p['seconds_a_sample']:,.2f} ms a sample, {p['bytes_a_sample'] / 1000:,.1f} KB"
+            )
+            lines.append(
+                f"{curve} {p[curve]:,} ({p['entries']:,} numbers) {p['engine']}, {p.get('samples', 1)} at once: {cost}"
+            )
+    lines += [f"cores {p['cores']} {p['engine']}: {p['per_second']:,.1f}/s" for p in found["cores"]]
+    for w in found["where"]:
+        lines.append(f"{w['engine']}, {w['samples']} samples, {w['how']}: {1000 * w['seconds']:.1f} ms")
+        lines += [
+            f"  {s['party']} {s['stage']}: {1000 * s['seconds']:.2f} ms"
+            + (f", floor {1000 * s['floor_seconds']:.2f} ms ({s['floor']})" if s["floor_seconds"] is not None else "")
+            for s in w["stages"]
+        ]
+        lines += [f"  wire {v['wire']}: {v['seconds']:.3f} s, floor {v['floor_seconds']:.3f} s" for v in w["wires"]]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

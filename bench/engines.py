@@ -1,0 +1,186 @@
+"""Our ciphers as they are measured: both ends of each, cold (tables at hand, nothing made in advance) and warm (pools full)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from backend.crypto.cipher import FoldPlan, KeySide
+from backend.crypto.obfuscators import FEW_KEPT, Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, SecretKey
+from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.crypto.pool import Pool
+from backend.crypto.rlwe import FloodMaker, RlweKeySide, RlwePublicSide
+from backend.crypto.rlwe import SecretKey as LatticeKey
+from backend.crypto.rlwe_parameters import parameters_for
+from bench.cases import Case
+from bench.chain import Run, run_chain
+from bench.timing import took
+
+HOST_POOL = 64  # obfuscators or flooded zeros that a warm Host has
+ENGINES = {
+    "paillier": "Paillier",
+    "paillier-short": "Paillier, short exponents",
+    "rlwe": "RLWE, lattice",
+    "none": "plain numbers",
+}
+
+
+@dataclass
+class Sides:
+    """Both ends of a cipher: the Guest's and one a Host."""
+
+    key: KeySide
+    hosts: list[Any]
+
+
+def paillier_sides(
+    secret: SecretKey, folder: Path, hosts: int, obfuscation: Obfuscation = "full", warm: int = 0
+) -> Sides:
+    """Paillier on one core; `warm` obfuscators are ready at the Guest, and some at each Host."""
+    ready = HOST_POOL if warm else 0
+    key = PaillierKeySide(secret, warm, obfuscation, folder / f"owner-{secret.public.bits}-{obfuscation}.tables")
+    publics = [PaillierPublicSide(key.public, ready, _public_tables(folder, secret)) for _ in range(hosts)]
+    for pool in (key.obfuscators, *(side.obfuscators for side in publics)):
+        fill(pool)
+        pool.take(FEW_KEPT + 1 if not warm else 0)  # reads the table
+    return Sides(key, list(publics))
+
+
+def rlwe_sides(case: Case, warm: bool = False) -> Sides:
+    """RLWE with the smallest parameters that hold the case."""
+    key = RlweKeySide(LatticeKey.generate(rlwe_parameters(case)))
+    publics = [RlwePublicSide(key.offer(), HOST_POOL if warm else 0) for _ in case.hosts]
+    for side in publics:
+        fill(side.floods)
+    return Sides(key, list(publics))
+
+
+def rlwe_parameters(case: Case) -> Any:
+    """The smallest parameter set that holds the case; raises ParameterError where none does."""
+    return parameters_for(max(1, len(case.hosts)), max(1, case.guest.folding.n_entries), case.guest.largest)
+
+
+def plain_sides(hosts: int) -> Sides:
+    """No cipher."""
+    return Sides(PlainKeySide(), [PlainPublicSide() for _ in range(hosts)])
+
+
+def fill(pool: Pool[Any]) -> None:
+    """Fill a pool and close it: what it holds is handed out, the rest is made by this process alone."""
+    pool.fill()
+    while pool.ready < pool.target:
+        time.sleep(0.05)
+    pool.close()
+
+
+def _public_tables(folder: Path, secret: SecretKey) -> Path:
+    return folder / f"host-{secret.public.bits}.tables"
+
+
+class Engine:
+    """One of our ciphers, measured.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`ENGINES`.
+    key : str
+        Its key, in words.
+    sides : dict of str to Sides
+        ``cold`` and, where the cipher has something to make in advance, ``warm``.
+    """
+
+    peer = False
+
+    def __init__(self, name: str, key: str, case: Case, sides: dict[str, Sides]) -> None:
+        self.name, self.label, self.key, self.sides = name, ENGINES[name], key, sides
+        self.ways = tuple(sides)
+        self._case, self.guest = case, case.model.guest
+        self._vector = b""
+
+    def encrypt(self, how: str, values: np.ndarray) -> float:
+        """Seconds a number."""
+        key = self.sides[how].key
+        if isinstance(key, PaillierKeySide):  # as `phe` returns them: numbers, not yet bytes
+            return took(key.encrypt_numbers, values.tolist()) / len(values)
+        return took(key.encrypt, values[None, :]) / len(values)
+
+    def sample(self, how: str, n: int = 1) -> Run:
+        """Score `n` samples."""
+        return run_chain(self._case, self.sides[how].key, self.sides[how].hosts, n)
+
+    def masked_sum(self, values: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
+        """Seconds to read, check, mask and add up one sample's numbers, and to decrypt the sum (Fed-EINI eq. 10)."""
+        sides, m = self.sides[self.ways[-1]], len(values)
+        plan = FoldPlan((0,) * m, (True,) * m, 1, tuple(range(m)), 0, 1)
+        self._vector = self._vector or sides.key.encrypt(values[None, :])
+        began = time.perf_counter()
+        fold = sides.hosts[0].start_fold(kept[None, :], plan)
+        fold.add(self._vector)
+        reply = next(fold.finish())
+        summed = time.perf_counter()
+        found = sides.key.decrypt(reply, 1)
+        done = time.perf_counter()
+        if found != [int(values[kept].sum())]:
+            raise ArithmeticError(f"{self.name} decrypts {found}; the sum is {values[kept].sum()}.")
+        return summed - began, done - summed
+
+    def refresh(self, repeats: int) -> dict[str, float]:
+        """Seconds of one obfuscator (or flooded zero) at a Host: made now, from the pool, by a textbook power."""
+        if self.name == "none":
+            return {}
+        side = self.sides["warm"].hosts[0]
+        if isinstance(side, PaillierPublicSide):
+            cold = self.sides["cold"].hosts[0].obfuscators
+            quiet = PublicMaker(side.key.n).make_quietly
+            ways = {
+                "made": lambda: cold.take(1),
+                "pool": lambda: side.obfuscators.take(1),
+                "textbook": lambda: quiet(1),
+            }
+        else:
+            maker = FloodMaker(side.ring, side.encryptor)
+            ways = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
+        return {f"{way}_seconds": median(took(make) for _ in range(repeats)) for way, make in ways.items()}
+
+
+def make_engine(name: str, case: Case, secret: SecretKey, folder: Path, warm: int) -> Engine:
+    """A cipher by its name; a warm Paillier Guest has `warm` obfuscators."""
+    hosts = len(case.hosts)
+    if name == "rlwe":
+        sides = {"cold": rlwe_sides(case), "warm": rlwe_sides(case, warm=True)}
+        return Engine(name, rlwe_parameters(case).name, case, sides)
+    if name == "none":
+        return Engine(name, "", case, {"cold": plain_sides(hosts)})
+    obfuscation = obfuscation_of(name)
+    sides = {
+        "cold": paillier_sides(secret, folder, hosts, obfuscation),
+        "warm": paillier_sides(secret, folder, hosts, obfuscation, warm),
+    }
+    return Engine(name, f"{secret.public.bits:,} bits", case, sides)
+
+
+def obfuscation_of(name: str) -> Obfuscation:
+    """How a Paillier engine draws its exponents."""
+    return "short" if name == "paillier-short" else "full"
+
+
+def paillier_tables(secret: SecretKey, folder: Path, obfuscation: Obfuscation) -> dict[str, dict[str, float]]:
+    """Seconds to build the tables of both parties and to read them again, each once, and their bytes."""
+    owner = folder / f"owner-{secret.public.bits}-{obfuscation}.tables"
+    host = _public_tables(folder, secret)
+    host.unlink(missing_ok=True)
+    found = {}
+    for party, file, make in (
+        ("guest", owner, lambda: OwnerMaker(secret.p, secret.q, obfuscation, owner)),
+        ("host", host, lambda: PublicMaker(secret.public.n, host)),
+    ):
+        build, load = took(make().prepare), took(make().prepare)
+        found[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
+    return found

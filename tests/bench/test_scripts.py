@@ -1,0 +1,121 @@
+"""Each script runs on tiny settings, its JSON has what the documents need, and the documents can be written from it."""
+
+import json
+import os
+import re
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from backend.errors import ParameterError
+from bench import cipher, curves, readme, tables
+from bench.peers import stdout_on_stderr
+from bench.plot import figure
+
+
+@pytest.fixture(scope="module")
+def ciphers():
+    return json.loads(json.dumps(cipher.measure((512,), ("paillier", "rlwe", "none"), quick=True)))
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return json.loads(json.dumps(curves.measure(quick=True) | {"machine": {}}))
+
+
+def test_every_cipher_gets_a_row_beside_phe(ciphers):
+    (key,) = ciphers["keys"]
+    assert [(row["engine"], row["peer"]) for row in key["rows"]] == [
+        ("paillier", False), ("rlwe", False), ("none", False), ("phe", True),
+    ]  # fmt: skip
+    assert key["rows"][-1]["encrypt"]["cold"]["ratio"] == 1.0
+
+
+def test_a_row_has_the_promised_figures(ciphers):
+    paillier, rlwe, none, phe = ciphers["keys"][0]["rows"]
+    for row in (paillier, rlwe):
+        assert set(row["encrypt"]) == {"cold", "warm"}
+        assert {"made_seconds", "pool_seconds"} <= set(row["refresh"])
+        assert {"cold", "warm", "through_messages_seconds", "bytes_up", "bytes_back"} <= set(row["sample"])
+        assert {"seconds", "guest_seconds", "host_seconds", "ratio"} == set(row["sample"]["warm"])
+    assert paillier["tables"]["guest"]["build_seconds"] > 0
+    assert set(none["encrypt"]) == set(phe["encrypt"]) == {"cold"}
+    assert all(row["masked_sum_seconds"] > 0 and row["decrypt_seconds"] > 0 for row in (paillier, rlwe, none, phe))
+
+
+def test_bulk_counts_both_parties_and_both_cores(ciphers):
+    assert [row["engine"] for row in ciphers["bulk"]] == ["paillier", "rlwe", "none"]
+    assert all(row["seconds"] == pytest.approx(row["guest_seconds"] + row["host_seconds"]) for row in ciphers["bulk"])
+    assert {row["how"] for row in ciphers["two_cores"]} == {"Guest and Host a process each", "two workers"}
+
+
+def test_an_unknown_cipher_is_refused():
+    with pytest.raises(ParameterError, match="rot13"):
+        cipher.measure((512,), ("rot13",), quick=True)
+
+
+def test_the_found_can_be_told_in_words_and_in_a_table(ciphers, grown):
+    assert "× phe" in cipher.describe(ciphers)
+    assert "RLWE, lattice" in tables.cipher(ciphers)
+    assert "floor" in curves.describe(grown)
+    for table in (tables.growth(grown), tables.where(grown)):
+        widths = {line.count("|") for line in table.splitlines() if line.startswith("| paillier")}
+        assert len(widths) == 1
+
+
+def test_every_curve_has_points(grown):
+    assert {p["samples"] for p in grown["samples"]} == {1, 10}
+    assert {p["hosts"] for p in grown["hosts"]} == {1, 2}
+    assert {p["cores"] for p in grown["cores"]} == {1, 2}
+    assert all(p["bytes_a_sample"] > 0 for p in grown["leaves"])
+
+
+def test_the_time_of_a_sample_is_told_by_stage_and_wire(grown):
+    cold = grown["where"][0]
+    assert cold["seconds"] == pytest.approx(sum(s["seconds"] for s in cold["stages"]))
+    floors = {(s["party"], s["stage"]): s["floor_seconds"] for s in cold["stages"]}
+    assert floors["bank", "encrypt"] > 0
+    slow, fast = cold["wires"]
+    assert slow["floor_seconds"] == cold["bytes"] / 300e3
+    assert slow["seconds"] == pytest.approx(slow["floor_seconds"] + 2 * 0.05)
+    assert fast["seconds"] < slow["seconds"]
+
+
+def points(*rates, engine="rlwe"):
+    return [{"engine": engine, "samples": 10**k, "seconds": 1.0, "per_second": rate} for k, rate in enumerate(rates)]
+
+
+def test_the_figure_is_sound_and_marks_what_was_left_out():
+    left_out = {"engine": "paillier 2048", "samples": 100, "left_out": "too long"}
+    found = {
+        "cap_seconds": 60.0,
+        "sample": {"leaves": 1540},
+        "textbook": [{"bits": 2048, "per_second": 0.07}],
+        "samples": [*points(60.0, 600.0, 2000.0), *points(3.0, 3.0, engine="paillier 2048"), left_out],
+    }
+    drawn = ElementTree.fromstring(figure(found))  # noqa: S314 (our own)
+    tags = [re.sub("{.*}", "", node.tag) for node in drawn.iter()]
+    assert (tags.count("polyline"), tags.count("circle"), tags.count("path")) == (3, 5, 1)
+    words = "".join(drawn.itertext())
+    assert "RLWE, lattice: 2,000" in words
+    assert "phe 2,048: 0.07" in words
+
+
+def test_numbers_are_rounded_to_two_figures_at_least():
+    assert [tables.rounded(x) for x in (0.0123, 1.24, 9.97, 14.4, 1234.5)] == ["0.012", "1.2", "10", "14", "1,234"]
+
+
+def test_what_was_not_measured_is_said_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(readme, "RESULTS", tmp_path)
+    assert readme.filled("<!-- figures: cipher -->\nold\n<!-- end -->") == (
+        "<!-- figures: cipher -->\nNot measured yet: `make bench`.\n<!-- end -->"
+    )
+
+
+def test_what_a_library_prints_stays_out_of_our_json(capfd):
+    with stdout_on_stderr():
+        os.write(1, b"log\n")
+    sys.stdout.write("json\n")
+    sys.stdout.flush()
+    assert capfd.readouterr() == ("json\n", "log\n")
