@@ -70,6 +70,7 @@ def measure(
             known = {row["engine"] for row in found["bulk"]}  # what has no Paillier key is measured once
             fresh = [e for e in one.ours if e.name.startswith("paillier") or e.name not in known]
             found["bulk"] += [row for e in fresh for row in bulk(e, repeats, quick)]
+            del one, fresh  # some hundred MiB of tables
     if "rlwe" in names:
         found["two_cores"] = two_cores(case, repeats, quick)
     return found

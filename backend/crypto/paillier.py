@@ -79,8 +79,8 @@ class PublicKey:
         return cls(n)
 
     def cover(self, plaintext: int, obfuscator: mpz) -> mpz:
-        """(1 + n)^m · r^n mod n² for an obfuscator r^n; uses (1 + n)^m = 1 + mn mod n²."""
-        return (1 + plaintext * self.n) * obfuscator % self.n2
+        """(1 + n)^m · r^n mod n² for an obfuscator r^n; (1 + n)^m = 1 + mn, and of m·r^n only the residue mod n counts."""
+        return (obfuscator + self.n * (plaintext * obfuscator % self.n)) % self.n2
 
     def dump(self, ciphertexts: Iterable[mpz]) -> bytes:
         """Ciphertexts as fixed-width big-endian bytes."""
@@ -107,7 +107,7 @@ class PublicKey:
         for c in values:
             if not 0 < c < n2:
                 raise SecurityError("A ciphertext lies outside its group; the message was refused.")
-            product = product * c % n
+            product = product * (c % n) % n
         if gmpy2.gcd(product, n) != 1:
             raise SecurityError("A ciphertext shares a factor with the key; the message was refused.")
         return values

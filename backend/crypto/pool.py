@@ -115,6 +115,7 @@ class Pool(Generic[T]):
             if len(self._ready) >= LOW_WATER * self.target:
                 self._wake.clear()
                 self._wake.wait(timeout=5.0)
+                continue
             while len(self._ready) < self.target and not self._closed:
                 self._ready.extend(self._more())
 
