@@ -28,7 +28,7 @@ from backend.service import (
     Row,
     ScoreBatch,
     ScoringRequest,
-    TrainingParameters,
+    SecureBoostParameters,
     TrainingRequest,
     usual_protocols,
 )
@@ -43,7 +43,7 @@ measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
 app.add_typer(measuring, name="bench")
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
-_D = TrainingParameters()
+_D = SecureBoostParameters()
 
 
 @app.command()
@@ -139,7 +139,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Grow a SecureBoost model and register each party's half."""
-    parameters = TrainingParameters(
+    parameters = SecureBoostParameters(
         trees=trees,
         depth=depth,
         learning_rate=learning_rate,

@@ -17,7 +17,7 @@ from backend.protocols.comparison import PROTOCOLS, Comparison
 from backend.protocols.guest import Scored
 from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
 from backend.protocols.network import Link
-from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
 from backend.trees.ensemble import GuestModel
 from backend.trees.growth import sigmoid
 from backend.trees.metrics import Metrics
@@ -77,7 +77,7 @@ class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order."""
 
     federation: str
-    parameters: TrainingParameters
+    parameters: SecureBoostParameters
     hosts: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 

@@ -40,7 +40,7 @@ from backend.protocols.comparison import PROTOCOLS, Comparison, Row, compare, pr
 from backend.protocols.inference.learned import Learned
 from backend.protocols.network import Link
 from backend.protocols.room import PoolLevel, Room
-from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
 from backend.results import (
     NODE_BY_NODE_SAMPLES,
     Compared,
@@ -69,13 +69,13 @@ __all__ = [
     "Evaluation", "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding", "Glassleaf",
     "GuestModel", "GuestTree", "Job", "Kind", "Leaf", "Learned", "LearnedDirection", "Link", "Metrics", "ModelRecord",
     "Party", "PoolLevel", "Row", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "Split", "Stage",
-    "TrainingParameters", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "usual_protocols",
+    "SecureBoostParameters", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "usual_protocols",
 ]  # fmt: skip
 
 DEMO = "demo"
 POOLS_WAIT = 15.0  # seconds that a comparison waits for obfuscators at most
 HALVES_KEPT = 16  # models read once and kept in memory
-DEMO_PARAMETERS = TrainingParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
+DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
 
 
 class Glassleaf:
@@ -321,7 +321,7 @@ class Glassleaf:
         *,
         features: Sequence[str] | None = None,
         categories: Path | None = None,
-        score_bits: int = TrainingParameters.score_bits,
+        score_bits: int = SecureBoostParameters.score_bits,
     ) -> tuple[ModelRecord, tuple[str, ...]]:
         """Register a model that another library trained (docs/import.md); returns its record and what to know of the file.
 

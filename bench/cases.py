@@ -12,7 +12,7 @@ from backend.data.dictionary import Feature
 from backend.data.federation import Federation, Label, Party
 from backend.data.table import PartyTable, read_table
 from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan
-from backend.service import Glassleaf, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.artefact import load_host
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
@@ -103,7 +103,7 @@ def credit_card_case() -> Case | None:
         if name is None:
             return None
         say("growing the credit-card model")
-        parameters = TrainingParameters(trees=TREES, depth=DEPTH, learning_rate=0.1, cipher="none")
+        parameters = SecureBoostParameters(trees=TREES, depth=DEPTH, learning_rate=0.1, cipher="none")
         record = door.start_training(TrainingRequest(name, parameters)).get()
         model, federation = door.guest_model(record.id), door.federation(name)
         stores = {h: PartyStore(home / "parties" / name / h) for h in model.hosts}

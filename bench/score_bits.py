@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
 from backend.data.table import read_labels, read_table
-from backend.service import Glassleaf, GuestModel, Leaf, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, GuestModel, Leaf, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.artefact import load_host
 from backend.trees.candidates import candidate_leaves
@@ -20,7 +20,7 @@ from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
 
 BITS = (16, 10, 8, 6)
-PARAMETERS = TrainingParameters(trees=20, depth=4, cipher="none", score_bits=24)
+PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=24)
 
 
 def measure() -> dict[str, Any]:

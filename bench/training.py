@@ -22,12 +22,12 @@ from backend.data.federation import Federation, load_federation, write_federatio
 from backend.data.table import read_labels, read_table
 from backend.protocols.alignment.ids import common_order
 from backend.protocols.guest import draw_parts
-from backend.service import Glassleaf, ModelRecord, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_home, run, say
 
-PARAMETERS = TrainingParameters(trees=20, depth=4, bins=32, cipher="none")
+PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
 ENCRYPTED = replace(PARAMETERS, trees=100, learning_rate=0.1, cipher="paillier", key_bits=2048)
 PLAIN_REPEATS = 3
 
@@ -66,7 +66,7 @@ def _beside_xgboost(door: Glassleaf, federation: Federation) -> dict[str, Any]:
     }
 
 
-def _train(door: Glassleaf, federation: str, parameters: TrainingParameters) -> ModelRecord:
+def _train(door: Glassleaf, federation: str, parameters: SecureBoostParameters) -> ModelRecord:
     return door.start_training(TrainingRequest(federation, parameters)).get()
 
 

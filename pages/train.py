@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, training
-from backend.service import TrainingParameters, TrainingRequest
+from backend.service import SecureBoostParameters, TrainingRequest
 
 t = session.texts()
 frame.header(t, "train", session.notices())
@@ -36,7 +36,7 @@ if go:
     session.start(
         "train",
         lambda: backend.start_training(
-            TrainingRequest(federation.name, TrainingParameters(**chosen), hosts=hosts, exclude=excluded)
+            TrainingRequest(federation.name, SecureBoostParameters(**chosen), hosts=hosts, exclude=excluded)
         ),
     )
     session.rerun()

@@ -12,9 +12,9 @@ import streamlit as st
 from app.panels import frame, palette
 from app.session import page
 from app.texts import Texts, markdown, number
-from backend.service import Federation, Job, ModelRecord, TrainingParameters, TreeProgress
+from backend.service import Federation, Job, ModelRecord, SecureBoostParameters, TreeProgress
 
-DEFAULTS = TrainingParameters()
+DEFAULTS = SecureBoostParameters()
 NUMBERS = {  # name: lowest, highest, step
     "trees": (1, 500, 1),
     "depth": (1, 8, 1),
@@ -65,7 +65,7 @@ def parties(t: Texts, chosen: Federation) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def parameters(t: Texts) -> dict[str, Any]:
-    """The numbers that steer growth, as keyword arguments for `TrainingParameters`."""
+    """The numbers that steer growth, as keyword arguments for `SecureBoostParameters`."""
     chosen: dict[str, Any] = {}
     with st.grid("auto", min_column_width=150):
         for name in FIRST:

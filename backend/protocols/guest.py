@@ -36,7 +36,7 @@ from backend.protocols.messages import (
     to_bitmap,
 )
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.parameters import SHARES, TrainingParameters, TreeProgress
+from backend.protocols.training.parameters import SHARES, SecureBoostParameters, TreeProgress
 from backend.protocols.training.secureboost import SecureBoost
 from backend.trees.artefact import content_hash, dump_guest, dump_skeleton
 from backend.trees.ensemble import GuestModel
@@ -129,7 +129,7 @@ class GuestParty:
     def train(
         self,
         labels: NDArray[np.int8],
-        parameters: TrainingParameters,
+        parameters: SecureBoostParameters,
         key: PairKeySide,
         conversation: Conversation,
         *,

@@ -14,7 +14,7 @@ from app import session
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
-from backend.service import Glassleaf, ModelRecord, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
@@ -47,7 +47,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     door = Glassleaf(home, pools=False)
     federation = door.add_federation(home / "demo")
     offset_host_numbers(federation)
-    grown = door.start_training(TrainingRequest("demo", TrainingParameters(trees=6, depth=3, cipher="none"))).wait(120)
+    grown = door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))).wait(
+        120
+    )
     assert grown.result is not None, grown.error
     record = grown.result
     door.close()

@@ -17,7 +17,7 @@ from backend.protocols.messages import DecisionVectors, EncryptedScores, decode
 from backend.protocols.room import Room
 from backend.protocols.simulation import SimulatedHosts
 from backend.protocols.training.host_side import HostTraining
-from backend.protocols.training.parameters import TrainingParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.folding import fold_structure
 
@@ -54,7 +54,7 @@ def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_resu
 def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secret_key):
     room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
     talk = room.converse(room.hosts)
-    room.guest.train(room.labels(), TrainingParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), talk)
+    room.guest.train(room.labels(), SecureBoostParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), talk)
     talk.close()
     for host in room._simulated._hosts.values():
         found = reachable(host)
@@ -74,7 +74,7 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     room._simulated = SimulatedHosts(room._network, hosts)
     key = PaillierKeySide(secret_key)
     talk = room.converse(room.hosts)
-    trained = room.guest.train(room.labels(), TrainingParameters(trees=3, depth=3, bins=8), key, talk)
+    trained = room.guest.train(room.labels(), SecureBoostParameters(trees=3, depth=3, bins=8), key, talk)
     talk.close()
     talk = room.converse(room.hosts)
     room.guest.score(trained.model_id, CompiledGuest(trained.model), room.table.take(np.arange(5)), key, talk)

@@ -15,7 +15,7 @@ from backend.data.federation import load_federation
 from backend.errors import Cancelled, FederationError
 from backend.protocols.guest import draw_parts
 from backend.protocols.room import Room
-from backend.protocols.training.parameters import TrainingParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.artefact import dump_guest, load_host
 from backend.trees.ensemble import Split
 from backend.trees.metrics import measure
@@ -42,7 +42,7 @@ def host_rules(room, model_id):
     return {name: load_host(host._store.artefact(model_id)).rules for name, host in room._simulated._hosts.items()}
 
 
-SMALL = TrainingParameters(trees=3, depth=3, bins=8, cipher="none")
+SMALL = SecureBoostParameters(trees=3, depth=3, bins=8, cipher="none")
 
 
 def test_ciphertexts_and_plain_numbers_grow_identical_trees_and_identical_halves(room, secret_key):
@@ -81,7 +81,7 @@ def test_a_training_without_hosts_uses_the_guests_features_alone(room):
 
 
 def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(room):
-    many = TrainingParameters(trees=60, depth=4, learning_rate=1.0, early_stopping=3, cipher="none")
+    many = SecureBoostParameters(trees=60, depth=4, learning_rate=1.0, early_stopping=3, cipher="none")
     seen = []
     trained = train(room, many, PlainKeySide(), on_tree=seen.append)
     best = min(seen, key=lambda p: p.log_loss_validation).tree
@@ -128,7 +128,7 @@ def test_without_a_common_id_training_is_refused(tmp_path):
         room.close()
 
 
-PARAMETERS = TrainingParameters(trees=20, depth=4, bins=32, cipher="none")
+PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
 
 
 def compare_with_xgboost(folder, csv, *, ordered):

@@ -10,10 +10,10 @@ from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled, ParameterError
-from backend.service import Glassleaf, ScoringRequest, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
 
 KEY = 512
-GROWN = TrainingParameters(trees=12, depth=3, cipher="none")
+GROWN = SecureBoostParameters(trees=12, depth=3, cipher="none")
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ from backend.service import (
     ComparisonRequest,
     Glassleaf,
     Link,
-    TrainingParameters,
+    SecureBoostParameters,
     TrainingRequest,
     usual_protocols,
 )
 
 KEY = 512
-GROWN = TrainingParameters(trees=4, depth=3, cipher="none")
+GROWN = SecureBoostParameters(trees=4, depth=3, cipher="none")
 FIGURES = {
     "protocol", "rounds", "hops", "messages", "bytes", "compute_seconds", "network_seconds", "total_seconds",
     "work_seconds", "equal", "learned",

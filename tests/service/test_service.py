@@ -12,7 +12,7 @@ from backend.data.demo import PLANTED, write_demo
 from backend.errors import Cancelled, FederationError, ModelError, ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.training.parameters import KEY_SIZES
-from backend.service import Glassleaf, ScoringRequest, TrainingParameters, TrainingRequest
+from backend.service import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
 
 KEY = 2048
 GENDER = PLANTED.gender[1]
@@ -151,7 +151,7 @@ def test_the_download_neutralises_formulas_and_keeps_numbers(door):
 
 
 def test_training_is_registered_with_its_curve_and_can_leave_features_out(door):
-    parameters = TrainingParameters(trees=2, depth=2, cipher="none")
+    parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
     job = door.start_training(TrainingRequest("demo", parameters, exclude=(GENDER,)))
     record = job.get()
     assert job.state == "done" and len(job.points) == 2 and record.exclude == (GENDER,)
@@ -167,7 +167,7 @@ def test_training_is_registered_with_its_curve_and_can_leave_features_out(door):
     ],
 )
 def test_a_training_request_that_does_not_fit_is_refused(door, request_changes, text):
-    request = TrainingRequest("demo", TrainingParameters(trees=1, cipher="none"), **request_changes)
+    request = TrainingRequest("demo", SecureBoostParameters(trees=1, cipher="none"), **request_changes)
     with pytest.raises(ParameterError, match=text):
         door.start_training(request).get()
 
@@ -177,7 +177,7 @@ def test_a_training_request_that_does_not_fit_is_refused(door, request_changes, 
 )
 def test_parameters_outside_their_range_are_refused_with_the_range(bad):
     with pytest.raises(ParameterError, match="choose"):
-        TrainingParameters(**bad)
+        SecureBoostParameters(**bad)
     assert min(KEY_SIZES) == 2048
 
 
@@ -196,7 +196,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     write_demo(tmp_path / "d", rows=200)
     other = Glassleaf(tmp_path / "home", pools=False)
     name = other.add_federation(tmp_path / "d").name
-    request = TrainingRequest(name, TrainingParameters(trees=1, cipher="none"))
+    request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
     other.start_training(request).get()
     host = other.federation(name).hosts[0].name
     other._catalogue.room(name).stop_host(host)
@@ -212,7 +212,7 @@ def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hang
     write_demo(tmp_path / "d", rows=400)
     door = Glassleaf(tmp_path / "home", pools=False)
     name = door.add_federation(tmp_path / "d").name
-    door.start_training(TrainingRequest(name, TrainingParameters(trees=3, cipher="none"))).get()
+    door.start_training(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"))).get()
     ids = [*door.samples("latest").index]
     job = door.start_scoring(ScoringRequest("latest", sheet_of(door, *ids), key_bits=KEY))
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
@@ -247,7 +247,7 @@ def test_the_same_data_under_two_names_gives_two_models_that_are_both_found(tmp_
         assert 'name = "demo"' in text
         file.write_text(text.replace('name = "demo"', f'name = "{name}"', 1), encoding="utf-8")
         door.add_federation(tmp_path / name)
-        door.start_training(TrainingRequest(name, TrainingParameters(trees=1, cipher="none"))).get()
+        door.start_training(TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))).get()
     records = door.models()
     assert {r.federation for r in records} == {"first", "second"}
     assert [door.model(r.id).federation for r in records] == [r.federation for r in records]

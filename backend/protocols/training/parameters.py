@@ -30,7 +30,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True)
-class TrainingParameters:
+class SecureBoostParameters:
     """Parameters of a SecureBoost model, XGBoost's names.
 
     Attributes

@@ -30,7 +30,7 @@ from backend.protocols.messages import (
     to_bitmap,
 )
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.parameters import TrainingParameters, TreeProgress
+from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
 from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Rule, Split
 from backend.trees.growth import BestSplit, GrowthRules, Histogram, best_split, leaf_weight, logistic_gradients
 from backend.trees.metrics import measure
@@ -69,7 +69,7 @@ class SecureBoost:
         ``(n_joint,)`` 0/1.
     parts : ndarray of int8
         ``(n_joint,)`` 0 = training, 1 = validation, 2 = test.
-    parameters : TrainingParameters
+    parameters : SecureBoostParameters
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SecureBoost:
         host_bins: Mapping[str, FeatureBins],
         labels: NDArray[np.int8],
         parts: NDArray[np.int8],
-        parameters: TrainingParameters,
+        parameters: SecureBoostParameters,
     ) -> None:
         self._conversation, self._key, self._guest = conversation, key, guest
         self._columns, self._host_bins = columns, host_bins
