@@ -39,3 +39,21 @@ def credit_card_csv() -> Path:
     if not file.is_file():
         pytest.skip("the credit-card data lies beside the project in ../shared/data; it is not here")
     return file
+
+
+@pytest.fixture(scope="session")
+def bank_csv() -> Path:
+    """Bank marketing: 4,521 people, ``;`` between cells, no ids; the label ``y`` is yes or no."""
+    file = SHARED / "data" / "bank.csv"
+    if not file.is_file():
+        pytest.skip("the bank marketing data lies beside the project in ../shared/data; it is not here")
+    return file
+
+
+@pytest.fixture(scope="session")
+def car_csv() -> Path:
+    """Car evaluation: 1,728 cars, columns A to F, no ids; the label ``G`` has four classes."""
+    file = SHARED / "data" / "car.csv"
+    if not file.is_file():
+        pytest.skip("the car evaluation data lies beside the project in ../shared/data; it is not here")
+    return file

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from backend.data.dictionary_file import read_dictionary
-from backend.data.federation import Federation
+from backend.data.federation import Federation, write_federation
 from backend.data.split import split_table
 from backend.errors import FederationError
 
@@ -35,12 +35,13 @@ LABEL_MEANING = "Default on the payment due in October 2005"
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
 HOST = "platform"
+PUBLIC_BUDGET = 1000  # questions about a person in 28 days: the table is public
 HOST_COLUMNS = tuple(column for column in CREDIT_CARD_FEATURES if column not in GUEST_COLUMNS)
 
 
 def split_credit_card(table: Path, out: Path) -> Federation:
     """Split the table into Guest and Host files and a federation file in `out`; see `split_table` for the errors."""
-    return split_table(
+    federation = split_table(
         table,
         id_column=ID_COLUMN,
         label=LABEL,
@@ -52,6 +53,11 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         name="credit_card",
         label_meaning=LABEL_MEANING,
     )
+    public = federation.model_copy(
+        update={"hosts": tuple(host.model_copy(update={"budget": PUBLIC_BUDGET}) for host in federation.hosts)}
+    )
+    write_federation(public, out)
+    return public
 
 
 def fetch_credit_card(file: Path) -> Path:

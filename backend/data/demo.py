@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from backend.data.dictionary_file import read_dictionary
-from backend.data.federation import Federation, Label, Party, write_federation
+from backend.data.federation import Federation, Party, write_federation
+from backend.data.label import Label
 
 DICTIONARY = Path(__file__).parents[2] / "assets" / "demo" / "dictionary.csv"
 SEED = 20261

@@ -12,10 +12,18 @@ from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, TypeVar
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature
+from backend.data.label import Label, Line, Prose
 from backend.data.party_file import read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -24,9 +32,17 @@ FILE_NAME = "federation.toml"
 MOST_PROBLEMS = 20  # named in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
+MOST_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
+
+
+def _whole_number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_QUERIES:
+        raise ValueError(f"a whole number from 0 (no limit) to {MOST_QUERIES:,}")
+    return value
+
+
+Budget = Annotated[int, BeforeValidator(_whole_number)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
-Line = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Prose = Annotated[str, StringConstraints(max_length=2000)]
 
 
 class Party(BaseModel):
@@ -42,6 +58,8 @@ class Party(BaseModel):
         CSV file, relative to the federation file's folder and inside it.
     id : str
         The column that holds the ids.
+    budget : int, optional
+        Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
     features : tuple of Feature
     """
 
@@ -54,18 +72,8 @@ class Party(BaseModel):
     about_zh: Prose = ""
     file: Line
     id: Line
+    budget: Budget | None = None
     features: tuple[Feature, ...] = ()
-
-
-class Label(BaseModel):
-    """What the model predicts: the Guest's column and the cell text that counts as 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    column: Line
-    positive: Annotated[Line, Field(coerce_numbers_to_str=True)]
-    meaning: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    meaning_zh: Prose = ""
 
 
 class Federation(BaseModel):
@@ -157,7 +165,10 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     """Write ``federation.toml`` into `folder` (made where absent) and return its path; no party's file is touched."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / FILE_NAME
-    file.write_text(tomli_w.dumps(_without_blanks(federation.model_dump(mode="json"))), encoding="utf-8")
+    data = federation.model_dump(mode="json")
+    if federation.label.task == "binary":
+        del data["label"]["task"]
+    file.write_text(tomli_w.dumps(_without_blanks(data)), encoding="utf-8")
     return file
 
 
@@ -168,9 +179,9 @@ def capped(problems: Sequence[str]) -> list[str]:
 
 
 def _without_blanks(value: Any) -> Any:
-    """Leave out empty texts and tables, which are the defaults."""
+    """Leave out empty texts, lists, tables and what was not chosen, which are the defaults."""
     if isinstance(value, dict):
-        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", {})}
+        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", [], {}, None)}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
 
 
@@ -208,14 +219,12 @@ def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
         if not party.features:
             problems.append(
                 f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or "
-                "leave the "
-                "party out."
+                "leave the party out."
             )
         if _leads_out(party.file):
             problems.append(
                 f"{file}, {party.name}, file: found {shown(party.file)}, expected a path inside the federation "
-                "file's folder. "
-                "Move the table there and name it without '..' or a leading slash."
+                "file's folder. Move the table there and name it without '..' or a leading slash."
             )
     return problems
 
@@ -241,15 +250,13 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
                 role = "the id column" if feature.name == party.id else "the label"
                 problems.append(
                     f"{file}, {party.name}, features: found {shown(feature.name)}, which is {role}; expected only "
-                    "features that "
-                    "may be learned from. Delete it from the features."
+                    "features that may be learned from. Delete it from the features."
                 )
     for name, holder in holders.items():
         if len(holder) > 1:
             problems.append(
                 f"{file}, features: found {shown(name)} at {' and '.join(holder)}, expected every feature name once "
-                "in the "
-                "federation. Rename the column at one of them."
+                "in the federation. Rename the column at one of them."
             )
     return problems
 
@@ -264,20 +271,17 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
         if not path.resolve().is_relative_to(file.parent.resolve()):
             problems.append(
                 f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
-                "folder; "
-                "expected the table itself. Put it there."
+                "folder; expected the table itself. Put it there."
             )
             continue
-        asked = (label.column, label.positive) if label and party is guest else None
-        read = read_party_file(path, party.id, party.features, asked)
+        read = read_party_file(path, party.id, party.features, label if party is guest else None)
         problems += read.problems
         if read.ids:
             ids[party.name] = frozenset(read.ids)
     if guest and guest.name in ids:
         problems += [
             f"{party.file}, column {shown(party.id)}: none of its ids occurs in {guest.file}, expected the same "
-            "people's ids. "
-            "Check that both files write ids in the same way."
+            "people's ids. Check that both files write ids in the same way."
             for party in parties
             if party is not guest and party.name in ids and not ids[party.name] & ids[guest.name]
         ]

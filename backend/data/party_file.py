@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,10 @@ from backend.data.csv_file import (
     to_column,
 )
 from backend.data.dictionary import Feature
+from backend.data.label import Label
 from backend.errors import FederationError
+
+AMOUNT = Feature(name="label", meaning="A label that is a number")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,28 +34,30 @@ class PartyFile:
     ----------
     ids : tuple of str
     columns : dict of str to ndarray, each ``(n_rows,)``
-    labels : ndarray of int8, ``(n_rows,)`` 0/1; ``(0,)`` where no label was asked for
+    labels : ndarray of float64, ``(n_rows,)``
+        0/1, the number of the class, or the value; ``(0,)`` where no label was asked for.
     problems : tuple of str
         One sentence each: file, column, found, expected, what to do.
     """
 
     ids: tuple[str, ...] = ()
     columns: dict[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
-    labels: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8), repr=False)
+    labels: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
     problems: tuple[str, ...] = ()
 
 
 def read_party_file(
-    path: Path, id_column: str, features: Sequence[Feature], label: tuple[str, str] | None = None
+    path: Path, id_column: str | None, features: Sequence[Feature], label: Label | None = None
 ) -> PartyFile:
     """Read the id column, the features' columns and the label from a CSV file.
 
     Parameters
     ----------
     path : Path
-    id_column : str
+    id_column : str or None
+        None numbers the rows from 1.
     features : sequence of Feature
-    label : (column, cell text that means 1), optional
+    label : Label, optional
     """
     try:
         text = read_csv(path)
@@ -61,7 +66,9 @@ def read_party_file(
     problems = _absent_columns(text, id_column, features, label)
     problems += _row_problems(text)
     ids: tuple[str, ...] = ()
-    if id_column in text.header:
+    if id_column is None:
+        ids = tuple(str(number) for number in range(1, len(text.rows) + 1))
+    elif id_column in text.header:
         ids = tuple(text.cells(id_column))
         problems += _id_problems(text, id_column, ids)
     columns: dict[str, NDArray[np.generic]] = {}
@@ -69,11 +76,10 @@ def read_party_file(
         if feature.name in text.header:
             columns[feature.name], unread = to_column(text.cells(feature.name), feature)
             problems += _cell_problems(text, feature, unread)
-    labels = np.zeros(0, dtype=np.int8)
-    if label is not None and label[0] in text.header:
-        cells = text.cells(label[0])
-        problems += _label_problems(text, cells, *label)
-        labels = np.fromiter((cell == label[1] for cell in cells), dtype=np.int8, count=len(cells))
+    labels = np.zeros(0)
+    if label is not None and label.column in text.header:
+        labels, more = _labels(text, label)
+        problems += more
     return PartyFile(ids, columns, labels, tuple(problems))
 
 
@@ -83,10 +89,10 @@ def _examples(places: Sequence[str]) -> str:
 
 
 def _absent_columns(
-    text: CsvText, id_column: str, features: Sequence[Feature], label: tuple[str, str] | None
+    text: CsvText, id_column: str | None, features: Sequence[Feature], label: Label | None
 ) -> list[str]:
-    wanted = [("id column", id_column)]
-    wanted += [("label column", label[0])] if label else []
+    wanted = [("id column", id_column)] if id_column is not None else []
+    wanted += [("label column", label.column)] if label else []
     wanted += [("feature", feature.name) for feature in features]
     return [
         f"{text.name}: there is no column {shown(column)} ({what}); the file has {listed(text.header)}. "
@@ -104,8 +110,7 @@ def _row_problems(text: CsvText) -> list[str]:
     places = [f"{cells} on line {text.lines[row]}" for row, cells in text.ragged.items()]
     return [
         f"{text.name}: found rows with a wrong number of cells ({_examples(places)}), expected {len(text.header)} as "
-        "in the "
-        "header. Put quotation marks around cells that hold the separator."
+        "in the header. Put quotation marks around cells that hold the separator."
     ]
 
 
@@ -126,8 +131,7 @@ def _id_problems(text: CsvText, column: str, ids: Sequence[str]) -> list[str]:
         if repeats:
             problems.append(
                 f"{text.name}, column {shown(column)}: found the same id twice ({_examples(repeats)}), expected "
-                "every id "
-                "once. Keep one row per person."
+                "every id once. Keep one row per person."
             )
     return problems
 
@@ -143,27 +147,81 @@ def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> l
     ]
 
 
-def _label_problems(text: CsvText, cells: Sequence[str], column: str, positive: str) -> list[str]:
-    where = f"{text.name}, column {shown(column)} (label)"
+def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]]:
+    """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
+    where = f"{text.name}, column {shown(label.column)} (label)"
+    cells = text.cells(label.column)
+    told = {label.positive, *label.classes} - {""}  # never missing, even "none"
+    held = {row: cell for row, cell in enumerate(cells) if cell in told or not is_missing(cell)}
+    empty = [f"line {line}" for row, line in enumerate(text.lines) if row not in held]
     problems = []
-    known = {cell for cell in set(cells) if cell == positive or not is_missing(cell)}
-    values = sorted(known)
-    missing = [f"line {line}" for line, cell in zip(text.lines, cells, strict=True) if cell not in known]
-    if missing:
+    if empty:
         problems.append(
-            f"{where}: found no value on {_examples(missing)}, expected a label in every row. Fill it in or delete "
+            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete "
             "the row."
         )
+    if label.task == "number":
+        labels, more = _amounts(text, where, cells, held)
+    elif label.task == "classes":
+        labels, more = _classes(text, where, cells, held, label.classes)
+    else:
+        labels, more = _two_outcomes(where, cells, held, label.positive)
+    return labels, problems + (more if held else [])
+
+
+def _two_outcomes(
+    where: str, cells: Sequence[str], held: Mapping[int, str], positive: str
+) -> tuple[NDArray[np.float64], list[str]]:
+    values = sorted(set(held.values()))
     found = listed([shown(value) for value in values], 5)
-    if values and len(values) != 2:
+    problems = []
+    if len(values) != 2:
         problems.append(
             f"{where}: found {len(values)} different value{'s' if len(values) > 1 else ''} ({found}), expected "
-            "exactly 2. "
-            "Choose a column with two outcomes or merge the others."
+            "exactly 2. Choose a column with two outcomes, merge the others, or choose another task: classes or number."
         )
-    if values and positive not in values:
+    if positive not in values:
         problems.append(
             f"{where}: the positive value {shown(positive)} does not occur, found {found}. "
             "Set 'positive' to the value that means the bad outcome, written as in the file."
         )
-    return problems
+    return np.array([cell == positive for cell in cells], dtype=np.float64), problems
+
+
+def _classes(
+    text: CsvText, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
+) -> tuple[NDArray[np.float64], list[str]]:
+    number = {name: float(place) for place, name in enumerate(classes)}
+    problems = []
+    strange = [f"{shown(cell)} on line {text.lines[row]}" for row, cell in held.items() if cell not in number]
+    if strange:
+        problems.append(
+            f"{where}: found {_examples(strange)}, expected one of the classes "
+            f"{listed([shown(name) for name in classes])}. Correct the cell, or add the class to 'classes'."
+        )
+    absent = [shown(name) for name in classes if name not in set(held.values())]
+    if absent:
+        problems.append(
+            f"{where}: found no row of {listed(absent)}, expected every class at least once. "
+            "Delete the class from 'classes', or write it as in the file."
+        )
+    return np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64), problems
+
+
+def _amounts(
+    text: CsvText, where: str, cells: Sequence[str], held: Mapping[int, str]
+) -> tuple[NDArray[np.float64], list[str]]:
+    column, unread = to_column(cells, AMOUNT)
+    labels = column.astype(np.float64)
+    if unread:
+        places = [f"{shown(cell)} on line {text.lines[row]}" for row, cell in unread.items()]
+        return labels, [
+            f"{where}: found {_examples(places)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
+            "another task: binary or classes."
+        ]
+    if len(np.unique(labels[list(held)])) == 1:
+        return labels, [
+            f"{where}: found the same number in every row ({shown(next(iter(held.values())))}), expected at least 2 "
+            "different ones. Choose a column whose values differ."
+        ]
+    return labels, []

@@ -12,16 +12,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backend.data.csv_file import BOOLEANS, CsvText, is_missing, listed, read_csv, shown, to_column
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
-from backend.data.party_file import read_party_file
+from backend.data.label import FEWEST_CLASSES, MOST_CLASSES, Label, Task
+from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
+ROW_IDS = "id"  # the column of row numbers where the table has no ids
 MOST_CODES = 100  # different texts up to which an undescribed column is taken for a categorical one
+MOST_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
 NO_MEANING = "(no meaning given)"
 POSITIVE = ("1", "yes", "true")  # taken for the positive label where none is named, compared without case
 
@@ -29,9 +35,10 @@ POSITIVE = ("1", "yes", "true")  # taken for the positive label where none is na
 def split_table(
     table: Path,
     *,
-    id_column: str,
+    id_column: str | None,
     label: str,
     positive: str | None,
+    task: str | None = None,
     guest: Sequence[str],
     hosts: Mapping[str, Sequence[str]],
     dictionary: Path | None,
@@ -44,10 +51,16 @@ def split_table(
     Parameters
     ----------
     table : Path
-        A CSV file with ids, label and every party's columns.
-    id_column, label : str
+        A CSV file with label and every party's columns, and ids where it has them.
+    id_column : str or None
+        None makes the rows' numbers, from 1, the ids, in a column ``id``.
+    label : str
     positive : str or None
-        The label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
+        Binary only: the label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
+    task : {"binary", "classes", "number"} or None
+        None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
+        `MOST_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
+        numbered in the order of their texts, or of their values where all are numbers.
     guest : sequence of str
         The Guest's columns.
     hosts : mapping of str to sequence of str
@@ -59,7 +72,8 @@ def split_table(
     name : str or None
         The federation's name; made from the table's where None.
     label_meaning : str or None
-        What the positive label says about a person; None takes the dictionary's entry for the label, if there is one.
+        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label,
+        if there is one.
 
     Raises
     ------
@@ -79,31 +93,29 @@ def split_table(
     described = {
         column: meanings.get(column) or _guess(text, column) for columns in parties.values() for column in columns
     }
-    chosen = positive if positive is not None else _positive(text, label)
-    checked = read_party_file(table, id_column, tuple(described.values()), (label, chosen))
+    outcome = _label(text, label, task, positive, label_meaning, meanings.get(label))
+    checked = read_party_file(table, id_column, tuple(described.values()), outcome)
     _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
-    described_label = meanings[label].meaning if label in meanings else ""
     about = f"Made from the one table {table.name}; the parties are simulated."
     data = {
         "name": name if name is not None else _slug(table.stem),
         "title": _readable(table.stem),
         "about": about + (f" Columns of nobody: {listed(unused, 20)}." if unused else ""),
-        "label": {
-            "column": label,
-            "positive": chosen,
-            "meaning": label_meaning or described_label or f"{_readable(label)} is {chosen} {NO_MEANING}",
-            "meaning_zh": meanings[label].meaning_zh if label in meanings else "",
-        },
-        "guest": _party(GUEST, id_column, [described[column] for column in guest]),
+        "label": outcome,
+        "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in guest]),
         "hosts": [
-            _party(host, id_column, [described[column] for column in columns]) for host, columns in hosts.items()
+            _party(host, id_column or ROW_IDS, [described[column] for column in columns])
+            for host, columns in hosts.items()
         ],
     }
     _refuse(sentences(FILE_NAME, Federation, data))
     out.mkdir(parents=True, exist_ok=True)
     for party, columns in parties.items():
-        _write_csv(out / f"{party}.csv", text, (id_column, *columns, *((label,) if party == GUEST else ())))
+        held = (*columns, *((label,) if party == GUEST else ()))
+        _write_csv(
+            out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
+        )
     write_federation(Federation.model_validate(data), out)
     return load_federation(out)
 
@@ -123,7 +135,9 @@ def _party(name: str, id_column: str, features: Iterable[Feature]) -> dict[str, 
     }
 
 
-def _column_problems(text: CsvText, id_column: str, label: str, parties: Mapping[str, Sequence[str]]) -> list[str]:
+def _column_problems(
+    text: CsvText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]]
+) -> list[str]:
     """Whether every column is there and belongs to one party."""
     problems = []
     if len(parties) < 2:
@@ -132,10 +146,15 @@ def _column_problems(text: CsvText, id_column: str, label: str, parties: Mapping
         problems.append(
             f"label: found {shown(label)}, which is the id column too. Name the column that holds the outcome."
         )
-    if id_column not in text.header:
+    if id_column is None and ROW_IDS in text.header:
+        problems.append(
+            f"{text.name}: found a column {ROW_IDS!r} and no word on which column holds the ids; rows without ids are "
+            f"numbered in a column of that name. Name it with --id {ROW_IDS}, or rename it."
+        )
+    if id_column is not None and id_column not in text.header:
         problems.append(
             f"{text.name}: there is no id column {shown(id_column)}; the table has {listed(text.header, 12)}. "
-            "Name the column that tells the rows apart, or add one that numbers them."
+            "Name the column that tells the rows apart, or leave out --id to have the rows numbered."
         )
     if label not in text.header:
         problems.append(
@@ -157,14 +176,12 @@ def _column_problems(text: CsvText, id_column: str, label: str, parties: Mapping
             elif column not in text.header:
                 problems.append(
                     f"{party}: found {shown(column)}, which {text.name} does not have; it has "
-                    f"{listed(text.header, 12)}. "
-                    "Correct the name."
+                    f"{listed(text.header, 12)}. Correct the name."
                 )
             elif column in holder:
                 problems.append(
                     f"{party}: found {shown(column)}, which {holder[column]} holds already; expected every column at "
-                    "one "
-                    "party. Leave it out at one of them."
+                    "one party. Leave it out at one of them."
                 )
             holder.setdefault(column, party)
     return problems
@@ -202,25 +219,109 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
             row, cell = next(iter(unread.items()))
             problems.append(
                 f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or "
-                "at most "
-                f"{MOST_CODES} codes. Leave the column out, or correct {shown(cell)} on line {text.lines[row]} if it "
-                "holds "
-                "numbers, or describe it in a dictionary."
+                f"at most {MOST_CODES} codes. Leave the column out, or correct {shown(cell)} on line "
+                f"{text.lines[row]} if it holds numbers, or describe it in a dictionary."
             )
     return problems
 
 
-def _positive(text: CsvText, label: str) -> str:
-    """The one cell text of the label that plainly means 1."""
-    values = sorted({cell for cell in text.cells(label) if not is_missing(cell)})
+def _label(
+    text: CsvText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
+) -> Label:
+    """The label as the federation file tells it; what the caller leaves open is read off its cells."""
+    where = f"{text.name}, column {shown(column)} (label)"
+    values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_missing(cell)})
+    if len(values) < 2:
+        raise FederationError(
+            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. "
+            "Choose a column whose values differ."
+        )
+    data: dict[str, object] = {
+        "column": column,
+        "task": task or (_task(values, where) if positive is None else "binary"),
+    }
+    if positive is not None:
+        data["positive"] = positive  # which a task without a positive value refuses
+    elif data["task"] == "binary":
+        data["positive"] = _positive(values, where)
+    if data["task"] == "classes":
+        _refuse(_class_problems(text, column, values, where))
+        data["classes"] = tuple(values)
+    if data["task"] == "number" and described:
+        data["unit"] = described.unit
+    guessed = f"{_readable(column)} is {data['positive']}" if "positive" in data else _readable(column)
+    data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
+    data["meaning_zh"] = described.meaning_zh if described else ""
+    _refuse(sentences(f"{text.name}, label", Label, data))
+    return Label.model_validate(data)
+
+
+def _task(values: Sequence[str], where: str) -> Task:
+    """Read the task off the label's different values; whole numbers that may be codes as well as amounts are refused."""
+    numbers = _numbers(values)
+    if len(values) == 2:
+        return "binary"
+    if numbers is None:
+        return "classes"
+    if len(values) > MOST_CLASS_NUMBERS or np.any(numbers % 1):
+        return "number"
+    raise FederationError(
+        f"{where}: found {len(values)} different whole numbers ({listed(values, 5)}), which may be the codes of classes "
+        "or amounts. Say which with --task classes or --task number."
+    )
+
+
+def _numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
+    """The values as numbers, or None where one of them is no number."""
+    column, unread = to_column(values, AMOUNT)
+    return None if unread else column.astype(np.float64)
+
+
+def _ordered(values: Iterable[str]) -> list[str]:
+    """Texts in their order, or in that of their values where all are numbers."""
+    texts = sorted(values)
+    numbers = _numbers(texts)
+    return texts if numbers is None else [texts[place] for place in np.argsort(numbers, kind="stable")]
+
+
+def _positive(values: Sequence[str], where: str) -> str:
+    """The one of the label's two values that plainly means 1."""
+    found = listed([shown(value) for value in values], 5)
+    if len(values) != 2:
+        raise FederationError(
+            f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
+            "Choose a column with two outcomes, or --task classes or --task number."
+        )
     plain = [value for value in values if value.casefold() in POSITIVE]
     if len(plain) != 1:
         raise FederationError(
-            f"{text.name}, column {shown(label)} (label): found {listed([shown(value) for value in values], 5)}; "
-            "which value "
-            "is the positive one cannot be told. Name it with --positive."
+            f"{where}: found {found}; which value is the positive one cannot be told. Name it with --positive."
         )
     return plain[0]
+
+
+def _class_problems(text: CsvText, column: str, values: Sequence[str], where: str) -> list[str]:
+    """Whether the label's different values can be classes; `values` in their order."""
+    found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
+    expected = f"expected {FEWEST_CLASSES} to {MOST_CLASSES} classes"
+    if len(values) < FEWEST_CLASSES:
+        return [f"{found}, {expected}. Choose --task binary."]
+    unread = to_column(text.cells(column), AMOUNT)[1]
+    if len(values) > MOST_CLASSES and unread:
+        row, cell = next(iter(unread.items()))
+        return [
+            f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
+            f"{shown(cell)} on line {text.lines[row]} and choose --task number."
+        ]
+    if len(values) > MOST_CLASSES:
+        return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
+    numbers = _numbers(values)
+    same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
+    return [
+        f"{where}: found {shown(values[place])} and {shown(values[place + 1])}, which are the same number, expected "
+        "every class written in one way. Write them alike."
+        for place in same
+    ]
 
 
 def _readable(name: str) -> str:
@@ -239,9 +340,8 @@ def _slug(name: str) -> str:
     return (slug if slug[:1].isalpha() else f"t_{slug}".rstrip("_"))[:31]
 
 
-def _write_csv(file: Path, text: CsvText, columns: Sequence[str]) -> None:
-    cells = [text.cells(column) for column in columns]
+def _write_csv(file: Path, columns: Mapping[str, Sequence[str]]) -> None:
     with file.open("w", encoding="utf-8", newline="") as target:
         writer = csv.writer(target, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*cells, strict=True))
+        writer.writerows(zip(*columns.values(), strict=True))

@@ -87,10 +87,22 @@ def read_table(federation: Federation, party: str) -> PartyTable:
     return PartyTable(party, read.ids, read.columns)
 
 
-def read_labels(federation: Federation) -> NDArray[np.int8]:
-    """Read the Guest's labels, ``(n_guest_rows,)`` 0/1, aligned with ``read_table(federation, guest).ids``."""
-    guest, label = federation.guest, federation.label
-    read = read_party_file(federation.folder / guest.file, guest.id, (), (label.column, label.positive))
+def read_labels(federation: Federation) -> NDArray[np.float64]:
+    """Read the Guest's labels.
+
+    Returns
+    -------
+    ndarray of float64, ``(n_guest_rows,)``
+        0/1 (binary), number of the class (classes) or value (number, finite, in the label's unit), aligned with
+        ``read_table(federation, guest).ids``.
+
+    Raises
+    ------
+    FederationError
+        With every problem of the file: a missing label, an unknown class, no number, no two different labels …
+    """
+    guest = federation.guest
+    read = read_party_file(federation.folder / guest.file, guest.id, (), federation.label)
     if read.problems:
         raise FederationError(capped(read.problems))
     return read.labels

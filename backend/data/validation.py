@@ -58,7 +58,7 @@ def _expected(kind: str, context: Mapping[str, Any]) -> str:
         "string_type": "text in quotation marks",
         "bool_type": "true or false",
         "bool_parsing": "true or false",
-        "tuple_type": "a list of tables",
+        "tuple_type": "a list",
         "dict_type": "a table",
         "model_type": "a table",
         "model_attributes_type": "a table",

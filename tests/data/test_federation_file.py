@@ -1,11 +1,14 @@
 """Loading and writing a federation file; every refusal says file, field, found, expected, what to do."""
 
+import tomllib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.data.dictionary import Feature
-from backend.data.federation import Federation, Label, Party, load_federation, write_federation
+from backend.data.federation import Federation, Party, load_federation, write_federation
+from backend.data.label import Label
 from backend.errors import FederationError
 
 
@@ -106,7 +109,7 @@ def test_an_absent_or_unreadable_federation_file_is_refused(tmp_path):
     (tmp_path / "federation.toml").write_bytes(b'name = "\xff"')
     assert "not UTF-8" in refusals(tmp_path)[0]
     (tmp_path / "federation.toml").write_text("hosts = 3\nguest = []\n")
-    assert any("hosts: found 3, expected a list of tables" in problem for problem in refusals(tmp_path))
+    assert any("hosts: found 3, expected a list" in problem for problem in refusals(tmp_path))
 
 
 def test_a_link_out_of_the_folder_is_refused(tiny, tmp_path_factory):
@@ -148,6 +151,58 @@ def test_tables_are_left_alone_where_that_is_asked_for(tiny):
 
 
 text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
+
+
+def label(**told):
+    return Label(**{"column": "y", "meaning": "Y"} | told)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("", "label, positive: found an empty text, expected the cell text that counts as 1"),
+        ('positive = ""', "label, positive: found an empty text, expected the cell text that counts as 1"),
+        ("positive = true", "label, positive: found true, expected text in quotation marks"),
+        ('task = "ranking"', "label, task: found 'ranking', expected one of 'binary', 'classes' or 'number'"),
+        ('positive = "yes"\nunit = "EUR"', "label, unit: found 'EUR', expected nothing, because it belongs to task"),
+        ('positive = "yes"\nclasses = ["a", "b", "c"]', "label, classes: found a list, expected nothing, because"),
+        ('task = "number"\npositive = "yes"', 'belongs to task = "binary" and the task is "number"'),
+        ('task = "number"\nclasses = ["a", "b", "c"]', 'belongs to task = "classes" and the task is "number"'),
+        ('task = "classes"', "label, classes: found a list, expected 3 to 32 different cell texts, one a class"),
+        ('task = "classes"\nclasses = ["no", "yes"]', "expected 3 to 32 different cell texts"),
+        ('task = "classes"\nclasses = ["a", "b", "a"]', "expected 3 to 32 different cell texts"),
+        ('task = "classes"\nclasses = ["a", "b", ""]', "expected 3 to 32 different cell texts"),
+        (f'task = "classes"\nclasses = {list(range(33))}', "expected 3 to 32 different cell texts"),
+        ('task = "classes"\nclasses = ["a", "b", []]', "label, classes entry 3: found a list, expected text in"),
+        ('task = "classes"\nclasses = "abc"', "label, classes: found 'abc', expected a list"),
+    ],
+)
+def test_a_label_says_what_its_task_needs_and_nothing_else(edit, told, expected):
+    problems = refusals(edit("federation.toml", 'positive = "yes"', told))
+    assert len(problems) == 1
+    assert expected in problems[0]
+
+
+def test_a_label_without_a_task_is_binary():
+    assert label(positive="1").task == "binary"
+    with pytest.raises(ValueError, match="counts as 1"):
+        label()
+
+
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        (label(positive="1"), {"positive": "1"}),
+        (label(task="number"), {"task": "number"}),
+        (label(task="number", unit="EUR"), {"task": "number", "unit": "EUR"}),
+        (label(task="classes", classes=("b", "a", "no")), {"task": "classes", "classes": ["b", "a", "no"]}),
+    ],
+)
+def test_a_federation_file_tells_of_a_label_what_is_not_a_default(tiny, told, written):
+    federation = load_federation(tiny).model_copy(update={"label": told})
+    file = write_federation(federation, tiny)
+    assert tomllib.loads(file.read_text(encoding="utf-8"))["label"] == {"column": "y", "meaning": "Y"} | written
+    assert load_federation(tiny, check_tables=False).label == told
 
 
 @settings(deadline=None, max_examples=50)

@@ -39,6 +39,8 @@ def test_no_sheet_breaks_the_reader(tiny, data):
 
 @relaxed
 @given(where=st.sampled_from(["name", "label", "guest", "hosts", "synthetic", "extra"]), value=values)
+@example(where="label", value={"column": "late", "meaning": "L", "task": "classes", "classes": [1, "x" * 999, {}]})
+@example(where="label", value={"column": "late", "meaning": "L", "task": ["number"], "positive": {}})
 @example(where="hosts", value=[3])
 @example(where="guest", value={"features": [1, {"name": 2}]})
 @example(where="hosts", value=[{"name": "shop", "features": "x"}])

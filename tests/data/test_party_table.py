@@ -24,8 +24,71 @@ def test_a_host_keeps_its_own_order_and_id_column(tiny):
 
 def test_labels_are_aligned_with_the_guests_rows(tiny):
     labels = read_labels(load_federation(tiny))
-    assert labels.dtype == np.int8
+    assert labels.dtype == np.float64
     assert labels.tolist() == [1, 0, 0]
+
+
+def relabelled(tiny, label: str, *cells: str):
+    """The tiny federation with another label and a row per cell."""
+    toml = (tiny / "federation.toml").read_text(encoding="utf-8")
+    (tiny / "federation.toml").write_text(toml.replace('positive = "yes"', label), encoding="utf-8")
+    rows = "".join(f"{'abcdefgh'[row]},1,own,{cell}\n" for row, cell in enumerate(cells))
+    (tiny / "bank.csv").write_text("id,income,home,late\n" + rows, encoding="utf-8")
+    return tiny
+
+
+CLASSES = 'task = "classes"\nclasses = ["never", "once", "none"]'
+NUMBER = 'task = "number"\nunit = "days"'
+
+
+def test_a_class_is_read_as_its_place_in_the_federation_files_list(tiny):
+    labels = read_labels(load_federation(relabelled(tiny, CLASSES, "once", "none", "never", "once")))
+    assert labels.dtype == np.float64
+    assert labels.tolist() == [1, 2, 0, 1]
+
+
+def test_classes_may_be_written_as_numbers_in_any_order(tiny):
+    text = 'task = "classes"\nclasses = [10, 9, 11]'
+    assert read_labels(load_federation(relabelled(tiny, text, "9", "10", "11"))).tolist() == [1, 0, 2]
+
+
+def test_an_amount_is_read_as_it_is(tiny):
+    assert read_labels(load_federation(relabelled(tiny, NUMBER, "-1.5", "1e3", "007"))).tolist() == [-1.5, 1000, 7]
+    assert read_labels(load_federation(relabelled(tiny, NUMBER, "0", "1"))).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("label", "cells", "expected"),
+    [
+        (
+            CLASSES,
+            ["once", "twice", "never", "none", "Once"],
+            "found 'twice' on line 3, 'Once' on line 6, expected one of",
+        ),
+        (CLASSES, ["once", "twice", "never", "none"], "expected one of the classes 'never', 'once', 'none'. Correct"),
+        (CLASSES, ["once", "none"], "found no row of 'never', expected every class at least once"),
+        (CLASSES, ["once", "NA", "none", "never"], "found no value on line 3, expected a label in every row"),
+        (CLASSES, ["once", "nan", "none", "never"], "found no value on line 3"),
+        ('task = "classes"\nclasses = [1, 2, 3]', ["1", "2", "3.0", "3"], "found '3.0' on line 4, expected one of"),
+        (NUMBER, ["1", "ten", "2"], "found 'ten' on line 3, expected a finite number with a decimal point"),
+        (NUMBER, ["1", "", "2"], "found no value on line 3, expected a label in every row"),
+        (NUMBER, ["1", "NaN", "2"], "found no value on line 3"),
+        (NUMBER, ["1", "inf", "2", "-inf", "1e999"], "found 'inf' on line 3, '-inf' on line 5, '1e999' on line 6"),
+        (NUMBER, ["5", "5.0", "5"], "found the same number in every row ('5'), expected at least 2 different ones"),
+        ('positive = "a"', ["a", "b", "c"], "choose another task: classes or number"),
+    ],
+)
+def test_a_label_that_does_not_fit_its_task_is_named_by_column_line_and_text(tiny, label, cells, expected):
+    with pytest.raises(FederationError) as refused:
+        load_federation(relabelled(tiny, label, *cells))
+    assert all(problem.startswith("bank.csv, column 'late' (label): ") for problem in refused.value.problems)
+    assert any(expected in problem for problem in refused.value.problems), refused.value.problems
+
+
+def test_labels_that_are_all_missing_are_one_problem(tiny):
+    with pytest.raises(FederationError) as refused:
+        load_federation(relabelled(tiny, CLASSES, "", "NA"))
+    assert len(refused.value.problems) == 1
 
 
 def test_rows_are_taken_in_the_order_asked_for(tiny):

@@ -1,5 +1,6 @@
 """Making a federation from one table."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ TABLE = (
     "id;paidOnTime;LIMIT_BAL;job;pets;late\na;yes;10;clerk;1;no\nb;no;20,5;nurse;2;yes\n".replace(",", ".")
     + "c;;;NA;3;no\n"
 )
-SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "bank.csv"
 
 
 def split(folder: Path, text: str = TABLE, **changed):
@@ -142,23 +142,155 @@ def test_nothing_that_is_there_is_overwritten(tmp_path):
         split(tmp_path, out=tmp_path / "my table.csv")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="../shared/data/bank.csv is not beside this repository")
-def test_the_bank_marketing_table_is_split_once_it_has_ids(tmp_path):
+def labels_of(folder: Path, *cells: str, **changed):
+    """Split a table of these labels, a row each."""
+    rows = "".join(f"p{row},1,2,{cell}\n" for row, cell in enumerate(cells))
+    return split(folder, f"id,a,b,late\n{rows}", **({"guest": ["a"], "hosts": {"shop": ["b"]}} | changed))
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "classes"),
+    [
+        (["b", "c", "a"], "classes", ("a", "b", "c")),
+        (["10", "9", "3+"], "classes", ("10", "3+", "9")),
+        (["1.5", "2", "3"], "number", ()),
+        ([str(value) for value in range(11)], "number", ()),
+        ([f"k{value}" for value in range(32)], "classes", tuple(sorted(f"k{value}" for value in range(32)))),
+    ],
+)
+def test_the_task_is_read_off_the_label_where_it_is_plain(tmp_path, cells, task, classes):
+    label = labels_of(tmp_path, *cells).label
+    assert (label.task, label.classes, label.positive) == (task, classes, "")
+    assert label.meaning == "Late (no meaning given)"
+
+
+def test_two_outcomes_are_binary_even_where_they_are_numbers(tmp_path):
+    assert labels_of(tmp_path, "2.5", "3.5", positive="3.5").label.task == "binary"
+
+
+def test_whole_numbers_that_may_be_codes_or_amounts_must_be_told(tmp_path):
+    cells = ["10", "9", "2", "9"]
+    with pytest.raises(FederationError, match=r"3 different whole numbers \(2, 9, 10\).*Say which with --task classes"):
+        labels_of(tmp_path, *cells)
+    federation = labels_of(tmp_path, *cells, task="classes", out=tmp_path / "classes")
+    assert federation.label.classes == ("2", "9", "10")
+    assert read_labels(federation).tolist() == [2, 1, 0, 1]
+    federation = labels_of(tmp_path, *cells, task="number", out=tmp_path / "number")
+    assert read_labels(federation).tolist() == [10, 9, 2, 9]
+
+
+def test_the_written_file_lists_the_classes_in_the_order_of_their_numbers(tmp_path):
+    labels_of(tmp_path, "b", "c", "a")
+    label = tomllib.loads((tmp_path / "out" / "federation.toml").read_text(encoding="utf-8"))["label"]
+    assert (label["task"], label["classes"]) == ("classes", ["a", "b", "c"])
+
+
+def test_a_dictionary_gives_the_unit_of_a_number_and_of_nothing_else(tmp_path):
+    dictionary = tmp_path / "dict.csv"
+    dictionary.write_text("name,meaning,unit\nlate,Delay,days\n", encoding="utf-8")
+    federation = labels_of(tmp_path, "1.5", "2", "3", dictionary=dictionary)
+    assert (federation.label.unit, federation.label.meaning) == ("days", "Delay")
+    assert labels_of(tmp_path, "a", "b", "c", dictionary=dictionary, out=tmp_path / "classes").label.unit == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "changed", "expected"),
+    [
+        (["no", "no"], {}, "found 1 different value, expected at least 2. Choose a column whose values differ."),
+        (["NA", ""], {}, "found 0 different values, expected at least 2"),
+        (["a", "b", "", "c"], {}, "found no value on line 4, expected a label in every row. Fill it in or delete"),
+        (["1.5", "nan", "2", "3"], {}, "found no value on line 3"),
+        (
+            ["no", "yes"],
+            {"task": "classes"},
+            "found 2 different values ('no', 'yes'), expected 3 to 32 classes. Choose",
+        ),
+        ([f"k{n}" for n in range(33)], {}, "expected 3 to 32 classes. Merge the rare ones"),
+        ([*map(str, range(40)), "x"], {}, "if it holds numbers, correct 'x' on line 42 and choose --task number"),
+        ([*map(str, range(40))], {"task": "classes"}, "Choose --task number if these are amounts"),
+        (["1", "1.0", "2", "3"], {"task": "classes"}, "found '1' and '1.0', which are the same number"),
+        (["a", "b", "c"], {"task": "binary"}, "found 3 different values ('a', 'b', 'c'), expected exactly 2"),
+        (["a", "b", "c"], {"positive": "a"}, "found 3 different values ('a', 'b', 'c'), expected exactly 2"),
+        (["a", "b", "c"], {"task": "number"}, "found 'a' on line 2, 'b' on line 3, 'c' on line 4, expected a finite"),
+        (["1", "2", "inf"], {"task": "number"}, "found 'inf' on line 4, expected a finite number"),
+        (["5", "5.0"], {"task": "number"}, "found the same number in every row"),
+        (["a", "b", "c"], {"task": "classes", "positive": "a"}, "positive: found 'a', expected nothing"),
+        (["a", "b", "c"], {"task": "ranks"}, "task: found 'ranks', expected one of 'binary', 'classes' or 'number'"),
+        (["a", "b", "c" * 201], {}, "classes entry 3: found 'ccc"),
+    ],
+)
+def test_a_label_that_cannot_be_predicted_is_refused_and_nothing_is_written(tmp_path, cells, changed, expected):
+    with pytest.raises(FederationError) as refused:
+        labels_of(tmp_path, *cells, **changed)
+    assert expected in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_are_numbered_where_the_table_has_no_ids(tmp_path):
+    federation = split(tmp_path, TABLE.replace("id;", "key;"), id_column=None)
+    assert [(party.id, read_table(federation, party.name).ids) for party in federation.parties] == [
+        ("id", ("1", "2", "3")),
+        ("id", ("1", "2", "3")),
+    ]
+    assert "'key'" in federation.about
+    assert (tmp_path / "out" / "guest.csv").read_text(encoding="utf-8").startswith("id,paidOnTime,LIMIT_BAL,late\n1,")
+
+
+def test_rows_are_not_numbered_beside_a_column_that_is_called_id(tmp_path):
+    assert "found a column 'id' and no word on which column holds the ids" in refusals(tmp_path, id_column=None)
+
+
+def test_rows_of_another_length_are_told_in_the_tables_own_count(tmp_path):
+    text = TABLE.replace("id;", "key;").replace("c;;;NA;3;no", "c;;;NA;3")
+    assert "(5 on line 4), expected 6 as in the header" in refusals(tmp_path, text, id_column=None)
+
+
+def test_the_bank_marketing_table_is_split_as_it_is(bank_csv, tmp_path):
     arguments = {
         "label": "y",
-        "positive": "yes",
+        "positive": None,
         "guest": ["age", "job", "balance"],
         "hosts": {"telco": ["housing", "contact", "duration"]},
         "dictionary": None,
         "out": tmp_path / "out",
     }
-    with pytest.raises(FederationError, match=r"no id column 'id'.*or add one that numbers them"):
-        split_table(SHARED, id_column="id", **arguments)
-    lines = SHARED.read_text(encoding="utf-8").splitlines()
-    numbered = [f"{'row' if place == 0 else place};{line}" for place, line in enumerate(lines)]
-    (tmp_path / "bank.csv").write_text("\n".join(numbered), encoding="utf-8")
-    federation = split_table(tmp_path / "bank.csv", id_column="row", **arguments)
+    with pytest.raises(FederationError, match=r"no id column 'id'.*or leave out --id to have the rows numbered"):
+        split_table(bank_csv, id_column="id", **arguments)
+    federation = split_table(bank_csv, id_column=None, **arguments)
+    assert (federation.label.task, federation.label.positive) == ("binary", "yes")
     assert read_labels(federation).sum() == 521
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
     assert (kinds["housing"], kinds["contact"], kinds["balance"]) == (Kind.BOOLEAN, Kind.CATEGORICAL, Kind.NUMERIC)
     assert len(parse_csv("guest.csv", (tmp_path / "out" / "guest.csv").read_bytes()).rows) == 4521
+
+
+def test_a_column_of_the_bank_marketing_table_can_be_predicted_as_a_number(bank_csv, tmp_path):
+    federation = split_table(
+        bank_csv,
+        id_column=None,
+        label="balance",
+        positive=None,
+        guest=["age"],
+        hosts={"telco": ["duration"]},
+        dictionary=None,
+        out=tmp_path / "out",
+    )
+    assert federation.label.task == "number"
+    labels = read_labels(federation)
+    assert (labels.shape, labels[:3].tolist()) == ((4521,), [1787, 4789, 1350])
+
+
+def test_the_car_table_has_four_classes_in_the_order_of_their_texts(car_csv, tmp_path):
+    federation = split_table(
+        car_csv,
+        id_column=None,
+        label="G",
+        positive=None,
+        guest=["A", "B"],
+        hosts={"garage": ["C", "D", "E", "F"]},
+        dictionary=None,
+        out=tmp_path / "out",
+    )
+    assert (federation.label.task, federation.label.classes) == ("classes", ("acc", "good", "unacc", "vgood"))
+    assert np.bincount(read_labels(federation).astype(int)).tolist() == [384, 69, 1210, 65]
+    assert read_table(federation, "garage").ids[-1] == "1728"

@@ -1,0 +1,59 @@
+"""What a federation predicts: one of two outcomes, one of several classes, or an amount."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+
+FEWEST_CLASSES, MOST_CLASSES = 3, 32  # two outcomes are the task "binary"
+
+Task = Literal["binary", "classes", "number"]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Prose = Annotated[str, StringConstraints(max_length=2000)]
+Cell = Annotated[str, StringConstraints(max_length=200), Field(coerce_numbers_to_str=True)]
+
+
+class Label(BaseModel):
+    """What the model predicts: a column of the Guest's file and how its cells are read.
+
+    Attributes
+    ----------
+    column : str
+    task : {"binary", "classes", "number"}
+        One of two outcomes, one of several classes, or an amount.
+    positive : str
+        Binary only, and needed there: the cell text that counts as 1.
+    classes : tuple of str
+        Classes only, and needed there: 3 to 32 cell texts; a class's place, from 0, is its number.
+    unit : str
+        Numbers only: the unit of the amount, empty where there is none.
+    meaning, meaning_zh : str
+        What the label (of two outcomes: the positive one) says about a person.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: Line
+    task: Task = "binary"
+    positive: Annotated[Cell, Field(validate_default=True)] = ""
+    classes: Annotated[tuple[Cell, ...], Field(validate_default=True)] = ()
+    unit: Annotated[str, StringConstraints(max_length=40)] = ""
+    meaning: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    meaning_zh: Prose = ""
+
+    @field_validator("positive", "classes", "unit")
+    @classmethod
+    def _fits_the_task(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse what the task does not know, and the absence of what it needs; an unreadable task is told alone."""
+        task = info.data.get("task")
+        owner = {"positive": "binary", "classes": "classes", "unit": "number"}[str(info.field_name)]
+        if value and task not in (owner, None):
+            raise ValueError(f'nothing, because it belongs to task = "{owner}" and the task is "{task}"')
+        if not value and task == owner == "binary":
+            raise ValueError('the cell text that counts as 1, because the task is "binary"')
+        if task == owner == "classes" and not (
+            FEWEST_CLASSES <= len(value) <= MOST_CLASSES and all(value) and len(set(value)) == len(value)
+        ):
+            raise ValueError(f"{FEWEST_CLASSES} to {MOST_CLASSES} different cell texts, one a class")
+        return value
