@@ -14,7 +14,7 @@ import numpy as np
 from backend.crypto.plain import PlainKeySide
 from backend.errors import FederationError, ParameterError
 from backend.protocols.guest import MIN_ROWS
-from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.room import Room
 from backend.protocols.training.parameters import SCORE_BITS
 from backend.results import ModelRecord
@@ -67,26 +67,28 @@ def import_model(
     federation = room.federation
     whole = read_model(file, features)
     texts = read_categories(categories) if categories is not None else None
-    model, halves = split_between_parties(
-        whole, federation.features(), federation.guest.name, room.hosts, score_bits, texts
+    halves = split_between_parties(
+        whole, federation.features(), federation.label, federation.guest.name, room.hosts, score_bits, texts
     )
+    model = halves.guest
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
-    host_hashes = room.keep_halves(model_id, halves)
-    talk = room.converse(room.hosts)
+    host_hashes = room.keep_halves(model_id, halves.hosts)
+    talk = room.converse(room.hosts, counted=False)
     try:
-        scored = room.guest.score(model_id, CompiledGuest(model), room.table, PlainKeySide(), talk)
+        compiled = CompiledGuest(model)
+        scored = room.guest.score(model_id, compiled, room.table, PlainKeySide(), talk)
     finally:
         talk.close()
     held = np.logical_and.reduce([np.ones(len(room.table.ids), dtype=bool), *scored.held.values()])
     labels = room.labels()[held]
     if held.sum() < MIN_ROWS or len(np.unique(labels)) < 2:
         raise FederationError(
-            f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS} of both classes are needed to "
-            "measure the model. Check that the files use the same ids."
+            f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
+            "label, are needed to measure the model. Check that the files use the same ids."
         )
-    metrics = measure(labels, to_logits(scored.units, score_bits)[held], JOINT)
+    metrics = measure(labels, compiled.margins(scored.units)[held], JOINT, model.outputs)
     ids = [i for i, h in zip(room.table.ids, held, strict=True) if h]
     record = ModelRecord(
         id=model_id,
@@ -108,7 +110,8 @@ def import_model(
         parts={JOINT: len(ids)},
         curve=(),
         host_hashes=host_hashes,
-        positive_rate=float(labels.mean()),
+        positive_rate=float(labels.mean()) if model.outputs.task == "binary" else float("nan"),
         exclude=(),
+        task=model.outputs.task,
     )
-    return Imported(record, model, dict.fromkeys(ids, JOINT), whole.notes)
+    return Imported(record, model, dict.fromkeys(ids, JOINT), halves.notes)

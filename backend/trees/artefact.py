@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from backend.data.dictionary import Feature
 from backend.errors import ModelError
 from backend.trees.ensemble import Fork, GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Skeleton, Split
+from backend.trees.outputs import Outputs
 
-FORMAT = 1
+FORMAT = 2
+READ = (1, FORMAT)  # format 1 had one output, one weight a leaf, and no split whose larger values go left
+_OUTPUTS = TypeAdapter(Outputs)
 
 
 def content_hash(text: str) -> str:
@@ -29,11 +33,13 @@ def dump_guest(model: GuestModel) -> str:
             "half": "guest",
             "guest": model.guest,
             "hosts": list(model.hosts),
-            "base_score": model.base_score,
+            "base_scores": list(model.base_scores),
             "score_bits": model.score_bits,
             "dictionary": [[party, f.model_dump(mode="json")] for party, f in model.dictionary],
             "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
             "rules": _rules(model.rules),
+            "outputs": asdict(model.outputs),
+            "sides_hidden": model.sides_hidden,
         }
     )
 
@@ -46,10 +52,12 @@ def load_guest(text: str) -> GuestModel:
             guest=data["guest"],
             hosts=tuple(data["hosts"]),
             trees=tuple(GuestTree(tuple(_read_node(n) for n in tree)) for tree in data["trees"]),
-            base_score=float(data["base_score"]),
+            base_scores=tuple(float(score) for score in data.get("base_scores") or [data["base_score"]]),
             score_bits=int(data["score_bits"]),
             dictionary=tuple((party, Feature.model_validate(f)) for party, f in data["dictionary"]),
             rules=_read_rules(data["rules"]),
+            outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
+            sides_hidden=bool(data.get("sides_hidden", False)),
         )
     except (KeyError, TypeError, ValueError, ValidationError) as error:
         raise ModelError("The Guest's half of the model is damaged; train or import the model again.") from error
@@ -104,12 +112,12 @@ def load_skeleton(forks: Any) -> Skeleton:
 
 def _node(node: Split | Leaf) -> dict[str, Any]:
     if isinstance(node, Leaf):
-        return {"weight": node.weight, "cover": node.cover}
+        return {"weight": node.weight, "cover": node.cover, "weights": list(node.weights)}
     return {name: getattr(node, name) for name in Split.__slots__}
 
 
 def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
-    return Leaf(**data) if "weight" in data else Split(**data)
+    return Leaf(data["weight"], data["cover"], tuple(data.get("weights", ()))) if "weight" in data else Split(**data)
 
 
 def _rules(rules: Mapping[NodeKey, Rule]) -> list[dict[str, Any]]:
@@ -120,6 +128,7 @@ def _rules(rules: Mapping[NodeKey, Rule]) -> list[dict[str, Any]]:
             "feature": rule.feature,
             "default_left": rule.default_left,
             "threshold": rule.threshold,
+            "above": rule.above,
             "left_categories": sorted(rule.left_categories),
             "right_categories": sorted(rule.right_categories),
         }
@@ -135,6 +144,7 @@ def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, Rule]:
             threshold=None if r["threshold"] is None else float(r["threshold"]),
             left_categories=frozenset(r["left_categories"]),
             right_categories=frozenset(r["right_categories"]),
+            above=bool(r.get("above", False)),
         )
         for r in data
     }
@@ -149,6 +159,6 @@ def _parse(text: str, half: str) -> dict[str, Any]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ModelError(f"The {half}'s half of the model is not readable; train or import the model again.") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("half") != half:
+    if not isinstance(data, dict) or data.get("format") not in READ or data.get("half") != half:
         raise ModelError(f"A {half}'s half of format {FORMAT} was expected; this is another file.")
     return data

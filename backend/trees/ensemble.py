@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature
+from backend.trees.outputs import ONE_LOGIT, Outputs
 
 Columns = Mapping[
     str, NDArray[np.generic]
@@ -31,6 +32,8 @@ class Rule:
         Where a missing (or never seen) value goes.
     threshold : float or None
         Numeric and boolean features: ``value < threshold`` goes left.
+    above : bool
+        Numeric and boolean features: the other values go left instead.
     left_categories, right_categories : frozenset of str
         Categorical features: these go left and right; any other value counts as missing.
     """
@@ -40,12 +43,13 @@ class Rule:
     threshold: float | None = None
     left_categories: frozenset[str] = frozenset()
     right_categories: frozenset[str] = frozenset()
+    above: bool = False
 
     def goes_left(self, column: NDArray[np.generic]) -> NDArray[np.bool_]:
         """Decide each value of `column`, shape ``(n_samples,)``; returns the same shape, True = left."""
         if self.threshold is not None:
             values = column.astype(np.float64)
-            return np.where(np.isnan(values), self.default_left, values < self.threshold)
+            return np.where(np.isnan(values), self.default_left, (values < self.threshold) != self.above)
         left = np.fromiter((v in self.left_categories for v in column), dtype=bool, count=len(column))
         if self.default_left:
             right = np.fromiter((v in self.right_categories for v in column), dtype=bool, count=len(column))
@@ -71,10 +75,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf as the Guest knows it: ``weight`` on the logit scale, ``cover`` the sum of hessians."""
+    """A leaf as the Guest knows it: ``weight`` on the scale of the model's margins, ``cover`` the sum of hessians or of records.
+
+    ``weights`` holds one number per class where one tree decides between several (``weight`` is the largest then); else it is empty.
+    """
 
     weight: float
     cover: float
+    weights: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,8 +158,8 @@ class GuestModel:
     trees : tuple of GuestTree
     rules : mapping of (tree, node) to Rule
         The Guest's own splits only.
-    base_score : float
-        Logit before any tree.
+    base_scores : tuple of float
+        ``(outputs.count,)``: margins before any tree.
     score_bits : int
         Leaf weights are scored as integers of 2**-score_bits (public).
     guest : str
@@ -160,15 +168,21 @@ class GuestModel:
         Host party names, in the order of the scoring chain (Fed-EINI §III-B).
     dictionary : tuple of (str, Feature)
         Party name and disclosed feature, for every feature offered to the training, used or not.
+    outputs : Outputs
+        What the sums of leaf weights mean.
+    sides_hidden : bool
+        Whether the Hosts keep to themselves which side of a split holds the lower values.
     """
 
     guest: str
     hosts: tuple[str, ...]
     trees: tuple[GuestTree, ...]
-    base_score: float
+    base_scores: tuple[float, ...]
     score_bits: int
     dictionary: tuple[tuple[str, Feature], ...]
     rules: Mapping[NodeKey, Rule] = field(repr=False)
+    outputs: Outputs = ONE_LOGIT
+    sides_hidden: bool = False
 
     @cached_property
     def skeletons(self) -> tuple[Skeleton, ...]:
@@ -176,6 +190,13 @@ class GuestModel:
         return tuple(
             Skeleton({i: Fork(s.owner, s.left, s.right) for i, s in tree.splits.items()}) for tree in self.trees
         )
+
+    def weights_of(self, tree: int, leaf: Leaf) -> tuple[float, ...]:
+        """What a leaf adds to each output, ``(outputs.count,)``."""
+        if leaf.weights:
+            return leaf.weights
+        at = self.outputs.of_tree[tree] if self.outputs.of_tree else 0
+        return tuple(leaf.weight if k == at else 0.0 for k in range(self.outputs.count))
 
     @property
     def n_leaves(self) -> int:

@@ -1,17 +1,33 @@
-"""How a tree grows: gradients, histograms' best split, leaf weights. Sums come in as integers, so any cipher gives the same tree.
+"""How a tree grows: gradients, the best split of a histogram, leaves. Sums come in as integers, so any cipher gives the same tree.
 
 Second-order boosting as in SecureBoost and XGBoost (Fed-EINI §II-A eq. 1): with G = Σg and H = Σh over a node,
-weight = -η·G/(H+λ) and gain = ½·[G_L²/(H_L+λ) + G_R²/(H_R+λ) - G²/(H+λ)] - γ.
+weight = -η·G/(H+λ) and gain = ½·[G_L²/(H_L+λ) + G_R²/(H_R+λ) - G²/(H+λ)] - γ. Other ways to judge a split are other criteria.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.label import Task
+from backend.trees.ensemble import Leaf
+from backend.trees.outputs import Floats, sigmoid, softmax
+
 IntArray = NDArray[np.int64]
+
+
+class Bounds(NamedTuple):
+    """Between which values a node's leaf weights must stay (before the learning rate), so that constraints above it hold."""
+
+    low: float
+    high: float
+
+
+FREE = Bounds(-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
@@ -24,31 +40,27 @@ class GrowthRules:
     min_child_weight: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Histogram:
-    """Sums over one node by one feature's bins, as integers at a public scale.
+    """Sums over one node by one feature's bins, as integers.
 
     Attributes
     ----------
-    g, h : ndarray of int64
-        ``(count + 1,)``: Σg and Σh by bin; the last is the bin of missing values.
-    scale : float
-        One unit of the integers.
+    sums : ndarray of int64
+        ``(channels, count + 1)``: what each channel means is the criterion's; the last column is the bin of missing values.
     categorical : bool
         Whether the bins have no order of their own.
     """
 
-    g: IntArray
-    h: IntArray
-    scale: float
+    sums: IntArray
     categorical: bool
 
     def minus(self, other: Histogram) -> Histogram:
         """A sibling's histogram: parent minus child, exact."""
-        return Histogram(self.g - other.g, self.h - other.h, self.scale, self.categorical)
+        return Histogram(self.sums - other.sums, self.categorical)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BestSplit:
     """The best split of one node by one feature.
 
@@ -56,87 +68,197 @@ class BestSplit:
     ----------
     gain : float
     left_bins : tuple of int
-        Bins that go left (for ordered bins 0 … k-1).
+        Bins that go left, ascending (for ordered bins 0 … k-1).
     default_left : bool
         Where missing values go.
-    g_left, h_left : int
-        Sums of the left child, missing values included where they go left.
+    left : ndarray of int64
+        ``(channels,)``: sums of the left child, missing values included where they go left.
+    bounds : (Bounds, Bounds)
+        Of the left and the right child.
     """
 
     gain: float
     left_bins: tuple[int, ...]
     default_left: bool
-    g_left: int
-    h_left: int
+    left: IntArray
+    bounds: tuple[Bounds, Bounds] = (FREE, FREE)
 
 
-def logistic_gradients(
-    labels: NDArray[np.int8], margins: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """First and second derivative of the logistic loss by the margin, ``(n,)`` each: g = p - y, h = p·(1-p)."""
-    p = sigmoid(margins)
-    return p - labels, p * (1.0 - p)
+class Criterion(Protocol):
+    """How splits are judged and leaves are made. Sums are integers, one row a channel."""
+
+    @property
+    def channels(self) -> int:
+        """Sums it needs of every bin."""
+        ...
+
+    def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
+        """Best split by one feature, None where there is none; usually one call of :func:`search`.
+
+        Parameters
+        ----------
+        direction : {-1, 0, 1}
+            Whether predictions must fall, may do anything, or must rise with the feature.
+        """
+        ...
+
+    def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
+        """The leaf of a node with these sums, ``(channels,)``."""
+        ...
+
+    def cover(self, sums: IntArray) -> float:
+        """How much a node with these sums, ``(channels,)``, weighs among its tree's nodes."""
+        ...
 
 
-def sigmoid(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability of the positive label, without overflow."""
-    return np.where(margins >= 0, 1.0, np.exp(np.minimum(margins, 0))) / (1.0 + np.exp(-np.abs(margins)))
+def search(
+    histogram: Histogram,
+    gain: Callable[[IntArray, IntArray], Floats],
+    key: Callable[[IntArray], Floats],
+    weight: Callable[[IntArray], IntArray],
+) -> BestSplit | None:
+    """Best cut of one feature's histogram; None where no cut has a positive gain.
 
+    Both directions are tried for missing values; where a node has none, the heavier child becomes the default. On a tie the
+    first wins: "missing goes right" before "missing goes left", lower cut before higher.
 
-def leaf_weight(g: float, h: float, rules: GrowthRules) -> float:
-    """-η·G/(H+λ), on the logit scale."""
-    return -rules.learning_rate * g / (h + rules.reg_lambda)
-
-
-def best_split(histogram: Histogram, rules: GrowthRules) -> BestSplit | None:
-    """Best cut of one feature's histogram; None where no cut has a positive gain and enough weight on both sides.
-
-    Categories are ordered by G/(H+λ) first (the order in which some cut is optimal for a convex loss). Both directions are
-    tried for missing values; where a node has none, the heavier child becomes the default.
+    Parameters
+    ----------
+    gain : callable
+        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is
+        not allowed.
+    key : callable
+        Categories' sums ``(channels, count)`` → ``(count,)``: categories are ordered by it and then cut like numbers; NaN leaves
+        a category out that no record of the node has.
+    weight : callable
+        Sums ``(channels,)`` → how heavy, for the default direction.
     """
-    order = _bin_order(histogram, rules)
+    order = _bin_order(histogram, key)
     if len(order) < 2:
         return None
-    scale = histogram.scale
-    g_bins, h_bins = histogram.g[order], histogram.h[order]
-    g_missing, h_missing = int(histogram.g[-1]), int(histogram.h[-1])
-    g_all, h_all = int(histogram.g.sum()), int(histogram.h.sum())
-    g_below, h_below = np.cumsum(g_bins)[:-1], np.cumsum(h_bins)[:-1]
-    g_left = np.stack([g_below, g_below + g_missing])  # row 0: missing goes right; row 1: missing goes left
-    h_left = np.stack([h_below, h_below + h_missing])
-    gain = _gain(
-        (g_left * scale).astype(np.float64), (h_left * scale).astype(np.float64), g_all * scale, h_all * scale, rules
-    )
-    place = int(np.argmax(gain))
-    side, cut = divmod(place, gain.shape[1])
-    if not gain[side, cut] > 0.0:
+    missing, total = histogram.sums[:, -1], histogram.sums.sum(axis=1)
+    below = np.cumsum(histogram.sums[:, order], axis=1)[:, :-1]
+    left = np.stack([below, below + missing[:, None]], axis=1)  # row 0: missing goes right; row 1: missing goes left
+    gains = gain(left, total)
+    side, cut = divmod(int(np.argmax(gains)), gains.shape[1])
+    if not gains[side, cut] > 0.0:
         return None
-    no_missing = g_missing == 0 and h_missing == 0
-    heavier_left = 2 * int(h_left[side, cut]) >= h_all
+    chosen = left[:, side, cut]
     return BestSplit(
-        gain=float(gain[side, cut]),
+        gain=float(gains[side, cut]),
         left_bins=tuple(sorted(int(b) for b in order[: cut + 1])),
-        default_left=heavier_left if no_missing else side == 1,
-        g_left=int(g_left[side, cut]),
-        h_left=int(h_left[side, cut]),
+        default_left=side == 1 if missing.any() else bool(2 * weight(chosen) >= weight(total)),
+        left=chosen,
     )
 
 
-def _bin_order(histogram: Histogram, rules: GrowthRules) -> NDArray[np.intp]:
-    bins = np.arange(len(histogram.g) - 1)
+def _bin_order(histogram: Histogram, key: Callable[[IntArray], Floats]) -> NDArray[np.intp]:
     if not histogram.categorical:
-        return bins
-    g, h = histogram.g[:-1], histogram.h[:-1]
-    seen = bins[h > 0]
-    return seen[np.argsort(g[seen] / (h[seen] + rules.reg_lambda / histogram.scale), kind="stable")]
+        return np.arange(histogram.sums.shape[1] - 1)
+    keys = key(histogram.sums[:, :-1])
+    seen = np.flatnonzero(~np.isnan(keys))
+    return seen[np.argsort(keys[seen], kind="stable")]
 
 
-def _gain(
-    g_left: NDArray[np.float64], h_left: NDArray[np.float64], g: float, h: float, rules: GrowthRules
-) -> NDArray[np.float64]:
-    g_right, h_right = g - g_left, h - h_left
-    lam = rules.reg_lambda
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = 0.5 * (g_left**2 / (h_left + lam) + g_right**2 / (h_right + lam) - g**2 / (h + lam)) - rules.gamma
-    heavy = (h_left >= rules.min_child_weight) & (h_right >= rules.min_child_weight) & (h_left > 0) & (h_right > 0)
-    return np.where(heavy, gain, -np.inf)
+@dataclass(frozen=True)
+class SecondOrder:
+    """Boosting (eq. 1): channels are Σg and Σh; categories are ordered by G/(H+λ).
+
+    Attributes
+    ----------
+    rules : GrowthRules
+    units : (float, float)
+        One unit of the integers of each channel.
+    """
+
+    rules: GrowthRules
+    units: tuple[float, float]
+    channels: int = 2
+
+    def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
+        """Largest gain with enough weight on both sides; with a direction, children in the wrong order are not allowed.
+
+        The children's bounds are XGBoost's: the mean of the two weights parts them.
+        """
+        found = search(histogram, lambda left, total: self._gain(left, total, direction, bounds), self._key, _hessian)
+        if found is None or (direction == 0 and bounds == FREE):
+            return found
+        if direction == 0:
+            return replace(found, bounds=(bounds, bounds))
+        left, right = (self._weight(s, bounds) for s in (found.left, histogram.sums.sum(axis=1) - found.left))
+        middle = (float(left) + float(right)) / 2
+        lower, upper = Bounds(bounds.low, middle), Bounds(middle, bounds.high)
+        return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
+
+    def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
+        """Weight -η·G/(H+λ), held within the bounds; 0 where nothing is known."""
+        return Leaf(float(self._weight(sums, bounds, self.rules.learning_rate)), self.cover(sums))
+
+    def cover(self, sums: IntArray) -> float:
+        """Sum of hessians."""
+        return int(sums[1]) * self.units[1]
+
+    def _real(self, sums: IntArray) -> tuple[Floats, Floats]:
+        return np.asarray(sums[0] * self.units[0]), np.asarray(sums[1] * self.units[1])
+
+    def _weight(self, sums: IntArray, bounds: Bounds, rate: float = 1.0) -> Floats:
+        g, h = self._real(sums)
+        known = h + self.rules.reg_lambda > 0
+        best = np.divide(-rate * g, h + self.rules.reg_lambda, out=np.zeros_like(g), where=known)
+        return np.clip(best, rate * bounds.low, rate * bounds.high)
+
+    def _key(self, sums: IntArray) -> Floats:
+        g, h = sums
+        with np.errstate(invalid="ignore"):  # 0/0 where no record has the category and λ is 0
+            return np.where(h > 0, g / (h + self.rules.reg_lambda / self.units[1]), np.nan)
+
+    def _gain(self, left: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
+        right = total[:, None, None] - left
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = 0.5 * (self._score(left, bounds) + self._score(right, bounds) - self._score(total, bounds))
+            allowed = np.ones(gain.shape, dtype=bool)
+            if direction:
+                allowed = direction * self._weight(left, bounds) <= direction * self._weight(right, bounds)
+        h_left, h_right = left[1] * self.units[1], right[1] * self.units[1]
+        least = self.rules.min_child_weight
+        allowed &= (h_left >= least) & (h_right >= least) & (h_left > 0) & (h_right > 0)
+        return np.where(allowed, gain - self.rules.gamma, -np.inf)
+
+    def _score(self, sums: IntArray, bounds: Bounds) -> Floats:
+        """What a node takes off the loss, twice: G²/(H+λ) at the best weight, -(2Gw + (H+λ)w²) at another."""
+        g, h = self._real(sums)
+        if bounds == FREE:
+            return g**2 / (h + self.rules.reg_lambda)
+        w = self._weight(sums, bounds)
+        return -(2 * g * w + (h + self.rules.reg_lambda) * w**2)
+
+
+def _hessian(sums: IntArray) -> IntArray:
+    return np.asarray(sums[1])
+
+
+def gradients(task: Task, labels: Floats, margins: Floats) -> tuple[Floats, Floats]:
+    """First and second derivatives of the loss by the margins, as XGBoost's ``binary:logistic``, ``multi:softprob``, ``reg:squarederror``.
+
+    Parameters
+    ----------
+    task : {"binary", "classes", "number"}
+        Logistic loss: g = p - y, h = p·(1-p). Softmax: g = p - [y = k], h = 2·p·(1-p), twice the diagonal of the second derivative,
+        which bounds it. Half the squared error: g = margin - y, h = 1.
+    labels : ndarray of float64
+        ``(n,)``
+    margins : ndarray of float64
+        ``(n, k)``: one column a class, else one.
+
+    Returns
+    -------
+    g, h : ndarray of float64
+        ``(n, k)``
+    """
+    if task == "number":
+        return margins - labels[:, None], np.ones_like(margins)
+    if task == "binary":
+        p = sigmoid(margins)
+        return p - labels[:, None], p * (1.0 - p)
+    p = softmax(margins)
+    return p - (labels[:, None] == np.arange(p.shape[1])), 2.0 * p * (1.0 - p)

@@ -7,30 +7,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.trees.growth import (
-    GrowthRules,
-    Histogram,
-    best_split,
-    leaf_weight,
-    logistic_gradients,
-    sigmoid,
-)
+from backend.trees.growth import FREE, Bounds, GrowthRules, Histogram, SecondOrder, gradients
 
 RULES = GrowthRules(learning_rate=0.5, reg_lambda=1.0, gamma=0.0, min_child_weight=0.0)
 
 
 def histogram(g, h, categorical=False):
-    return Histogram(np.array(g), np.array(h), 1.0, categorical)
+    return Histogram(np.array([g, h]), categorical)
+
+
+def best_split(histogram, rules=RULES, direction=0, bounds=FREE):
+    return SecondOrder(rules, (1.0, 1.0)).best_split(histogram, direction, bounds)
 
 
 def test_leaf_weight_by_hand():
-    assert leaf_weight(-6.0, 2.0, RULES) == pytest.approx(1.0)  # -0.5 · -6 / (2 + 1)
+    leaf = SecondOrder(RULES, (1.0, 0.5)).leaf(np.array([-6, 4]), FREE)
+    assert leaf.weight == pytest.approx(1.0) and leaf.cover == 2.0  # -0.5 · -6 / (2 + 1)
+
+
+def test_a_leaf_of_which_nothing_is_known_weighs_nothing():
+    rules = GrowthRules(learning_rate=0.5, reg_lambda=0.0, gamma=0.0, min_child_weight=0.0)
+    assert SecondOrder(rules, (1.0, 1.0)).leaf(np.array([0, 0]), FREE).weight == 0.0
 
 
 def test_gain_by_hand():
     found = best_split(histogram([-4, 4, 0], [1, 1, 0]), RULES)
     assert found.gain == pytest.approx(0.5 * (16 / 2 + 16 / 2 - 0))
-    assert found.left_bins == (0,) and (found.g_left, found.h_left) == (-4, 1)
+    assert found.left_bins == (0,) and found.left.tolist() == [-4, 1]
 
 
 def test_gamma_is_taken_off_the_gain_and_can_forbid_the_split():
@@ -85,9 +88,30 @@ def test_the_best_split_is_the_best_of_all(data):
         assert found.gain == pytest.approx(gain(set(found.left_bins), found.default_left))
 
 
+def test_constraints_by_hand():
+    """Weights would be 3 on the left and -1 on the right: allowed where predictions fall, and 1 parts what comes below."""
+    falling, rising = histogram([-6, 2, 0], [1, 1, 0]), histogram([2, -6, 0], [1, 1, 0])
+    assert best_split(falling, direction=1) is None and best_split(rising, direction=-1) is None
+    assert best_split(falling, direction=-1).bounds == (Bounds(1.0, np.inf), Bounds(-np.inf, 1.0))
+    assert best_split(rising, direction=1).bounds == (Bounds(-np.inf, 1.0), Bounds(1.0, np.inf))
+
+
+def test_a_split_without_a_direction_hands_its_bounds_on_and_gains_less_within_them():
+    free, held = (best_split(histogram([-4, 4, 0], [1, 1, 0]), bounds=b) for b in (FREE, Bounds(-1.0, 1.0)))
+    assert held.bounds == (Bounds(-1.0, 1.0), Bounds(-1.0, 1.0))
+    assert held.gain == pytest.approx(6.0) and free.gain == pytest.approx(
+        8.0
+    )  # -(2·-4·1 + 2·1) = 6 on each side, halved
+
+
+def test_a_leaf_stays_within_its_bounds():
+    leaf = SecondOrder(RULES, (1.0, 1.0)).leaf(np.array([-6, 1]), Bounds(-1.0, 1.0))
+    assert leaf.weight == 0.5  # 3 would be best, 1 is allowed, half of it is learned
+
+
 def test_gradients_are_the_derivatives_of_the_logistic_loss():
-    labels, margins, step = np.array([0, 1, 1]), np.array([0.3, -1.2, 40.0]), 1e-4
-    g, h = logistic_gradients(labels, margins)
+    labels, margins, step = np.array([0.0, 1.0, 1.0]), np.array([0.3, -1.2, 40.0]), 1e-4
+    g, h = (column[:, 0] for column in gradients("binary", labels, margins[:, None]))
 
     def loss(m):
         return np.logaddexp(0, m) - labels * m
@@ -97,5 +121,20 @@ def test_gradients_are_the_derivatives_of_the_logistic_loss():
     assert h == pytest.approx(second, abs=1e-6)
 
 
-def test_the_sigmoid_does_not_overflow():
-    assert sigmoid(np.array([-1e4, 0.0, 1e4])).tolist() == [0.0, 0.5, 1.0]
+def test_gradients_of_classes_are_the_derivatives_of_the_softmax_loss():
+    labels, margins, step = np.array([0.0, 2.0]), np.array([[0.3, -1.0, 0.5], [2.0, 0.0, -3.0]]), 1e-6
+    g, h = gradients("classes", labels, margins)
+
+    def loss(m):
+        return np.log(np.exp(m).sum(axis=1)) - m[[0, 1], [0, 2]]
+
+    for k in range(3):
+        nudge = step * (np.arange(3) == k)
+        assert g[:, k] == pytest.approx((loss(margins + nudge) - loss(margins - nudge)) / (2 * step), abs=1e-7)
+    p = g + np.array([[1, 0, 0], [0, 0, 1]])
+    assert h == pytest.approx(2 * p * (1 - p))
+
+
+def test_gradients_of_numbers_are_the_errors():
+    g, h = gradients("number", np.array([5.0, -2.0]), np.array([[4.0], [1.0]]))
+    assert g.tolist() == [[-1.0], [3.0]] and h.tolist() == [[1.0], [1.0]]

@@ -36,7 +36,7 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
     Raises
     ------
     ModelError
-        The file cannot be read, is damaged, or holds something that cannot become a sum of leaf weights on the logit scale.
+        The file cannot be read, is damaged, or holds something whose predictions are not made of sums of leaf weights.
     """
     model = _read(path.name, read_bytes(path))
     if features is None:

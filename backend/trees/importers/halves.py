@@ -12,19 +12,33 @@ from itertools import chain
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
+from backend.data.label import Label
 from backend.errors import ModelError
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Split
+from backend.trees.importers.labels import fit_to_label
 from backend.trees.importers.whole import WholeModel, WholeSplit
+
+MAX_UNITS = 1 << 53  # beyond, float64 is no longer exact
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What becomes of a model: the Guest's half, each Host's, and what whoever imports should know."""
+
+    guest: GuestModel
+    hosts: dict[str, HostModel]
+    notes: tuple[str, ...]
 
 
 def split_between_parties(
     model: WholeModel,
     dictionary: Sequence[tuple[str, Feature]],
+    label: Label,
     guest: str,
     hosts: Sequence[str],
     score_bits: int,
     categories: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[GuestModel, dict[str, HostModel]]:
+) -> Halves:
     """Make the parties' halves.
 
     Parameters
@@ -32,20 +46,25 @@ def split_between_parties(
     model : WholeModel
     dictionary : sequence of (str, Feature)
         Owner and disclosed feature: `Federation.features()`.
+    label : Label
+        The federation's: the model must predict it, and its classes name the outputs.
     guest : str
     hosts : sequence of str
         In the order of the scoring chain; each gets a half, even one without a split.
     score_bits : int
-        Leaf weights are scored as multiples of 2**-score_bits. A score is then off the library's raw one by at most
-        (trees + 1)·2**-(score_bits+1), and by the library's own rounding.
+        Leaf weights are scored as multiples of 2**-score_bits. A margin is then off the library's raw one by at most
+        (trees + 1)·2**-(score_bits+1), and by the library's own rounding; only trees that add to it count.
     categories : mapping of str to sequence of str, optional
         Feature → the federation's text of each category code, for what the file does not name.
 
     Raises
     ------
     ModelError
-        With every problem found: a feature that no party holds, is of another kind, or whose codes have no known text.
+        The model predicts something else than the label, or sums that `score_bits` cannot hold; else with every
+        problem found: a feature that no party holds, is of another kind, or whose codes have no known text.
     """
+    model = fit_to_label(model, label)
+    _check_size(model, score_bits)
     columns = _columns(model, dictionary, {guest, *hosts}, categories or {})
     rules: dict[str, dict[NodeKey, Rule]] = {party: {} for party in (guest, *hosts)}
     trees = []
@@ -64,14 +83,29 @@ def split_between_parties(
         guest=guest,
         hosts=tuple(hosts),
         trees=tuple(trees),
-        base_score=model.base_score,
+        base_scores=model.base_scores,
         score_bits=score_bits,
         dictionary=tuple((p, f) for p, f in dictionary if f.name in model.features and p in rules),
         rules=rules[guest],
+        outputs=model.outputs,
     )
-    return half, {
+    others = {
         host: HostModel(host, guest, half.hosts, half.skeletons, rules[host], secrets.token_hex(16)) for host in hosts
     }
+    return Halves(half, others, model.notes)
+
+
+def _check_size(model: WholeModel, score_bits: int) -> None:
+    """Refuse margins that may grow beyond what is added up exactly."""
+    reach = max(abs(score) for score in model.base_scores)
+    for tree in model.trees:
+        reach += max(abs(w) for leaf in tree if isinstance(leaf, Leaf) for w in leaf.weights or (leaf.weight,))
+    most = MAX_UNITS >> score_bits
+    if reach > most:
+        raise ModelError(
+            f"{model.file}: found scores of up to {reach:,.0f}, expected at most {most:,} with {score_bits} score bits. "
+            "Choose fewer score bits, or train on a label in larger units."
+        )
 
 
 @dataclass(frozen=True)

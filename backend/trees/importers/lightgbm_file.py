@@ -13,14 +13,35 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from backend.data.csv_file import shown
+from backend.data.csv_file import listed, shown
+from backend.data.label import Task
 from backend.errors import ModelError
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import damaged, parse_json
 from backend.trees.importers.thresholds import at_most
-from backend.trees.importers.whole import MAX_FEATURES, Node, WholeModel, WholeSplit, WholeTree, category_text, in_order
+from backend.trees.importers.whole import (
+    MAX_FEATURES,
+    Node,
+    WholeModel,
+    WholeSplit,
+    WholeTree,
+    boosted,
+    category_text,
+    check_classes,
+    in_order,
+)
 
 VERSIONS = ("v3", "v4")
+TASKS: dict[str, Task] = {
+    "binary": "binary",
+    "cross_entropy": "binary",
+    "multiclass": "classes",
+    **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "number"),
+}
+REASONS = {  # why the sum of leaf weights is not what these predict
+    "multiclassova": " (each class has a probability of its own, and they do not add up to 1)",
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), " (it predicts e to the power of the sum of leaf weights)"),
+}
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision type; the missing type is in the two bits above
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = range(3)
 ZERO = float(np.float32(1e-35))  # LightGBM reads numbers up to this size as 0
@@ -69,7 +90,7 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
     Raises
     ------
     ModelError
-        Damaged, or not one logit a sample from trees of single leaf weights.
+        Damaged, or its predictions are not made of sums of leaf weights.
     """
     head, trees, tail = _sections(name, data)
     version = head.text("version")
@@ -77,27 +98,26 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
         raise ModelError(
             f"{head.place('version')}: found {shown(version)}, expected {' or '.join(VERSIONS)}. Save the model with a newer LightGBM."
         )
-    scale = _logit_scale(head)
-    for key in ("num_class", "num_tree_per_iteration"):
-        if head.whole(key) != 1:
-            raise ModelError(
-                f"{head.place(key)}: found {shown(head.text(key))}, expected 1 output a sample. Train one class against the rest."
-            )
+    task, scale = _objective(head)
+    count = _outputs(head, task)
     names = head.text("feature_names").split()
     n_features = head.whole("max_feature_idx") + 1
     if not 1 <= len(names) == n_features <= MAX_FEATURES:
         raise damaged(head.place("feature_names"), f"{len(names)} names", f"{n_features}, and at most {MAX_FEATURES:,}")
     if len(head.text("tree_sizes").split()) != len(trees):
         raise damaged(head.place("tree_sizes"), f"{len(head.text('tree_sizes').split())} trees", f"{len(trees)}")
-    if "average_output" in head.values:  # boosting=rf: the probability is that of the mean
-        scale /= max(len(trees), 1)
+    if len(trees) % count:
+        raise damaged(f"{name}, trees", f"{len(trees)}", f"as many for each of {count} classes")
+    if "average_output" in head.values:  # boosting=rf: the prediction is that of the mean
+        scale /= max(len(trees) // count, 1)
     return WholeModel(
         file=name,
         made_by=f"LightGBM (model format {version})",
         features=tuple(names),
         categories=_category_texts(name, tail, n_features),
-        base_score=0.0,  # LightGBM folds the average into the first tree's leaves
+        base_scores=(0.0,) * count,  # LightGBM folds the average into the first trees' leaves
         trees=tuple(_tree(section, scale, n_features) for section in trees),
+        outputs=boosted(task, tuple(t % count for t in range(len(trees))), count),
     )
 
 
@@ -123,23 +143,42 @@ def _sections(name: str, data: bytes) -> tuple[_Section, list[_Section], list[st
     raise damaged(f"{name}, line {len(lines)}", "the end of the file", "'end of trees'")
 
 
-def _logit_scale(head: _Section) -> float:
-    """What makes a raw score a logit: the objective's own factor."""
-    objective, *options = head.values.get("objective", (0, ""))[1].split() or [""]
-    if objective == "cross_entropy":
-        return 1.0
-    if objective == "binary" and len(options) == 1 and options[0].startswith("sigmoid:"):
-        try:
-            factor = float(options[0].removeprefix("sigmoid:"))
-        except ValueError:
-            factor = 0.0
-        if not 0.0 < factor < 1e6:
-            raise damaged(head.place("objective"), shown(options[0]), "sigmoid: and a positive number")
-        return factor
-    raise ModelError(
-        f"{head.place('objective')}: found {shown(head.values.get('objective', (0, 'no objective'))[1])}, expected binary or "
-        "cross_entropy: only their scores are logits. Train with one of them."
-    )
+def _objective(head: _Section) -> tuple[Task, float]:
+    """The task, and the objective's own factor from raw scores to margins."""
+    text = head.values.get("objective", (0, "no objective"))[1]
+    objective, *options = text.split() or [""]
+    if objective not in TASKS or "sqrt" in options:
+        reason = (
+            " (it predicts the square of the sum of leaf weights)" if "sqrt" in options else REASONS.get(objective, "")
+        )
+        raise ModelError(
+            f"{head.place('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with "
+            "one of them."
+        )
+    if objective != "binary":
+        return TASKS[objective], 1.0
+    try:
+        factor = float(options[0].removeprefix("sigmoid:")) if len(options) == 1 else 0.0
+    except ValueError:
+        factor = 0.0
+    if not 0.0 < factor < 1e6:
+        raise damaged(head.place("objective"), shown(" ".join(options)), "sigmoid: and a positive number")
+    return "binary", factor
+
+
+def _outputs(head: _Section, task: Task) -> int:
+    """Number of outputs a sample."""
+    count = head.whole("num_class")
+    if task == "classes":
+        check_classes(head.place("num_class"), count)
+    elif count != 1:
+        raise ModelError(
+            f"{head.place('num_class')}: found {shown(head.text('num_class'))}, expected 1 output a sample. Train with multiclass."
+        )
+    if head.whole("num_tree_per_iteration") != count:
+        where = head.place("num_tree_per_iteration")
+        raise damaged(where, shown(head.text("num_tree_per_iteration")), f"{count}")
+    return count
 
 
 def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:

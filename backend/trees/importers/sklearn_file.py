@@ -1,7 +1,7 @@
-"""scikit-learn's boosted trees as JSON: `export` writes them in the user's own process, `read_sklearn` reads them here.
+"""scikit-learn's trees as JSON: `export` writes them in the user's own process, `read_sklearn` reads them here.
 
 A fitted estimator is kept as a pickle, and opening a pickle can run any code; so the user's process, which has the estimator, writes
-out its arrays. GradientBoosting compares float32(value) with a float64 threshold, HistGradientBoosting float64 values; both send
+out its arrays. HistGradientBoosting compares float64 values, all others float32(value) with a float64 threshold; all send
 ``value <= threshold`` to the left.
 """
 
@@ -13,22 +13,33 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from backend.data.csv_file import shown
+from backend.data.csv_file import listed
 from backend.errors import ModelError
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import checked, damaged
 from backend.trees.importers.thresholds import LARGEST, at_most, at_most_float32
-from backend.trees.importers.whole import MAX_FEATURES, Node, WholeModel, WholeSplit, WholeTree, category_text, in_order
+from backend.trees.importers.whole import (
+    MAX_FEATURES,
+    Node,
+    WholeModel,
+    WholeSplit,
+    WholeTree,
+    category_text,
+    check_classes,
+    in_order,
+)
+from backend.trees.outputs import Outputs
 
-FORMAT = "glassleaf-sklearn-1"
+FORMAT = "glassleaf-sklearn-2"
 LEAF = -1
-AVERAGING = ("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier")
+LOSSES = ("log_loss", "squared_error", "absolute_error", "huber", "quantile")  # the others' predictions are no sums
 
 
 class _Tree(BaseModel):
-    """One entry a node; a leaf has left = -1."""
+    """One entry a node; a leaf has left = -1, and alone has values: one, or one a class."""
 
     left: list[int]
     right: list[int]
@@ -36,7 +47,7 @@ class _Tree(BaseModel):
     threshold: list[float]
     missing_left: list[bool]
     left_categories: dict[int, list[int]]
-    value: list[float]
+    values: list[list[float]]
     gain: list[float]
     cover: list[float]
 
@@ -44,11 +55,13 @@ class _Tree(BaseModel):
 class _File(BaseModel):
     estimator: str
     made_by: str
-    positive: str
+    classes: list[str]  # none for a number
+    shares: bool  # of the classes, else logits
     compares: Literal["float32", "float64"]
     features: list[str]
     categories: dict[int, list[str]]
-    base_score: float
+    base_scores: list[float]
+    of_tree: list[int]
     trees: list[_Tree]
 
 
@@ -66,12 +79,21 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
         made_by=f"{file.made_by}, {file.estimator}",
         features=tuple(file.features),
         categories={column: tuple(texts) for column, texts in file.categories.items()},
-        base_score=file.base_score,
+        base_scores=tuple(file.base_scores),
         trees=tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees)),
-        notes=(
-            f"A higher score speaks for the class {shown(file.positive)}; check that it is the label's positive one.",
-        ),
+        outputs=_outputs(f"{name}, classes", file),
+        outcomes=tuple(file.classes) if len(file.classes) == 2 else (),
     )
+
+
+def _outputs(where: str, file: _File) -> Outputs:
+    if not file.classes:
+        return Outputs("number", link="identity")
+    if len(file.classes) == 2:
+        return Outputs("binary", link="identity" if file.shares else "logistic")
+    check_classes(where, len(file.classes))
+    link: Literal["identity", "softmax"] = "identity" if file.shares else "softmax"
+    return Outputs("classes", tuple(file.classes), link, of_tree=tuple(file.of_tree))
 
 
 def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_features: int) -> WholeTree:
@@ -81,16 +103,20 @@ def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_featur
         tree.feature,
         tree.threshold,
         tree.missing_left,
-        tree.value,
+        tree.values,
         tree.gain,
         tree.cover,
     )
     if len({len(column) for column in columns}) != 1:
         raise damaged(where, f"lists of {sorted({len(c) for c in columns})} nodes", "as many in each")
     nodes: dict[int, Node] = {}
-    for i, (left, right, feature, threshold, missing_left, value, gain, cover) in enumerate(zip(*columns, strict=True)):
+    for i, (left, right, feature, threshold, missing_left, values, gain, cover) in enumerate(
+        zip(*columns, strict=True)
+    ):
         if left == LEAF:
-            nodes[i] = Leaf(value, cover)
+            if not values:
+                raise damaged(f"{where}, node {i}", "a leaf without a value", "one, or one a class")
+            nodes[i] = Leaf(max(values), cover, tuple(values) if len(values) > 1 else ())
             continue
         codes = tree.left_categories.get(i)
         nodes[i] = WholeSplit(
@@ -107,68 +133,83 @@ def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_featur
 
 
 def export(estimator: Any) -> dict[str, Any]:
-    """What `json.dump` writes of a fitted GradientBoostingClassifier or HistGradientBoostingClassifier of two classes.
+    """What `json.dump` writes of a fitted estimator of boosted trees, a forest or a decision tree.
 
     Raises
     ------
     ModelError
-        The estimator is of another class, not fitted, or its scores are not logits of one class.
+        The estimator is of another class, not fitted, or its predictions are not made of sums of leaf weights.
     """
-    classes = [cls.__name__ for cls in type(estimator).__mro__]
-    writers = {"GradientBoostingClassifier": _gradient_boosting, "HistGradientBoostingClassifier": _histogram_boosting}
-    kind = next((name for name in classes if name in writers), None)
+    names = [cls.__name__ for cls in type(estimator).__mro__]
+    kind = next((name for name in names if name in WRITERS), None)
     if kind is None:
-        reason = (
-            "it averages probabilities, and no sum of leaf weights is their logit"
-            if set(classes) & {*AVERAGING}
-            else ""
-        )
         raise ModelError(
-            f"estimator: found {classes[0]}{f' ({reason})' if reason else ''}, expected {' or '.join(writers)}. Train one of these."
+            f"estimator: found {names[0]}, expected {listed(list(WRITERS), len(WRITERS))}. Train one of these."
         )
-    if not hasattr(estimator, "classes_"):
+    if not hasattr(estimator, "n_features_in_"):
         raise ModelError("estimator: found one that is not fitted, expected a fitted one. Call its fit first.")
-    if len(estimator.classes_) != 2:
+    if getattr(estimator, "n_outputs_", 1) != 1:
+        raise ModelError(f"estimator: found {estimator.n_outputs_} targets, expected 1. Train an estimator for each.")
+    classes = [category_text(name) for name in getattr(estimator, "classes_", ())]
+    if len(classes) == 1:
+        raise ModelError("estimator: found 1 class, expected 2 or more. Train on rows of each.")
+    loss = getattr(estimator, "loss", LOSSES[0])
+    if loss not in LOSSES:
         raise ModelError(
-            f"estimator: found {len(estimator.classes_)} classes, expected 2. Train one class against the rest."
+            f"estimator, loss: found {loss!r}, expected {' or '.join(map(repr, LOSSES))}: only their predictions are sums "
+            "of leaf weights, or such sums as logits."
         )
-    if estimator.loss != "log_loss":
-        raise ModelError(f"estimator, loss: found {estimator.loss!r}, expected 'log_loss': only its scores are logits.")
-    names = getattr(estimator, "feature_names_in_", [f"f{i}" for i in range(estimator.n_features_in_)])
+    columns = getattr(estimator, "feature_names_in_", [f"f{i}" for i in range(estimator.n_features_in_)])
     return {
         "format": FORMAT,
         "estimator": kind,
         "made_by": f"scikit-learn {version('scikit-learn')}",
-        "positive": category_text(estimator.classes_[1]),
-        "features": [str(name) for name in names],
-        **writers[kind](estimator),
+        "classes": classes,
+        "features": [str(name) for name in columns],
+        **WRITERS[kind](estimator),
     }
 
 
 def _gradient_boosting(estimator: Any) -> dict[str, Any]:
-    rate = float(estimator.learning_rate)
-    return {
-        "compares": "float32",
-        "categories": {},
-        "base_score": _base_logit(estimator.init_),
-        "trees": [_plain_tree(stage[0].tree_, rate) for stage in estimator.estimators_],
-    }
-
-
-def _base_logit(init: Any) -> float:
-    """The logit before any tree; `init` is 'zero' or the default, a DummyClassifier that knows the classes' shares."""
-    if isinstance(init, str) and init == "zero":
-        return 0.0
-    if getattr(init, "strategy", None) != "prior":
+    """``estimators_`` has a line a round and a column a class."""
+    rate, (rounds, count) = float(estimator.learning_rate), estimator.estimators_.shape
+    trees = [tree.tree_ for tree in estimator.estimators_.ravel()]
+    init = estimator.init_
+    constant = type(init).__name__ in ("DummyClassifier", "DummyRegressor") and init.strategy not in (
+        "uniform",
+        "stratified",
+    )
+    if not constant and not (isinstance(init, str) and init == "zero"):
         raise ModelError(
             f"estimator, init: found {type(init).__name__}, expected the default or 'zero': another estimator's score is no constant."
         )
-    edge = float(np.finfo(np.float32).eps)  # as scikit-learn keeps it from 0 and 1
-    share = min(max(float(init.class_prior_[1]), edge), 1.0 - edge)
-    return math.log(share / (1.0 - share))
+    anyone = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
+    return {
+        "shares": False,
+        "compares": "float32",
+        "categories": {},
+        "base_scores": estimator._raw_predict_init(anyone).ravel().tolist(),
+        "of_tree": list(range(count)) * rounds if count > 1 else [],
+        "trees": [_plain_tree(tree, rate * tree.value[:, 0, :1]) for tree in trees],
+    }
 
 
-def _plain_tree(tree: Any, rate: float) -> dict[str, Any]:
+def _averaging(estimator: Any) -> dict[str, Any]:
+    """A forest's prediction is its trees' mean, so each leaf gets its share of that; a decision tree is a forest of one."""
+    trees = [tree.tree_ for tree in getattr(estimator, "estimators_", [estimator])]
+    count = len(getattr(estimator, "classes_", ()))
+    kept = slice(1, 2) if count == 2 else slice(None)  # the share of the second of two classes says the first's
+    return {
+        "shares": count > 0,
+        "compares": "float32",
+        "categories": {},
+        "base_scores": [0.0] * (count if count > 2 else 1),
+        "of_tree": [],
+        "trees": [_plain_tree(tree, tree.value[:, 0, kept] / len(trees)) for tree in trees],
+    }
+
+
+def _plain_tree(tree: Any, values: NDArray[np.float64]) -> dict[str, Any]:
     left, right, cover = tree.children_left, tree.children_right, tree.weighted_n_node_samples
     inner = left != LEAF
     spread = tree.impurity * cover
@@ -176,10 +217,10 @@ def _plain_tree(tree: Any, rate: float) -> dict[str, Any]:
         "left": left.tolist(),
         "right": right.tolist(),
         "feature": tree.feature.tolist(),
-        "threshold": tree.threshold.tolist(),
-        "missing_left": (inner & (cover[left] >= cover[right])).tolist(),  # it knows no missing value: the heavier side
+        "threshold": np.clip(tree.threshold, -LARGEST, LARGEST).tolist(),  # infinite where all but NaN goes left
+        "missing_left": (inner & (tree.missing_go_to_left != 0)).tolist(),
         "left_categories": {},
-        "value": (rate * tree.value[:, 0, 0]).tolist(),
+        "values": [[] if split else row for split, row in zip(inner, values.tolist(), strict=True)],
         "gain": np.where(inner, spread - spread[left] - spread[right], 0.0).tolist(),
         "cover": cover.tolist(),
     }
@@ -194,11 +235,14 @@ def _histogram_boosting(estimator: Any) -> dict[str, Any]:
         encoder = estimator._preprocessor.named_transformers_["encoder"]
         for place, values in zip(column, encoder.categories_, strict=False):
             categories[place] = [category_text(value) for value in values.tolist() if not _is_missing(value)]
+    base = np.asarray(estimator._baseline_prediction).ravel().tolist()
     return {
+        "shares": False,
         "compares": "float64",
         "categories": categories,
-        "base_score": float(np.asarray(estimator._baseline_prediction).ravel()[0]),
-        "trees": [_histogram_tree(stage[0], column) for stage in estimator._predictors],
+        "base_scores": base,
+        "of_tree": list(range(len(base))) * len(estimator._predictors) if len(base) > 1 else [],
+        "trees": [_histogram_tree(predictor, column) for stage in estimator._predictors for predictor in stage],
     }
 
 
@@ -214,15 +258,24 @@ def _histogram_tree(predictor: Any, column: list[int]) -> dict[str, Any]:
         "left": np.where(inner, nodes["left"].astype(np.int64), LEAF).tolist(),
         "right": np.where(inner, nodes["right"].astype(np.int64), LEAF).tolist(),
         "feature": [column[feature] for feature in nodes["feature_idx"].tolist()],
-        "threshold": np.clip(
-            nodes["num_threshold"], -LARGEST, LARGEST
-        ).tolist(),  # infinite where all but NaN goes left
+        "threshold": np.clip(nodes["num_threshold"], -LARGEST, LARGEST).tolist(),  # infinite, too
         "missing_left": (nodes["missing_go_to_left"] != 0).tolist(),
         "left_categories": {
             int(i): np.flatnonzero(bits[nodes["bitset_idx"][i]]).tolist()
             for i in np.flatnonzero(inner & (nodes["is_categorical"] != 0))
         },
-        "value": nodes["value"].tolist(),
+        "values": [[] if split else [value] for split, value in zip(inner, nodes["value"].tolist(), strict=True)],
         "gain": np.where(inner, nodes["gain"] / 2.0, 0.0).tolist(),
         "cover": nodes["count"].astype(np.float64).tolist(),
     }
+
+
+WRITERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    **{f"GradientBoosting{kind}": _gradient_boosting for kind in ("Classifier", "Regressor")},
+    **{f"HistGradientBoosting{kind}": _histogram_boosting for kind in ("Classifier", "Regressor")},
+    **{
+        f"{trees}{kind}": _averaging
+        for trees in ("RandomForest", "ExtraTrees", "DecisionTree")
+        for kind in ("Classifier", "Regressor")
+    },
+}

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend.data.csv_file import listed, shown
+from backend.data.label import FEWEST_CLASSES, MOST_CLASSES, Task
 from backend.errors import ModelError
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import damaged
+from backend.trees.outputs import Link, Outputs
 
 MAX_DEPTH = 128  # splits on a path; walks over a tree call themselves
-MAX_WEIGHT = float(1 << 20)  # logit; sums of thousands at 24 score bits stay far below 2**63
+MAX_WEIGHT = float(1 << 49)  # 2**53 units, up to where float64 counts exactly, at the fewest score bits, 4
 MAX_FEATURES = 100_000
 MAX_CODE = 1 << 24  # XGBoost's bound on category codes
 
@@ -72,10 +74,14 @@ class WholeModel:
         Name of each column of the model.
     categories : mapping of int to tuple of str
         Column → text of each category code, where the file names them.
-    base_score : float
-        Logit before any tree.
+    base_scores : tuple of float
+        ``(outputs.count,)``: margins before any tree.
     trees : tuple of WholeTree
-        Node 0 is the root; the score is the base score and one leaf weight a tree, a logit.
+        Node 0 is the root; a margin is its base score and one leaf weight a tree.
+    outputs : Outputs
+        What the margins mean. The classes have the file's own names, or numbers from 0 as in :func:`numbered`.
+    outcomes : tuple of str
+        Binary: texts of both outcomes, last the one that a higher score speaks for; empty where the file names none.
     notes : tuple of str
         What whoever imports should know.
     """
@@ -84,21 +90,64 @@ class WholeModel:
     made_by: str
     features: tuple[str, ...]
     categories: Mapping[int, tuple[str, ...]]
-    base_score: float
+    base_scores: tuple[float, ...]
     trees: tuple[WholeTree, ...]
+    outputs: Outputs
+    outcomes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.trees:
             raise damaged(self.file, "no tree", "at least one")
-        if not abs(self.base_score) <= MAX_WEIGHT:
-            raise damaged(f"{self.file}, base score", f"{self.base_score}", f"a logit of at most {MAX_WEIGHT:,.0f}")
+        count = self.outputs.count
+        if len(self.base_scores) != count:
+            raise damaged(f"{self.file}, base score", f"{len(self.base_scores)} numbers", f"{count}")
+        for score in self.base_scores:
+            if not abs(score) <= MAX_WEIGHT:
+                raise damaged(f"{self.file}, base score", f"{score}", f"a number of at most {MAX_WEIGHT:,.0f}")
+        self._check_outputs()
         repeated = [name for name, count in Counter(self.features).items() if count > 1]
         if repeated:
             raise ModelError(
                 f"{self.file}, feature names: found {listed([shown(name) for name in repeated], 3)} more than once, "
                 "expected every name once. Name the columns anew."
             )
+
+    def _check_outputs(self) -> None:
+        """Every tree adds to one output that is there, or every leaf to all of them."""
+        of_tree, count = self.outputs.of_tree, self.outputs.count
+        if of_tree and (len(of_tree) != len(self.trees) or not set(of_tree) <= set(range(count))):
+            raise damaged(
+                f"{self.file}, classes of the trees", "ones that do not fit", f"0 … {count - 1} for each tree"
+            )
+        expected = 0 if of_tree or count == 1 else count
+        for t, tree in enumerate(self.trees):
+            found = next((n for n in tree if isinstance(n, Leaf) and len(n.weights) != expected), None)
+            if found is not None:
+                raise damaged(
+                    f"{self.file}, tree {t}", f"a leaf of {len(found.weights) or 1} weights", f"{expected or 1}"
+                )
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of classes that a file only numbers."""
+    return tuple(str(k) for k in range(count))
+
+
+def boosted(task: Task, of_tree: tuple[int, ...], count: int) -> Outputs:
+    """Outputs of boosted trees: logits or a number; of `count` classes that are numbered, each with its own trees."""
+    links: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}
+    several = task == "classes"
+    return Outputs(task, numbered(count) if several else (), links[task], of_tree=of_tree if several else ())
+
+
+def check_classes(where: str, count: int) -> None:
+    """Refuse a number of classes that no label can have; raises ModelError."""
+    if not FEWEST_CLASSES <= count <= MOST_CLASSES:
+        raise ModelError(
+            f"{where}: found {count:,} classes, expected {FEWEST_CLASSES} to {MOST_CLASSES}. Train two classes as one "
+            "binary score; merge classes where there are more."
+        )
 
 
 def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: int = 0, spare: int = 0) -> WholeTree:
@@ -146,8 +195,9 @@ def _check(where: str, node: Node, n_features: int) -> None:
     if not 0.0 <= node.cover < math.inf:
         raise damaged(where, f"a cover of {node.cover}", "a finite one, not negative")
     if isinstance(node, Leaf):
-        if not abs(node.weight) <= MAX_WEIGHT:
-            raise damaged(where, f"a leaf weight of {node.weight}", f"a logit of at most {MAX_WEIGHT:,.0f}")
+        for weight in node.weights or (node.weight,):
+            if not abs(weight) <= MAX_WEIGHT:
+                raise damaged(where, f"a leaf weight of {weight}", f"a number of at most {MAX_WEIGHT:,.0f}")
         return
     if not 0 <= node.feature < n_features:
         raise damaged(where, f"feature {node.feature}", f"one of 0 … {n_features - 1}")

@@ -13,18 +13,34 @@ import numpy as np
 from pydantic import BaseModel
 
 from backend.data.csv_file import listed, shown
+from backend.data.label import Task
 from backend.errors import ModelError
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import checked, damaged
 from backend.trees.importers.thresholds import below_float32
-from backend.trees.importers.whole import MAX_FEATURES, Node, WholeModel, WholeSplit, WholeTree, category_text, in_order
+from backend.trees.importers.whole import (
+    MAX_FEATURES,
+    Node,
+    WholeModel,
+    WholeSplit,
+    WholeTree,
+    boosted,
+    category_text,
+    check_classes,
+    in_order,
+)
 
-LOGISTIC = ("binary:logistic", "reg:logistic")  # objectives whose margin is a logit and whose base score a probability
-UTF8_SINCE = (
-    3,
-    4,
-    0,
-)  # earlier ones cut category names beyond ASCII in the wrong places (XGBoost's pull request 12371)
+# objectives whose base score is a probability; the others' is a margin
+PROBABILITY = ("binary:logistic", "reg:logistic")
+NUMBER = ("squarederror", "absoluteerror", "pseudohubererror", "squaredlogerror", "quantileerror")
+TASKS: dict[str, Task] = {
+    **dict.fromkeys((*PROBABILITY, "binary:logitraw"), "binary"),
+    **dict.fromkeys(("multi:softprob", "multi:softmax"), "classes"),
+    **dict.fromkeys((f"reg:{name}" for name in NUMBER), "number"),
+}
+LOG_LINK = ("count:poisson", "reg:gamma", "reg:tweedie")
+# earlier ones cut category names beyond ASCII in the wrong places (XGBoost's pull request 12371)
+UTF8_SINCE = (3, 4, 0)
 PROBABILITY_EDGE = 1e-6  # XGBoost keeps the base score this far from 0 and 1
 LEAF = -1
 
@@ -124,20 +140,11 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
     Raises
     ------
     ModelError
-        Damaged, or not one logit a sample from trees of single leaf weights.
+        Damaged, or its predictions are not made of sums of leaf weights.
     """
     head = checked(name, _File, document)
     learner, param = head.learner, head.learner.learner_model_param
-    if learner.objective.name not in LOGISTIC:
-        raise ModelError(
-            f"{name}, learner.objective: found {shown(learner.objective.name)}, expected {' or '.join(LOGISTIC)}: only "
-            "their scores are logits. Train with one of them."
-        )
-    if param.num_class > 1 or param.num_target > 1:
-        raise ModelError(
-            f"{name}, learner.learner_model_param: found {max(param.num_class, param.num_target)} outputs a sample, "
-            "expected one. Train one class against the rest."
-        )
+    task, count = _outputs(name, learner.objective.name, param)
     if not 1 <= param.num_feature <= MAX_FEATURES:
         where = f"{name}, learner.learner_model_param.num_feature"
         raise damaged(where, f"{param.num_feature:,}", f"1 … {MAX_FEATURES:,}")
@@ -157,10 +164,28 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
         made_by=f"XGBoost {'.'.join(str(part) for part in head.version)}",
         features=tuple(names),
         categories=_category_texts(name, model.cats.enc, param.num_feature, head.version),
-        base_score=_base_logit(name, param.base_score),
+        base_scores=_base_scores(name, param.base_score, learner.objective.name, count),
         trees=trees,
+        outputs=boosted(task, tuple(model.tree_info), count),
         notes=_notes(learner.attributes, model.iteration_indptr, len(trees)),
     )
+
+
+def _outputs(name: str, objective: str, param: _ModelParam) -> tuple[Task, int]:
+    """The task, and how many outputs a sample has."""
+    if objective not in TASKS:
+        reason = " (it predicts e to the power of the sum of leaf weights)" if objective in LOG_LINK else ""
+        raise ModelError(
+            f"{name}, learner.objective: found {shown(objective)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with "
+            "one of them."
+        )
+    where, task = f"{name}, learner.learner_model_param", TASKS[objective]
+    if task == "classes":
+        check_classes(where, param.num_class)
+    several = max(param.num_target, 0 if task == "classes" else param.num_class)
+    if several > 1:
+        raise ModelError(f"{where}: found {several} outputs a sample, expected one. Train a model for each.")
+    return task, param.num_class if task == "classes" else 1
 
 
 def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
@@ -175,23 +200,29 @@ def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
     raise ModelError(f"{where}: found {shown(kind)}, expected gbtree or dart: only trees can be divided. Train one.")
 
 
-def _base_logit(name: str, text: str) -> float:
-    """The base score, a probability written as ``5E-1`` or ``[5E-1]``, as a logit."""
+def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[float, ...]:
+    """Margins before any tree; written as ``5E-1``, ``[5E-1]`` or one number a class."""
+    wanted = "one probability" if objective in PROBABILITY else f"finite numbers: one, or one for each of {count}"
+    words = text.removeprefix("[").removesuffix("]").split(",")
     try:
-        probability = float(text.removeprefix("[").removesuffix("]"))
+        with np.errstate(over="ignore"):
+            scores = [float(np.float32(word)) for word in words]
     except ValueError:
-        probability = math.nan
-    if not 0.0 <= probability <= 1.0:
-        raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), "one probability")
-    probability = min(max(float(np.float32(probability)), PROBABILITY_EDGE), 1.0 - PROBABILITY_EDGE)
-    return math.log(probability / (1.0 - probability))
+        scores = []
+    fits = all(0.0 <= s <= 1.0 if objective in PROBABILITY else math.isfinite(s) for s in scores)
+    if len(scores) not in (1, count) or not fits:
+        raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), wanted)
+    if objective in PROBABILITY:
+        scores = [min(max(p, PROBABILITY_EDGE), 1.0 - PROBABILITY_EDGE) for p in scores]
+        scores = [math.log(p / (1.0 - p)) for p in scores]
+    return tuple(scores * (count // len(scores)))
 
 
 def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
     n = tree.tree_param.num_nodes
     if tree.tree_param.size_leaf_vector > 1:
         raise ModelError(
-            f"{where}: found leaves of several weights, expected one each. Train with one output per tree."
+            f"{where}: found leaves of several weights, expected one each. Train with multi_strategy=one_output_per_tree."
         )
     kinds = tree.split_type or [0] * len(tree.left_children)
     columns = (tree.left_children, tree.right_children, tree.split_indices, tree.default_left, kinds)
@@ -274,6 +305,6 @@ def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple
         return ()
     return (
         f"The file names iteration {best} its best and goes on to {len(rounds) - 2}. All {n_trees} trees are imported, as "
-        "Booster.predict uses them; XGBClassifier.predict stops at the best. To import those alone, save "
+        "Booster.predict uses them; predict of XGBClassifier and XGBRegressor stops at the best. To import those alone, save "
         "booster[: booster.best_iteration + 1].",
     )

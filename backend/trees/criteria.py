@@ -1,0 +1,161 @@
+"""How forests and single trees judge a split: by counts of classes or by sums of values. Sums come in as integers.
+
+Every criterion has a purity f of a node, so that a split's gain is f(left) + f(right) - f(node), in records times impurity:
+Gini's f = Σ c_k²/n (FL-DT eq. 12 and 15), information's f = Σ c_k·log₂(c_k/n) in bits (Yao et al. eq. 3, averaged over a node whose
+prediction is its own share), the variance's f = (Σy)²/n (Yao et al. eq. 2, appendix A eq. 4). A split is allowed where gain/n, the
+fall of the impurity, is more than ε (FL-DT eq. 16, Yao et al. Alg. 3 line 16). The gain that is kept is not divided by n, so that a
+feature's gains can be added up as everywhere else.
+
+For two classes and for numbers some cut of the categories ordered by their means is the best of all subsets (Fisher 1958 for
+variances; Breiman et al. 1984, theorem 4.5, for every concave impurity). For more classes no such order is known; ours, by the share of
+the node's most frequent class, is a heuristic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from backend.trees.ensemble import Leaf
+from backend.trees.growth import BestSplit, Bounds, Histogram, search
+
+IntArray = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Impurity = Literal["gini", "entropy"]
+ROUNDING = 1e-12  # a fall of the impurity below this is rounding: classes' shares and values are of the size of 1
+
+
+@dataclass(frozen=True)
+class Stops:
+    """When a node stays a leaf, besides its depth (Yao et al. §3.1, termination criteria S).
+
+    Attributes
+    ----------
+    min_gain : float
+        ε: the impurity must fall by more than this.
+    min_samples_split, min_samples_leaf : int
+        Records in a node that is split, and in each of its children.
+    """
+
+    min_gain: float = 0.0
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+
+    def allowed(self, gain: Floats, left: IntArray, n: int, unit: float = 1.0) -> Floats:
+        """`gain` where a split may be made, else -inf; `left` counts the records that go left of ``n``."""
+        enough = np.minimum(left, n - left) >= self.min_samples_leaf
+        falls = gain > n * max(self.min_gain, ROUNDING * unit)
+        return np.where(enough & falls & (n >= self.min_samples_split), gain, -np.inf)
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Channels are how many records of each class there are.
+
+    Attributes
+    ----------
+    channels : int
+        Classes.
+    impurity : {"gini", "entropy"}
+    stops : Stops
+    binary : bool
+        Whether a leaf is the share of class 1 alone; else it holds every class's share.
+    trees : int
+        Leaves are divided by this, so that the sum over as many trees is their mean.
+    """
+
+    channels: int
+    impurity: Impurity
+    stops: Stops
+    binary: bool
+    trees: int = 1
+
+    def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
+        """Split whose children are purest; the direction and the bounds of a constraint are not looked at."""
+        frequent = 1 if self.binary else int(np.argmax(histogram.sums[:, :-1].sum(axis=1)))
+        return search(histogram, self._gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), _all)
+
+    def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
+        """Shares of the classes."""
+        shares = tuple(float(c) / max(1, int(sums.sum())) / self.trees for c in sums)
+        return Leaf(shares[1], self.cover(sums)) if self.binary else Leaf(max(shares), self.cover(sums), shares)
+
+    def cover(self, sums: IntArray) -> float:
+        """Records."""
+        return float(sums.sum())
+
+    def _gain(self, left: IntArray, total: IntArray) -> Floats:
+        right = total[:, None, None] - left
+        gain = self._purity(left) + self._purity(right) - self._purity(total)
+        return self.stops.allowed(gain, left.sum(axis=0), int(total.sum()))
+
+    def _purity(self, counts: IntArray) -> Floats:
+        n = counts.sum(axis=0)
+        if self.impurity == "entropy":
+            bits: Floats = (xlogy(counts, counts).sum(axis=0) - xlogy(n, n)) / np.log(2.0)
+            return bits
+        purity: Floats = (counts.astype(np.float64) ** 2).sum(axis=0) / np.maximum(n, 1)
+        return purity
+
+
+@dataclass(frozen=True)
+class Variance:
+    """Channels are Σ(y - centre)/span in units of `unit`, and how many records there are.
+
+    Attributes
+    ----------
+    centre, span : float
+        In the label's unit; no training label is farther than `span` from `centre`.
+    unit : float
+        One unit of the integers, as a share of the span.
+    stops : Stops
+        ``min_gain`` in the label's unit, squared.
+    trees : int
+        Leaves are divided by this.
+    """
+
+    centre: float
+    span: float
+    unit: float
+    stops: Stops
+    trees: int = 1
+    channels: int = 2
+
+    def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
+        """Split whose children vary least; the direction and the bounds of a constraint are not looked at."""
+        return search(histogram, self._gain, lambda sums: _mean(sums[0], sums[1]), _second)
+
+    def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
+        """Mean of the labels."""
+        mean = self.centre + self.span * self.unit * int(sums[0]) / max(1, int(sums[1]))
+        return Leaf(mean / self.trees, self.cover(sums))
+
+    def cover(self, sums: IntArray) -> float:
+        """Records."""
+        return float(sums[1])
+
+    def _gain(self, left: IntArray, total: IntArray) -> Floats:
+        right = total[:, None, None] - left
+        gain = (self._purity(left) + self._purity(right) - self._purity(total)) * self.span**2
+        return self.stops.allowed(gain, left[1], int(total[1]), self.span**2)
+
+    def _purity(self, sums: IntArray) -> Floats:
+        purity: Floats = (sums[0] * self.unit) ** 2 / np.maximum(sums[1], 1)
+        return purity
+
+
+def _mean(part: IntArray, n: IntArray) -> Floats:
+    """Mean of each category, NaN where no record has it."""
+    return np.where(n > 0, part / np.maximum(n, 1), np.nan)
+
+
+def _all(sums: IntArray) -> IntArray:
+    return np.asarray(sums.sum())
+
+
+def _second(sums: IntArray) -> IntArray:
+    return np.asarray(sums[1])

@@ -1,0 +1,84 @@
+"""What the sums of a model's leaf weights mean: one number or one per class, added up or the median over trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.label import Task
+
+Floats = NDArray[np.float64]
+Link = Literal["logistic", "softmax", "identity"]
+Aggregation = Literal["sum", "median"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How a sample's leaves become its prediction.
+
+    Attributes
+    ----------
+    task : {"binary", "classes", "number"}
+    classes : tuple of str
+        Names of the classes in their order; empty unless the task is "classes".
+    link : {"logistic", "softmax", "identity"}
+        From margins to predictions: boosting adds up logits, a forest and a decision tree add up shares, a regression numbers.
+    aggregation : {"sum", "median"}
+        Over the trees; for the median every tree's own value is decrypted, so it tells more about the paths.
+    of_tree : tuple of int
+        Per tree the output it adds to, where trees grow for one class each; empty where every leaf holds all outputs.
+    """
+
+    task: Task = "binary"
+    classes: tuple[str, ...] = ()
+    link: Link = "logistic"
+    aggregation: Aggregation = "sum"
+    of_tree: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Numbers that a prediction is made of: one a class, else one."""
+        return len(self.classes) or 1
+
+    def predict(self, margins: Floats) -> Floats:
+        """Probabilities, shares or values.
+
+        Parameters
+        ----------
+        margins : ndarray of float64
+            ``(n, count)``: base score and leaf weights added up.
+
+        Returns
+        -------
+        ndarray of float64
+            The same shape. Binary: the probability of the positive label. Classes: one probability each.
+        """
+        if self.link == "logistic":
+            return sigmoid(margins)
+        if self.link == "softmax":
+            return softmax(margins)
+        if self.task == "number":
+            return margins
+        shares = np.clip(margins, 0.0, 1.0)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12) if self.task == "classes" else shares
+
+
+ONE_LOGIT = Outputs()
+
+
+def sigmoid(margins: Floats) -> Floats:
+    """Probability of the positive label, without overflow; any shape."""
+    probabilities: Floats = np.where(margins >= 0, 1.0, np.exp(np.minimum(margins, 0))) / (
+        1.0 + np.exp(-np.abs(margins))
+    )
+    return probabilities
+
+
+def softmax(margins: Floats) -> Floats:
+    """Probabilities of the classes, ``(n, classes)``, without overflow."""
+    powers = np.exp(margins - margins.max(axis=1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares
