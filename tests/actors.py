@@ -4,7 +4,8 @@ from contextlib import contextmanager
 
 from worlds import GUEST, World
 
-from backend.data.federation import Federation, Label, Party
+from backend.data.federation import Federation, Party
+from backend.data.label import Label
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty

@@ -1,6 +1,6 @@
 """Random ensembles over several parties, in both halves, and the oracle: node by node with everything in one hand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.outputs import Outputs
 
 GUEST = "bank"
 
@@ -26,14 +27,18 @@ class World:
         for half in self.hosts.values():
             rules.update(half.rules)
         unit = 2**self.model.score_bits
-        total = round(self.model.base_score * unit)
+        total = round(self.model.base_scores[0] * unit)
         for t, tree in enumerate(self.model.trees):
-            i = 0
-            while isinstance(tree.nodes[i], Split):
-                node = tree.nodes[i]
-                i = node.left if goes_left(rules[t, i], row.get(node.feature)) else node.right
-            total += round(tree.nodes[i].weight * unit)
+            total += round(tree.nodes[self.leaf_of(t, row, rules)].weight * unit)
         return total
+
+    def leaf_of(self, t: int, row: dict[str, object], rules: dict | None = None) -> int:
+        """Node number of the leaf where the walk of one tree ends."""
+        known = rules or {**self.model.rules, **{k: r for half in self.hosts.values() for k, r in half.rules.items()}}
+        nodes, i = self.model.trees[t].nodes, 0
+        while isinstance(nodes[i], Split):
+            i = nodes[i].left if goes_left(known[t, i], row.get(nodes[i].feature)) else nodes[i].right
+        return i
 
     def row(self, sample_id: str) -> dict[str, object]:
         """Everything all parties hold about one id; a Host that holds nothing contributes nothing."""
@@ -51,7 +56,7 @@ def goes_left(rule: Rule, value: object) -> bool:
     if value is None:
         return rule.default_left
     if rule.threshold is not None:
-        return float(value) < rule.threshold
+        return float(value) >= rule.threshold if rule.above else float(value) < rule.threshold
     if value in rule.left_categories:
         return True
     if value in rule.right_categories:
@@ -90,9 +95,34 @@ def random_world(seed: int, n_hosts: int = 2, n_trees: int = 4, depth: int = 3, 
     trees = tuple(_random_tree(draw, t, parties, features, rules, depth) for t in range(n_trees))
     base = round(float(draw.normal()) * 2**bits) / 2**bits
     dictionary = tuple((p, f) for p in parties for f in features[p])
-    model = GuestModel(GUEST, tuple(parties[1:]), trees, base, bits, dictionary, rules[GUEST])
+    model = GuestModel(GUEST, tuple(parties[1:]), trees, (base,), bits, dictionary, rules[GUEST])
     hosts = {p: HostModel(p, GUEST, tuple(parties[1:]), model.skeletons, rules[p], "salt") for p in parties[1:]}
     return World(model, hosts, tables)
+
+
+def with_outputs(world: World, kind: str, seed: int) -> World:
+    """The same splits with other leaves: three shares each ("vectors"), trees for one class each, or a median over the trees."""
+    draw = np.random.default_rng(seed)
+    model, classes = world.model, ("a", "b", "c")
+    if kind == "vectors":
+        outputs = Outputs("classes", classes, "identity")
+    elif kind == "class trees":
+        outputs = Outputs("classes", classes, "softmax", of_tree=tuple(t % 3 for t in range(len(model.trees))))
+    else:
+        outputs = Outputs(link="identity", aggregation="median")
+    trees = model.trees
+    if kind == "vectors":
+        trees = tuple(
+            GuestTree(
+                tuple(
+                    n if isinstance(n, Split) else Leaf(n.weight, n.cover, tuple(draw.dirichlet([1.0] * 3).tolist()))
+                    for n in tree.nodes
+                )
+            )
+            for tree in trees
+        )
+    bases = tuple(draw.normal(size=outputs.count).tolist())
+    return replace(world, model=replace(model, trees=trees, base_scores=bases, outputs=outputs))
 
 
 def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
@@ -110,7 +140,7 @@ def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
         if feature.kind is Kind.CATEGORICAL:
             rule = Rule(feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"}))  # d was never seen
         else:
-            rule = Rule(feature.name, default_left, round(float(draw.normal()), 1))
+            rule = Rule(feature.name, default_left, round(float(draw.normal()), 1), above=bool(draw.random() < 0.2))
         rules[party][t, number] = rule
         left, right = grow(level + 1), grow(level + 1)
         cover = nodes[left].cover + nodes[right].cover

@@ -10,7 +10,7 @@ from worlds import GUEST, random_world
 
 from backend.crypto.paillier import PaillierKeySide, SecretKey
 from backend.crypto.plain import PlainKeySide
-from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan, leaf_units, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan
 from backend.trees.candidates import candidate_leaves, decide
 from backend.trees.compiled import own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
@@ -27,7 +27,7 @@ def toy_model():
         else Leaf(weights[i], 1.0)
         for i in range(11)
     )
-    return GuestModel("guest", ("host",), (GuestTree(nodes),), 0.0, 4, (), GUEST_RULES)
+    return GuestModel("guest", ("host",), (GuestTree(nodes),), (0.0,), 4, (), GUEST_RULES)
 
 
 def test_the_toy_sample_of_figure_4_scores_the_weight_of_leaf_one():
@@ -39,7 +39,7 @@ def test_the_toy_sample_of_figure_4_scores_the_weight_of_leaf_one():
     assert compiled.largest == 16 * 6
     # eq. 11: [w1, w2, 0, 0, 0, 0]; leaf 3 is the constant, leaves 5 and 6 share an entry
     places = folding.entry_of_leaf[0]
-    assert constant.tolist() == [0]
+    assert constant == [0]
     assert entries[0, places[0]] == 16 * 1 and entries[0, places[1]] == 16 * 2
     assert entries[0, places[3]] == entries[0, places[4]] == 0
     host_columns = {"h4": np.array([1.0]), "h7": np.array([1.0])}
@@ -51,10 +51,11 @@ def test_the_toy_sample_of_figure_4_scores_the_weight_of_leaf_one():
 
 def walked_entries(model, folding, columns, n):
     """Oracle of eq. 8: the walk, leaf by leaf."""
-    constant = np.full(n, round(model.base_score * 2**model.score_bits))
+    constant = np.full(n, round(model.base_scores[0] * 2**model.score_bits))
     entries = np.zeros((n, folding.n_entries), dtype=np.int64)
     candidates = candidate_leaves(model.skeletons, model.rules, columns, n)
-    for kept, units, places in zip(candidates, leaf_units(model), folding.entry_of_leaf, strict=True):
+    for kept, tree, places in zip(candidates, model.trees, folding.entry_of_leaf, strict=True):
+        units = [round(tree.nodes[i].weight * 2**model.score_bits) for i in tree.leaves]
         for j, place in enumerate(places):
             target = constant if place is None else entries[:, place]
             target += kept[:, j] * units[j]
@@ -101,11 +102,11 @@ def test_compiled_decision_vectors_are_those_of_the_walk_integer_for_integer(see
 @pytest.mark.parametrize(("weight", "width"), [(2.0**20 - 1, np.int32), (2.0**21, np.int64)])
 def test_entries_take_64_bits_only_where_32_are_too_few(weight, width):
     nodes = (Split("host", "x", 1, 2, True, 1.0, 1.0), Leaf(weight, 1.0), Leaf(-weight, 1.0))
-    model = GuestModel("guest", ("host",), (GuestTree(nodes),), 3.0, 10, (), {})
+    model = GuestModel("guest", ("host",), (GuestTree(nodes),), (3.0,), 10, (), {})
     compiled = CompiledGuest(model)
     constant, entries = compiled.encode({}, 1)
     assert entries.dtype == width and sorted(entries[0].tolist()) == [-weight * 1024, weight * 1024]
-    assert constant.dtype == np.int64 and constant.tolist() == [3 * 1024]
+    assert constant == [3 * 1024]
     assert compiled.largest == weight * 1024
 
 
@@ -154,8 +155,8 @@ def test_scores_are_within_half_a_unit_a_tree_of_the_float_model(seed, bits):
     with running(world) as (guest, network, _):
         scored, _ = score(world, guest, network, PlainKeySide())
     exact = random_world(seed, bits=40)
-    for i, logit in zip(world.tables[GUEST].ids, to_logits(scored.units, bits), strict=True):
-        float_model = exact.oracle(exact.row(i)) / 2**40 - exact.model.base_score + world.model.base_score
+    for i, logit in zip(world.tables[GUEST].ids, np.array(scored.units) / 2**bits, strict=True):
+        float_model = exact.oracle(exact.row(i)) / 2**40 - exact.model.base_scores[0] + world.model.base_scores[0]
         assert abs(logit - float_model) <= len(world.model.trees) * 2.0 ** -(bits + 1) + 1e-9
 
 

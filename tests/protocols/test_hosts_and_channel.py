@@ -39,7 +39,7 @@ def ask(network, *messages, host="host0", patience=5):
 
 
 def offer(secret_key):
-    return OfferKey("c", "paillier", secret_key.public.to_bytes())
+    return OfferKey("c", "paillier", PaillierKeySide(secret_key).offer())
 
 
 def test_a_real_host_refuses_plain_numbers():
@@ -107,7 +107,7 @@ def test_an_internal_fault_is_answered_without_its_text(secret_key):
 
 def test_sums_are_refused_outside_a_training(secret_key):
     with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="no training"):
-        ask(network, offer(secret_key), AskBinSums("c", (0,), (b"",)))
+        ask(network, offer(secret_key), AskBinSums("c", (), (), (), (), ()))
 
 
 def test_a_host_that_is_down_is_named_at_once():

@@ -77,7 +77,7 @@ def toy_world():
     rules = {(0, i): Rule(f"f{i}", owner[i] == GUEST, 5.0) for i in owner}
     parts = {p: {k: r for k, r in rules.items() if owner[k[1]] == p} for p in (GUEST, "host0")}
     dictionary = tuple((p, Feature(name=f"f{i}", meaning="x")) for i, p in owner.items())
-    model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), 0.0, 4, dictionary, parts[GUEST])
+    model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), (0.0,), 4, dictionary, parts[GUEST])
     low = np.array([1.0, 1.0])
     tables = {
         GUEST: PartyTable(GUEST, ("a", "b"), {"f0": low, "f1": low, "f6": low}),
@@ -428,7 +428,7 @@ def test_a_host_decides_one_split_or_all_of_its_own_in_a_row():
     )
     rules = {(0, 0): Rule("y", True, 5.0), (0, 1): Rule("y", True, 3.0)}
     dictionary = ((GUEST, Feature(name="x", meaning="x")), ("host0", Feature(name="y", meaning="y")))
-    model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), 0.0, 4, dictionary, {})
+    model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), (0.0,), 4, dictionary, {})
     tables = {
         GUEST: PartyTable(GUEST, ("a", "b"), {"x": np.zeros(2)}),
         "host0": PartyTable("host0", ("a", "b"), {"y": np.array([4.0, 1.0])}),

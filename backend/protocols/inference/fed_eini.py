@@ -9,25 +9,17 @@ who knows each ciphertext's randomness).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from backend.crypto.cipher import FoldPlan, IntArray
-from backend.crypto.fixedpoint import quantise
+from backend.crypto.cipher import FoldPlan
+from backend.protocols.inference.packing import Packing
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.ensemble import Columns, GuestModel, Leaf, NodeKey, Rule
+from backend.trees.ensemble import Columns, GuestModel, NodeKey, Rule
 from backend.trees.folding import Folding, Step, fold_structure
-
-
-def leaf_units(model: GuestModel) -> list[NDArray[np.int64]]:
-    """Leaf weights of each tree as integers at the model's public scale, left to right."""
-    out = []
-    for tree in model.trees:
-        leaves = [tree.nodes[i] for i in tree.leaves]
-        out.append(quantise([leaf.weight for leaf in leaves if isinstance(leaf, Leaf)], model.score_bits))
-    return out
 
 
 class CompiledGuest:
@@ -37,43 +29,103 @@ class CompiledGuest:
     ----------
     score_bits : int
         Units are 2**-score_bits.
+    packing : Packing
+        How several outputs share a number.
     folding : Folding
     largest : int
-        No sum of a sample's entries has a larger absolute value, in units.
+        No sum of a sample's entries has a larger absolute value.
     """
 
     def __init__(self, model: GuestModel) -> None:
-        by_tree = leaf_units(model)
         self.score_bits = model.score_bits
+        self.packing = packing = Packing(model)
         self.folding = folding = fold_structure(model.skeletons, model.guest, model.hosts)
-        self.largest = sum(int(np.abs(units).max()) for units in by_tree)
-        # the base score is one more leaf of the constant, which stands behind the entries
-        units = np.append(np.concatenate(by_tree), quantise(model.base_score, model.score_bits))
-        constant = folding.n_entries
-        places = [constant if p is None else p for leaves in folding.entry_of_leaf for p in leaves]
-        lines = np.array([*places, constant], dtype=np.intp)
-        bound = np.zeros(constant + 1, dtype=np.int64)
-        np.add.at(bound, lines, np.abs(units))
+        self.largest = packing.largest
+        self._constant = folding.n_entries  # leaves without a Host's condition stand behind the entries
+        places = np.array([self._constant if p is None else p for leaves in folding.entry_of_leaf for p in leaves])
+        # a line of sums per place and, where there are several, slot
+        lines = places[packing.leaf] * packing.slots + packing.slot
+        self._lines = np.arange(self._constant + 1)
+        if packing.slots > 1:
+            self._lines, lines = np.unique(lines, return_inverse=True)
+        bound = np.bincount(lines, np.abs(packing.unit).astype(np.float64))
         self._dtype = np.int32 if bound.max() <= np.iinfo(np.int32).max else np.int64
-        self._candidates = Conjunctions(model.rules, [*own_conditions(model.skeletons, model.rules), ()])
+        self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
         self._units = csr_array(
-            (units.astype(self._dtype), (lines, np.arange(len(units)))), shape=(constant + 1, len(units))
+            (packing.unit.astype(self._dtype), (lines, packing.leaf)), shape=(len(self._lines), packing.n_leaves)
         )
+        self._spans = _Spans(packing, [len(tree.leaves) for tree in model.trees])
 
-    def encode(self, columns: Columns, n: int) -> tuple[NDArray[np.int64], IntArray]:
+    def encode(self, columns: Columns, n: int) -> tuple[list[int], NDArray[Any]]:
         """Fold the Guest's decision vectors.
 
         Returns
         -------
-        constant : ndarray of int64
+        constant : list of int
             ``(n,)``: base score and candidate leaves without a Host condition.
-        entries : ndarray of int32, or int64 where that is too narrow
+        entries : ndarray of int32 or int64, or of Python's integers where several outputs share a number
             ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
         """
-        sums = np.empty((self.folding.n_entries + 1, n), dtype=self._dtype)
+        sums = np.empty((len(self._lines), n), dtype=self._dtype)
         for rows, kept in self._candidates.blocks(columns, n):
             sums[:, rows] = self._units @ kept
-        return sums[-1].astype(np.int64), sums[:-1].T
+        packed: NDArray[Any] = sums
+        if self.packing.slots > 1:
+            place, slot = np.divmod(self._lines, self.packing.slots)
+            packed = np.zeros((self._constant + 1, n), dtype=object)
+            np.add.at(packed, place, self.packing.shifted(sums, slot))
+        return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
+
+    def margins(self, units: Sequence[int]) -> NDArray[np.float64]:
+        """Decrypted integers, ``(n,)`` → ``(n, outputs)``."""
+        return self.packing.margins(units)
+
+    def impossible(self, units: Sequence[int], columns: Columns) -> NDArray[np.bool_]:
+        """Sums that no choice of one candidate leaf a tree comes near: a Host has returned something else (Fed-EINI Proposition 1).
+
+        Parameters
+        ----------
+        units : sequence of int
+            ``(n,)``: decrypted sums, the constant added.
+        columns : mapping of str to ndarray
+            The Guest's, ``(n,)`` each.
+
+        Returns
+        -------
+        ndarray of bool
+            ``(n,)``: whether an output lies below the sum of the trees' smallest candidates or above that of their largest.
+        """
+        out = ~self.packing.readable(units)
+        sums = self.packing.unpack([0 if bad else unit for unit, bad in zip(units, out, strict=True)]).T
+        for rows, kept in self._candidates.blocks(columns, len(units)):
+            low, high = self._spans.of(kept)
+            out[rows] |= ((sums[:, rows] < low) | (sums[:, rows] > high)).any(axis=0)
+        return out
+
+
+class _Spans:
+    """Between which numbers a sum of one candidate leaf a tree lies, slot by slot."""
+
+    def __init__(self, packing: Packing, leaves: Sequence[int]) -> None:
+        tree = np.repeat(np.arange(len(leaves)), leaves)[packing.leaf]
+        order = np.lexsort((tree, packing.slot))
+        self._leaf, self._unit = packing.leaf[order], packing.unit[order][:, None]
+        groups = np.stack([packing.slot, tree])[:, order]
+        self._first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))  # of each tree in each slot
+        self._slot = groups[0, self._first]
+        self._base = packing.unpack([packing.base]).T
+
+    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
+        candidates, far = kept[self._leaf], np.iinfo(np.int64).max
+        low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first, axis=0)
+        high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first, axis=0)
+        return self._summed(low), self._summed(high)
+
+    def _summed(self, of_trees: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums = np.repeat(self._base, of_trees.shape[1], axis=1)
+        np.add.at(sums, self._slot, of_trees)
+        return sums
 
 
 class CompiledHost:
@@ -114,8 +166,3 @@ def host_plan(folding: Folding, place: int) -> FoldPlan:
         origin = [earlier.target[e] for e in origin]
     own = tuple(bool(conditions) for conditions in step.own)
     return FoldPlan(step.target, own, step.n_out, tuple(origin), place, len(folding.steps))
-
-
-def to_logits(units: ArrayLike, score_bits: int) -> NDArray[np.float64]:
-    """Decrypted integers → logits."""
-    return np.asarray(units, dtype=np.float64) / float(1 << score_bits)

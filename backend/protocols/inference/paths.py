@@ -13,13 +13,12 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import quantise
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.channel import Conversation, TranscriptEntry
 from backend.protocols.guest import Scored, Timings
-from backend.protocols.inference.fed_eini import leaf_units
 from backend.protocols.inference.learned import Knowledge, Learned, by_paths
+from backend.protocols.inference.packing import Packing
 from backend.protocols.inference.walk import Numbers, OwnSplits, Trees
 from backend.protocols.messages import HeldRecords, Message, StartWalk, from_bitmap
 from backend.trees.compiled import Conjunctions, own_conditions
@@ -77,7 +76,7 @@ class GuestPaths:
         The Guest's.
     hosts : tuple of str
         Hosts that own a split, in chain order.
-    units : ndarray of int64
+    units : ndarray of int64, or of Python's integers where several outputs share a number
         ``(n_leaves,)``: leaf weights at the public scale.
     base : int
         Base score at the same scale.
@@ -89,8 +88,8 @@ class GuestPaths:
         self.splits = OwnSplits(self.trees, model.rules)
         owners = set(self.trees.owner.tolist())
         self.hosts = tuple(h for i, h in enumerate(model.hosts, 1) if i in owners)
-        self.units = np.concatenate([np.zeros(0, dtype=np.int64), *leaf_units(model)])
-        self.base = int(quantise(model.base_score, model.score_bits))
+        self._packing = Packing(model)
+        self.units, self.base = self._packing.of_leaves(), self._packing.base
         self.knowledge = Knowledge(self.trees)
         self._leaves = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
         self._spans = np.array([(self.trees.first[r], self.trees.last[r]) for r in self.trees.roots]).reshape(-1, 2)
@@ -127,12 +126,19 @@ class GuestPaths:
     def tells(self, columns: Columns, n: int) -> NDArray[np.float64]:
         """``(n,)`` bits that a score alone tells at most: there are no more combinations of leaves, and no more sums, than 2^bits."""
         candidates = self.candidates(columns, n)
-        combinations, span = np.zeros(n), np.zeros(n)
+        packing = self._packing
+        by_slot = np.zeros((packing.slots, self.trees.n_leaves), dtype=np.int64)
+        by_slot[packing.slot, packing.leaf] = packing.unit
+        combinations, span = np.zeros(n), np.zeros((packing.slots, n))
         for first, last in self._spans:
-            here, units = candidates[:, first:last], self.units[first:last]
+            here = candidates[:, first:last]
             combinations += np.log2(here.sum(axis=1))
-            span += np.where(here, units, units.min()).max(axis=1) - np.where(here, units, units.max()).min(axis=1)
-        return np.minimum(combinations, np.log2(span + 1))
+            for s, units in enumerate(by_slot[:, first:last]):
+                span[s] += np.where(here, units, units.min()).max(axis=1) - np.where(here, units, units.max()).min(
+                    axis=1
+                )
+        bits: NDArray[np.float64] = np.minimum(combinations, np.log2(span + 1).sum(axis=0))
+        return bits
 
 
 class GuestBatch:

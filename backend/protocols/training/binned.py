@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from backend.trees.ensemble import Columns, Rule
 
 
 class BinnedColumns:
-    """The joint records' bins at one party.
+    """The joint records' bins at one party, as others may number them.
 
     Parameters
     ----------
@@ -27,6 +28,9 @@ class BinnedColumns:
         Most bins a feature.
     exclude : collection of str
         Features left out.
+    hide_order : bool
+        Number a feature's bins upwards or downwards by a secret coin, and categories in a secret order, so that who chooses splits by
+        bins does not learn which side is the upper one (Yao et al. App. B). Downwards still leaves cuts without gaps.
     """
 
     def __init__(
@@ -36,10 +40,15 @@ class BinnedColumns:
         training: NDArray[np.bool_],
         bins: int,
         exclude: Collection[str] = (),
+        *,
+        hide_order: bool = False,
     ) -> None:
         kept = [f for f in features if f.name not in exclude]
         self.bins: tuple[Bins, ...] = tuple(make_bins(f, columns[f.name][training], bins) for f in kept)
-        self._index = {b.feature.name: b.index(columns[b.feature.name]) for b in self.bins}
+        self._true = {b.feature.name: _numbering(b, hide_order) for b in self.bins}
+        self._index = {
+            b.feature.name: np.argsort(self._true[b.feature.name])[b.index(columns[b.feature.name])] for b in self.bins
+        }
 
     def index(self, feature: str) -> NDArray[np.intp]:
         """``(n_joint,)`` bin of each joint record; the last bin holds missing values."""
@@ -64,13 +73,27 @@ class BinnedColumns:
         left = np.zeros(bins.count + 1, dtype=bool)
         left[list(left_bins)] = True
         left[-1] = default_left
+        true = self._true[feature]
         if bins.feature.kind is Kind.CATEGORICAL:
-            chosen = frozenset(bins.categories[b] for b in left_bins)
+            chosen = frozenset(bins.categories[true[b]] for b in left_bins)
             rule = Rule(
                 feature, default_left, left_categories=chosen, right_categories=frozenset(bins.categories) - chosen
             )
         else:
             if len(left_bins) != left_bins[-1] + 1 or len(left_bins) == bins.count:
                 raise SecurityError("A split of ordered bins with a gap was asked for; it was refused.")
-            rule = Rule(feature, default_left, threshold=float(bins.cuts[left_bins[-1]]))
+            below = min(true[left_bins[-1]], true[left_bins[-1] + 1])  # the cut lies above this bin
+            rule = Rule(feature, default_left, threshold=float(bins.cuts[below]), above=bool(true[0] > 0))
         return rule, left[self._index[feature]]
+
+
+def _numbering(bins: Bins, hide_order: bool) -> NDArray[np.intp]:
+    """``(count + 1,)``: the bin behind each number; missing values stay last."""
+    true = np.arange(bins.count + 1)
+    if hide_order and bins.feature.kind is Kind.CATEGORICAL:
+        order = list(range(bins.count))
+        secrets.SystemRandom().shuffle(order)
+        true[:-1] = order
+    elif hide_order and secrets.randbits(1):
+        true[:-1] = true[-2::-1]
+    return true

@@ -22,8 +22,8 @@ from backend.protocols.messages import (
     StartTraining,
     TakeSplit,
     from_bitmap,
-    to_bitmap,
 )
+from backend.protocols.row_sets import pack_rows, unpack_rows
 from backend.protocols.training.binned import BinnedColumns
 from backend.trees.ensemble import NodeKey, Rule
 
@@ -51,11 +51,15 @@ class HostTraining:
         cipher: PairPublicSide,
     ) -> None:
         self._n = len(rows)
-        self._training = from_bitmap(start.training, self._n)
-        self._place = np.cumsum(self._training) - 1  # joint row → place among the training rows
-        self._columns = BinnedColumns(features, table.take(rows).columns, self._training, start.bins, start.exclude)
+        self._training = unpack_rows(start.training, self._n)
+        columns = table.take(rows).columns
+        self._columns = BinnedColumns(
+            features, columns, self._training, start.bins, start.exclude, hide_order=start.hide_order
+        )
         self._cipher = cipher
-        self._pairs: Any = None
+        self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
+        self._place = np.zeros(self._n, dtype=np.intp)  # joint row → place among them
+        self._batches: list[Any] = []
         self.rules: dict[NodeKey, Rule] = {}
 
     def feature_bins(self, conversation: str) -> FeatureBins:
@@ -69,28 +73,47 @@ class HostTraining:
         )
 
     def take_gradients(self, message: Gradients) -> None:
-        """Keep this tree's encrypted pairs."""
-        self._pairs = self._cipher.load_pairs(message.pairs, int(self._training.sum()))
+        """Keep these encrypted pairs instead of the last ones."""
+        self._sent = unpack_rows(message.rows, self._n)
+        if (self._sent & ~self._training).any():
+            raise SecurityError("Gradients came for records that are no training rows; they were refused.")
+        self._place = np.cumsum(self._sent) - 1
+        rows = int(self._sent.sum())
+        self._batches = [self._cipher.load_pairs(blob, rows) for blob in message.pairs]
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
-        """Per node: encrypted sums of all features' bins, refreshed."""
-        if self._pairs is None:
-            raise SecurityError("Bin sums were asked for before any gradients came.")
-        nodes = [self._node(rows) for rows in message.rows]
-        return BinSums(message.conversation, message.nodes, tuple(self._cipher.bin_sums(self._pairs, nodes)))
+        """Per node and batch: encrypted sums of the bins of the features that are asked about, refreshed."""
+        asked = list(zip(message.rows, message.features, message.batches, strict=True))
+        wanted = sorted({b for batches in message.batches for b in batches})
+        if not len(message.trees) == len(message.nodes) == len(asked) or not set(wanted) <= set(
+            range(len(self._batches))
+        ):
+            raise SecurityError("Bin sums were asked for that no gradients came for.")
+        nodes = [self._node(rows, features) for rows, features, _ in asked]
+        sums: dict[tuple[int, int], bytes] = {}
+        for batch in wanted:
+            places = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
+            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in places])
+            sums |= {(i, batch): blob for i, blob in zip(places, made, strict=True)}
+        answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
+        return BinSums(message.conversation, message.trees, message.nodes, answer)
 
-    def _node(self, bitmap: bytes) -> tuple[NDArray[np.intp], BinIndex]:
-        """Places of a node's training rows among the pairs, and each feature's bins of them."""
-        rows = np.flatnonzero(from_bitmap(bitmap, self._n) & self._training)
-        bins = [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in self._columns.bins]
-        return self._place[rows], bins
+    def _node(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
+        """Places of a node's rows among the pairs, and the bins of them by each feature that is asked about."""
+        inside = unpack_rows(rows_asked, self._n)
+        if (inside & ~self._sent).any():
+            raise SecurityError("Bin sums were asked for over records that no gradients came for.")
+        rows = np.flatnonzero(inside)
+        asked = from_bitmap(features_asked, len(self._columns.bins))
+        chosen = [b for b, used in zip(self._columns.bins, asked, strict=True) if used]
+        return self._place[rows], [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in chosen]
 
     def take_split(self, message: TakeSplit) -> SplitRows:
         """Keep the threshold of a split; tell which of the node's joint records go left."""
         rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
         self.rules[message.tree, message.node] = rule
-        inside = from_bitmap(message.rows, self._n)
-        return SplitRows(message.conversation, message.tree, message.node, to_bitmap(left & inside))
+        inside = unpack_rows(message.rows, self._n)
+        return SplitRows(message.conversation, message.tree, message.node, pack_rows(left[inside]))
 
     def keep_trees(self, count: int) -> None:
         """Forget the rules of trees that early stopping dropped."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import ClassVar, Literal, get_args
 
 from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
@@ -14,6 +15,7 @@ KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
 SCORE_BITS = (4, 24)
+ClassWeight = Literal["none", "balanced"]
 
 _RANGES: dict[str, tuple[float, float]] = {
     "trees": (1, 1000),
@@ -26,6 +28,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
     "early_stopping": (0, 1000),
     "score_bits": SCORE_BITS,
+    "row_sample": (0.1, 1.0),
+    "column_sample": (0.1, 1.0),
+    "goss_top": (0.0, 0.9),
+    "goss_other": (0.0, 0.9),
 }
 
 
@@ -36,11 +42,12 @@ class SecureBoostParameters:
     Attributes
     ----------
     trees, depth, learning_rate, bins, reg_lambda, gamma, min_child_weight
-        As in XGBoost; ``gamma`` enters the gain as in Fed-EINI eq. 1, so XGBoost's ``gamma`` is twice ours.
+        As in XGBoost; ``gamma`` enters the gain as in Fed-EINI eq. 1, so XGBoost's ``gamma`` is twice ours. ``trees`` counts rounds:
+        one tree each, or one tree a class.
     seed : int
-        Draws the 60/20/20 split.
+        Draws the 60/20/20 split and the samples of rows and columns.
     early_stopping : int
-        Stop after this many trees without a better validation log-loss and keep the best; 0 = off.
+        Stop after this many rounds without a smaller validation loss (log-loss, or RMSE) and keep the best; 0 = off.
     cipher : {"paillier", "paillier-short", "none"}
         ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plain gradients
         to simulated Hosts: for experiments on one's own data only.
@@ -49,8 +56,23 @@ class SecureBoostParameters:
     alignment : {"dh", "bloom"}
         How ids are compared without showing them (docs/alignment.md).
     score_bits : int
-        Leaf weights are scored as multiples of 2**-score_bits; fewer bits say less about the path behind a score.
+        Leaf weights are scored as multiples of 2**-score_bits (of a logit, or of the unit of a label that is a number); fewer bits
+        say less about the path behind a score.
+    complete : bool
+        The first round is grown from the Guest's features alone (SECURITY.md T4).
+    row_sample, column_sample : float
+        Share of the training rows, and of all parties' features, that a round uses; drawn anew each round.
+    goss_top, goss_other : float
+        Gradient-based one-side sampling (Ke et al. 2017, Alg. 2): the share of rows with the largest gradients that is kept, and the
+        share drawn from the others, which then weigh (1 - goss_top) / goss_other; both 0 = off. A Host is told which rows a round
+        uses, and large gradients are those of badly predicted labels: this tells it something about labels.
+    monotone : bool
+        Predictions never fall (rise) where the feature dictionary expects a higher value to mean more (less).
+    class_weight : {"none", "balanced"}
+        ``balanced``: each class weighs the same in training, however rare it is.
     """
+
+    ALGORITHM: ClassVar[str] = "secureboost"
 
     trees: int = 20
     depth: int = 3
@@ -65,6 +87,13 @@ class SecureBoostParameters:
     key_bits: int = KEY_BITS
     score_bits: int = 10
     alignment: str = "dh"
+    complete: bool = False
+    row_sample: float = 1.0
+    column_sample: float = 1.0
+    goss_top: float = 0.0
+    goss_other: float = 0.0
+    monotone: bool = False
+    class_weight: ClassWeight = "none"
 
     def __post_init__(self) -> None:
         problems = [
@@ -72,6 +101,15 @@ class SecureBoostParameters:
             for name, (low, high) in _RANGES.items()
             if not low <= getattr(self, name) <= high
         ]
+        if self.goss_top or self.goss_other:
+            if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
+                problems.append(
+                    f"goss_top is {self.goss_top:g} and goss_other {self.goss_other:g}; choose both above 0 and together at most 1."
+                )
+            if self.row_sample != 1:
+                problems.append("row_sample and goss_top both choose rows; use one of them.")
+        if self.class_weight not in get_args(ClassWeight):
+            problems.append(f"class_weight is {self.class_weight!r}; choose one of {', '.join(get_args(ClassWeight))}.")
         if self.cipher not in CIPHERS:
             problems.append(f"cipher is {self.cipher!r}; choose one of {', '.join(CIPHERS)}.")
         if self.alignment not in METHODS:
@@ -88,7 +126,10 @@ class SecureBoostParameters:
 
 @dataclass(frozen=True)
 class TreeProgress:
-    """Where a training stands after a tree; log-losses and AUCs of the ensemble so far."""
+    """Where a training stands after a round; losses and AUCs of the ensemble so far.
+
+    ``log_loss_*`` hold what training makes small: the log-loss, or the RMSE where the label is a number (AUCs are NaN then).
+    """
 
     tree: int
     trees: int

@@ -1,268 +1,231 @@
-"""SecureBoost at the Guest (Fed-EINI §II-A, eq. 1): encrypt gradients, read bin sums, pick splits; owners keep thresholds.
+"""SecureBoost at the Guest (Fed-EINI §II-A, eq. 1): rounds of trees, each grown on the gradients of those before.
 
-The growth below does not know whether the sums travelled encrypted: they arrive as integers, so plain numbers and ciphertexts
-give the same tree. The Guest learns which joint training records go left at a Host's split (SecureBoost's own disclosure, kept in
-memory for the run only); it never learns a threshold.
+A round is one tree, or one tree a class. The first round may ask no Host at all (``complete``): later gradients then say less about
+the labels (Cheng et al., "Completely SecureBoost"; SECURITY.md T4).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from backend.crypto.cipher import PairKeySide
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
-from backend.data.dictionary import Kind
-from backend.protocols.channel import Conversation
-from backend.protocols.messages import (
-    AskBinSums,
-    BinSums,
-    FeatureBins,
-    Gradients,
-    SplitRows,
-    TakeSplit,
-    chunks,
-    from_bitmap,
-    to_bitmap,
-)
-from backend.protocols.training.binned import BinnedColumns
+from backend.data.dictionary import ExpectedDirection, Kind
+from backend.data.label import Task
+from backend.errors import ParameterError
+from backend.protocols.training.federated_trees import TreeGrower, start
+from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
+from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
 from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
-from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Rule, Split
-from backend.trees.growth import BestSplit, GrowthRules, Histogram, best_split, leaf_weight, logistic_gradients
+from backend.trees.ensemble import GuestTree, Leaf
+from backend.trees.growth import GrowthRules, SecondOrder, gradients
 from backend.trees.metrics import measure
+from backend.trees.outputs import Floats, Link, Outputs
 
-SCALE = 2.0**-GRADIENT_BITS
-PIECE = 4096  # rows encrypted between two looks at the cancel flag: a second or two at 3,072 bits
-IntArray = NDArray[np.int64]
-Histograms = dict[tuple[str, str], Histogram]  # (party, feature) → sums
-
-
-@dataclass
-class _Node:
-    """A node under growth: its joint records and its sums over the training rows."""
-
-    number: int
-    rows: NDArray[np.bool_]
-    g: int
-    h: int
-    histograms: Histograms = field(default_factory=dict)
+LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}
+DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
+STEPS = 16  # steps of 2**-score_bits in a label's standard deviation, times √trees: roundings then add up to less than 2 % of it
 
 
-class SecureBoost:
-    """Grows one model; every secret it holds is the Guest's.
+@dataclass(frozen=True, eq=False, repr=False)
+class _Ensemble:
+    """The trees so far and their sums over the joint records: `margins` ``(n_joint, k)``, `units` the same as they would be released."""
 
-    Parameters
-    ----------
-    conversation : Conversation
-        With the Hosts that take part, after alignment and `StartTraining`.
-    key : PairKeySide
-    guest : str
-    columns : BinnedColumns
-        The Guest's own features over the joint records.
-    host_bins : mapping of str to FeatureBins
-        What each Host said about its features, in chain order.
-    labels : ndarray of int8
-        ``(n_joint,)`` 0/1.
-    parts : ndarray of int8
-        ``(n_joint,)`` 0 = training, 1 = validation, 2 = test.
-    parameters : SecureBoostParameters
+    trees: tuple[GuestTree, ...]
+    margins: Floats
+    units: IntArray
+
+
+def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
+    """Grow a SecureBoost model.
+
+    Raises
+    ------
+    ParameterError
+        A parameter does not fit the label.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`Conversation.expect`.
     """
+    _check(joint, parameters)
+    boosting = _Boosting(joint, parameters, start(joint, parameters.bins))
+    began = time.perf_counter()
+    best = ensemble = boosting.empty()
+    least, best_round = np.inf, 0
+    for number in range(1, parameters.trees + 1):
+        ensemble = boosting.add_round(ensemble)
+        progress = boosting.progress(ensemble, number, time.perf_counter() - began)
+        joint.on_tree(progress)
+        if progress.log_loss_validation < least:
+            least, best_round, best = progress.log_loss_validation, number, ensemble
+        if parameters.early_stopping and number - best_round >= parameters.early_stopping:
+            break
+    return boosting.grown(best if parameters.early_stopping else ensemble)
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        key: PairKeySide,
-        guest: str,
-        columns: BinnedColumns,
-        host_bins: Mapping[str, FeatureBins],
-        labels: NDArray[np.int8],
-        parts: NDArray[np.int8],
-        parameters: SecureBoostParameters,
-    ) -> None:
-        self._conversation, self._key, self._guest = conversation, key, guest
-        self._columns, self._host_bins = columns, host_bins
-        self._labels, self._parts, self._parameters = labels, parts, parameters
-        self._training = parts == 0
+
+def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
+    """Raise ParameterError where a parameter means nothing for the label."""
+    if parameters.monotone and joint.task == "classes":
+        raise ParameterError("monotone is on, but several classes have no direction; switch it off.")
+    if parameters.class_weight != "none" and joint.task == "number":
+        raise ParameterError("class_weight is balanced, but the label is a number; choose none.")
+    spread, steps = float(np.std(joint.labels[joint.training])), STEPS * np.sqrt(parameters.trees)
+    if joint.task == "number" and spread * (1 << parameters.score_bits) < steps:
+        raise ParameterError(
+            f"The label's standard deviation is {spread:g} and leaf weights are released in steps of 2^-{parameters.score_bits}: too "
+            f"coarse for {parameters.trees} trees, which need {steps:.0f} steps. Choose more score_bits, or a smaller unit of the label."
+        )
+
+
+class _Boosting:
+    """What does not change from round to round."""
+
+    def __init__(self, joint: Joint, parameters: SecureBoostParameters, grower: TreeGrower) -> None:
+        self._joint, self._parameters, self._grower = joint, parameters, grower
+        self._outputs = Outputs(joint.task, joint.classes, LINKS[joint.task])
+        self._weights = _class_weights(joint, parameters.class_weight)
+        base = _base_margins(joint, self._weights)
+        self._base = quantise(base, parameters.score_bits) / float(1 << parameters.score_bits)
         self._rules = GrowthRules(
             parameters.learning_rate, parameters.reg_lambda, parameters.gamma, parameters.min_child_weight
         )
-        rate = float(np.clip(labels[self._training].mean(), 1e-6, 1 - 1e-6))
-        self.base_score = float(quantise(np.log(rate / (1 - rate)), parameters.score_bits)) / (
-            1 << parameters.score_bits
+        self._directions = _directions(joint) if parameters.monotone else {}
+
+    def empty(self) -> _Ensemble:
+        """No tree yet."""
+        margins = np.tile(self._base, (len(self._joint.labels), 1))
+        return _Ensemble((), margins, quantise(margins, self._parameters.score_bits))
+
+    def add_round(self, ensemble: _Ensemble) -> _Ensemble:
+        """One more tree, or one more of every class."""
+        p, k, first = self._parameters, self._outputs.count, len(ensemble.trees)
+        draw = np.random.default_rng((p.seed, first))
+        g, h = gradients(self._joint.task, self._joint.labels, ensemble.margins)
+        g, h = g * self._weights[:, None], h * self._weights[:, None]
+        rows, factor = self._draw_rows(g, draw)
+        features = self._draw_features(draw)
+        alone = p.complete and first == 0
+        batches, criteria = [], []
+        for c in range(k):
+            pair = (np.where(rows, g[:, c] * factor, 0.0), np.where(rows, h[:, c] * factor, 0.0))
+            units = (_unit(pair[0]), _unit(pair[1]))
+            batches.append((_whole(pair[0], units[0]), _whole(pair[1], units[1])))
+            criteria.append(SecondOrder(self._rules, units))
+        self._grower.send_pairs(batches, tree=first, rows=rows, guest_only=alone)
+        jobs = [
+            TreeJob(first + c, criteria[c], rows, (c,), features, guest_only=alone, directions=self._directions)
+            for c in range(k)
+        ]
+        grown = self._grower.grow(jobs, p.depth)
+        values = np.stack([_weights(tree.tree)[tree.leaf] for tree in grown], axis=1)
+        return _Ensemble(
+            (*ensemble.trees, *(tree.tree for tree in grown)),
+            ensemble.margins + values,
+            ensemble.units + quantise(values, p.score_bits),
         )
-        self.trees: list[GuestTree] = []
-        self.rules: dict[NodeKey, Rule] = {}
-        self.margins = np.full(len(labels), self.base_score)
-        self.units = quantise(
-            self.margins, parameters.score_bits
-        )  # the same at the public scale, as it will be released
-        self._g: IntArray = np.empty(0, dtype=np.int64)
-        self._h: IntArray = np.empty(0, dtype=np.int64)
 
-    def grow(self, on_tree: Callable[[TreeProgress], None]) -> None:
-        """Grow all trees; `on_tree` is told after each.
+    def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
+        """Training rows that count in this round, and how much, ``(n_joint,)`` each."""
+        p, training = self._parameters, np.flatnonzero(self._joint.training)
+        rows, factor = np.zeros(len(g), dtype=bool), np.ones(len(g))
+        if not p.goss_other:
+            share = len(training) if p.row_sample == 1 else max(1, round(p.row_sample * len(training)))
+            rows[training if share == len(training) else draw.choice(training, share, replace=False)] = True
+            return rows, factor
+        order = draw.permutation(training)  # so that equal gradients are cut by lot
+        order = order[np.argsort(-np.abs(g[order]).sum(axis=1), kind="stable")]
+        top, other = (int(share * len(order)) for share in (p.goss_top, p.goss_other))
+        others = draw.choice(order[top:], max(1, other), replace=False)
+        rows[order[:top]], rows[others] = True, True
+        factor[others] = (len(order) - top) / len(others)
+        return rows, factor
 
-        Raises
-        ------
-        Cancelled, PartyUnreachable, SecurityError
-            See :meth:`Conversation.expect`.
-        """
-        began = time.perf_counter()
-        best_loss, best_count, best_units = np.inf, 0, self.units
-        for t in range(self._parameters.trees):
-            self._send_gradients(t)
-            leaf_values = self._grow_tree(t)
-            self.margins = self.margins + leaf_values
-            self.units = self.units + quantise(leaf_values, self._parameters.score_bits)
-            progress = self._progress(t + 1, time.perf_counter() - began)
-            on_tree(progress)
-            if progress.log_loss_validation < best_loss:
-                best_loss, best_count, best_units = progress.log_loss_validation, t + 1, self.units
-            patience = self._parameters.early_stopping
-            if patience and t + 1 - best_count >= patience:
-                break
-        if self._parameters.early_stopping:
-            self._drop_after(best_count)
-            self.units = best_units
+    def _draw_features(self, draw: np.random.Generator) -> frozenset[FeatureKey] | None:
+        """Features of all parties that may split in this round."""
+        share, features = self._parameters.column_sample, self._grower.features
+        if share == 1:
+            return None
+        chosen = draw.choice(len(features), max(1, round(share * len(features))), replace=False)
+        return frozenset(features[i] for i in chosen)
 
-    def _drop_after(self, count: int) -> None:
-        self.trees = self.trees[:count]
-        self.rules = {k: r for k, r in self.rules.items() if k[0] < count}
-
-    def _send_gradients(self, tree: int) -> None:
-        """Step 1: [[g]] and [[h]] of every training row, one ciphertext a row, the same bytes to every Host."""
-        g, h = logistic_gradients(self._labels[self._training], self.margins[self._training])
-        self._g = np.zeros(len(self._labels), dtype=np.int64)
-        self._h = np.zeros(len(self._labels), dtype=np.int64)
-        self._g[self._training], self._h[self._training] = quantise(g, GRADIENT_BITS), quantise(h, GRADIENT_BITS)
-        if self._conversation.hosts:
-            pairs = b"".join(self._encrypted_pieces(self._g[self._training], self._h[self._training]))
-            self._conversation.broadcast(Gradients(self._conversation.name, tree, pairs))
-
-    def _encrypted_pieces(self, g: IntArray, h: IntArray) -> Iterator[bytes]:
-        for rows in chunks(len(g), PIECE):
-            self._conversation.check()
-            part = slice(rows.start, rows.stop)
-            yield self._key.encrypt_pairs(g[part], h[part])
-
-    def _grow_tree(self, tree: int) -> NDArray[np.float64]:
-        """Grow one tree level by level; returns each joint record's leaf weight, ``(n_joint,)``."""
-        root = _Node(0, np.ones(len(self._labels), dtype=bool), int(self._g.sum()), int(self._h.sum()))
-        nodes: list[Split | Leaf | None] = [None]
-        values = np.zeros(len(self._labels))
-        self._fill_histograms([root])
-        level = [root]
-        for depth in range(self._parameters.depth + 1):
-            below: list[tuple[_Node, _Node, _Node]] = []
-            for node in level:
-                found = self._best(node) if depth < self._parameters.depth else None
-                if found is None:
-                    weight = leaf_weight(node.g * SCALE, node.h * SCALE, self._rules)
-                    nodes[node.number] = Leaf(weight, node.h * SCALE)
-                    values[node.rows] = weight
-                    continue
-                party, feature, best = found
-                left, right = self._split(tree, node, len(nodes), found)
-                nodes[node.number] = Split(
-                    party, feature, left.number, right.number, best.default_left, best.gain, node.h * SCALE
-                )
-                nodes += [None, None]
-                below.append((node, left, right))
-            if depth + 1 < self._parameters.depth:
-                self._fill_children(below)
-            level = [child for _, left, right in below for child in (left, right)]
-        self.trees.append(GuestTree(tuple(n for n in nodes if n is not None)))
-        return values
-
-    def _best(self, node: _Node) -> tuple[str, str, BestSplit] | None:
-        """Step 3: the best split over all parties; on a tie the first in party and feature order."""
-        winner: tuple[str, str, BestSplit] | None = None
-        for (party, feature), histogram in node.histograms.items():
-            found = best_split(histogram, self._rules)
-            if found is not None and (winner is None or found.gain > winner[2].gain):
-                winner = (party, feature, found)
-        return winner
-
-    def _split(self, tree: int, node: _Node, number: int, found: tuple[str, str, BestSplit]) -> tuple[_Node, _Node]:
-        """Step 4: the owner keeps the threshold and tells which records go left."""
-        party, feature, best = found
-        if party == self._guest:
-            rule, goes_left = self._columns.take_split(feature, best.left_bins, best.default_left)
-            self.rules[tree, node.number] = rule
-            left_rows = goes_left & node.rows
-        else:
-            name = self._conversation.name
-            self._conversation.send(
-                party,
-                TakeSplit(name, tree, node.number, feature, best.left_bins, best.default_left, to_bitmap(node.rows)),
-            )
-            answer = self._conversation.expect_each(SplitRows, [party])[party]
-            left_rows = from_bitmap(answer.left, len(self._labels)) & node.rows
-        left = _Node(number, left_rows, best.g_left, best.h_left)
-        right = _Node(number + 1, node.rows & ~left_rows, node.g - best.g_left, node.h - best.h_left)
-        return left, right
-
-    def _fill_children(self, families: list[tuple[_Node, _Node, _Node]]) -> None:
-        """Histogram subtraction: ask for the smaller child only, the other is parent minus child."""
-        small = [min((left, right), key=lambda c: int((c.rows & self._training).sum())) for _, left, right in families]
-        self._fill_histograms(small)
-        for (parent, left, right), known in zip(families, small, strict=True):
-            other = right if known is left else left
-            other.histograms = {k: parent.histograms[k].minus(known.histograms[k]) for k in parent.histograms}
-            parent.histograms = {}
-
-    def _fill_histograms(self, nodes: list[_Node]) -> None:
-        """Step 2: own sums in the clear, the Hosts' sums decrypted."""
-        if not nodes:
-            return
-        hosts = [h for h, bins in self._host_bins.items() if bins.names]
-        request = AskBinSums(
-            self._conversation.name, tuple(n.number for n in nodes), tuple(to_bitmap(n.rows) for n in nodes)
-        )
-        for host in hosts:
-            self._conversation.send(host, request)
-        for node in nodes:
-            node.histograms = self._own_histograms(node)
-        answers = self._conversation.expect_each(BinSums, hosts)
-        for host in hosts:
-            for node, sums in zip(nodes, answers[host].sums, strict=True):
-                node.histograms |= self._read_sums(host, sums)
-
-    def _own_histograms(self, node: _Node) -> Histograms:
-        rows = node.rows & self._training
-        g, h = self._g[rows].astype(np.float64), self._h[rows].astype(np.float64)
-        out: Histograms = {}
-        for b in self._columns.bins:
-            index = self._columns.index(b.feature.name)[rows]
-            sum_g, sum_h = (np.bincount(index, weights=v, minlength=b.count + 1).astype(np.int64) for v in (g, h))
-            out[self._guest, b.feature.name] = Histogram(sum_g, sum_h, SCALE, b.feature.kind is Kind.CATEGORICAL)
-        return out
-
-    def _read_sums(self, host: str, blob: bytes) -> Histograms:
-        bins = self._host_bins[host]
-        g, h = self._key.decrypt_sums(blob, sum(bins.bins) + len(bins.bins))
-        out: Histograms = {}
-        start = 0
-        for name, count, categorical in zip(bins.names, bins.bins, bins.categorical, strict=True):
-            end = start + count + 1
-            out[host, name] = Histogram(g[start:end], h[start:end], SCALE, categorical)
-            start = end
-        return out
-
-    def _progress(self, tree: int, seconds: float) -> TreeProgress:
+    def progress(self, ensemble: _Ensemble, number: int, seconds: float) -> TreeProgress:
+        """How well the model predicts after a round."""
         training, validation = (
-            measure(self._labels[self._parts == part], self.margins[self._parts == part], "") for part in (0, 1)
+            measure(
+                self._joint.labels[self._joint.parts == part],
+                ensemble.margins[self._joint.parts == part],
+                "",
+                self._outputs,
+            )
+            for part in (TRAINING, VALIDATION)
         )
         return TreeProgress(
-            tree,
+            number,
             self._parameters.trees,
-            training.log_loss,
-            validation.log_loss,
+            training.loss,
+            validation.loss,
             training.auc,
             validation.auc,
             seconds,
         )
+
+    def grown(self, ensemble: _Ensemble) -> Grown:
+        """The finished model."""
+        count, k = len(ensemble.trees), self._outputs.count
+        of_tree = tuple(t % k for t in range(count)) if self._joint.task == "classes" else ()
+        return Grown(
+            trees=ensemble.trees,
+            rules={key: rule for key, rule in self._grower.rules.items() if key[0] < count},
+            base_scores=tuple(float(b) for b in self._base),
+            outputs=Outputs(self._joint.task, self._joint.classes, LINKS[self._joint.task], of_tree=of_tree),
+            margins=ensemble.margins,
+            units=ensemble.units,
+        )
+
+
+def _class_weights(joint: Joint, how: str) -> Floats:
+    """``(n_joint,)``: 1, or for "balanced" what makes all classes weigh the same in training: n / (k·n_class)."""
+    if how == "none":
+        return np.ones(len(joint.labels))
+    labels = joint.labels.astype(np.intp)
+    counts = np.bincount(labels[joint.training], minlength=len(joint.classes) or 2)
+    factors: Floats = counts.sum() / (len(counts) * np.maximum(counts, 1))
+    return factors[labels]
+
+
+def _base_margins(joint: Joint, weights: Floats) -> Floats:
+    """``(k,)``: what would be predicted of everybody: the log-odds, the logarithm of each class's share, or the mean."""
+    labels, weights = joint.labels[joint.training], weights[joint.training]
+    if joint.task == "number":
+        return np.array([labels.mean()])
+    k = len(joint.classes)
+    sums = np.bincount(labels.astype(np.intp), weights=weights, minlength=k)
+    shares: Floats = np.clip(sums / weights.sum(), 1e-6, 1 - 1e-6)
+    logarithms: Floats = np.log(shares if k else shares[1:2] / (1 - shares[1:2]))
+    return logarithms
+
+
+def _directions(joint: Joint) -> dict[FeatureKey, int]:
+    """What the dictionary expects of features with an order."""
+    return {
+        (party, f.name): DIRECTIONS[f.expected_direction]
+        for party, features in joint.features.items()
+        for f in features
+        if f.kind is not Kind.CATEGORICAL and f.expected_direction in DIRECTIONS
+    }
+
+
+def _unit(values: Floats) -> float:
+    """What one unit on the wire stands for, so that the largest value fits GRADIENT_BITS; only the Guest has to know it."""
+    return float(2.0 ** (np.ceil(np.log2(max(1.0, float(np.abs(values).max())))) - GRADIENT_BITS))
+
+
+def _whole(values: Floats, unit: float) -> IntArray:
+    """Multiples of `unit`, a power of two."""
+    return quantise(values / unit, 0)
+
+
+def _weights(tree: GuestTree) -> Floats:
+    """Leaf weight by node number; 0 at splits."""
+    return np.array([n.weight if isinstance(n, Leaf) else 0.0 for n in tree.nodes])

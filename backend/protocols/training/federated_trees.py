@@ -1,0 +1,188 @@
+"""Trees grown by the Guest and the Hosts together, for every algorithm: bin sums come in, splits go to their owners.
+
+The growth does not know whether the sums travelled encrypted: they arrive as integers, so plain numbers and ciphertexts give the same
+trees. The Guest learns which joint records go left at a Host's split (SecureBoost's own disclosure, kept in memory for the run only);
+it never learns a threshold. Several trees grow in lockstep, level by level: everything that a level needs is asked of all Hosts before the
+first answer is awaited, and answers are taken as they come (asynchronous communication, Yao et al. §4.1.1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from backend.errors import SecurityError
+from backend.protocols.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
+from backend.protocols.row_sets import pack_rows, unpack_rows
+from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.growing import (
+    FeatureKey,
+    Flags,
+    Growing,
+    GrownTree,
+    IntArray,
+    Node,
+    TreeJob,
+    flags,
+    root,
+)
+from backend.protocols.training.joint import Joint
+from backend.protocols.training.node_sums import NodeSums, answers
+from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.growth import BestSplit
+
+__all__ = ["GrownTree", "TreeGrower", "TreeJob", "start"]
+
+
+@dataclass(eq=False, repr=False)
+class _Chosen:
+    """A node with the split that was found for it; `left` is what its owner says of the joint records."""
+
+    tree: Growing
+    node: Node
+    owner: str
+    feature: str
+    best: BestSplit
+    left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+
+Family = tuple[Growing, Node, Node, Node]  # tree, parent, left child, right child
+
+
+def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
+    """Have every party bin its columns.
+
+    Parameters
+    ----------
+    bins : int
+        Most bins a feature.
+    hide_order : bool
+        The Hosts number their bins by a secret coin a feature upwards or downwards (categories: in a secret order), so that the
+        Guest does not learn which side of a split is the upper one ("shuffle the left and right subtree", Yao et al. App. B).
+
+    Raises
+    ------
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
+    """
+    talk = joint.conversation
+    for host in talk.hosts:
+        talk.send(host, StartTraining(talk.name, pack_rows(joint.training), bins, joint.excluded[host], hide_order))
+    columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
+    told = talk.expect_each(FeatureBins, talk.hosts)
+    for host, answer in told.items():
+        named = tuple(f.name for f in joint.features[host])
+        if answer.names != named or not len(named) == len(answer.bins) == len(answer.categorical):
+            raise SecurityError(f"{host} told of other features than its dictionary names; the training was stopped.")
+    return TreeGrower(joint, columns, {host: told[host] for host in talk.hosts})
+
+
+class TreeGrower:
+    """Grows trees over the joint records.
+
+    Parameters
+    ----------
+    joint : Joint
+    columns : BinnedColumns
+        The Guest's own features over the joint records.
+    host_bins : mapping of str to FeatureBins
+        What each Host said about its features, in chain order.
+
+    Attributes
+    ----------
+    features : tuple of (str, str)
+        (party, feature), the Guest first; on a tie the first one splits.
+    rules : dict of (tree, node) to Rule
+        The Guest's own splits.
+    """
+
+    def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
+        self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
+        self._talk, self._hosts = joint.conversation, tuple(host_bins)
+        self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
+        own = tuple((self._guest, b.feature.name) for b in columns.bins)
+        self.features: tuple[FeatureKey, ...] = own + tuple(
+            (host, name) for host, bins in host_bins.items() for name in bins.names
+        )
+        self.rules: dict[NodeKey, Rule] = {}
+
+    def send_pairs(
+        self,
+        batches: Sequence[tuple[IntArray, IntArray]],
+        *,
+        tree: int = 0,
+        rows: Flags | None = None,
+        guest_only: bool = False,
+    ) -> None:
+        """Step 1: see :meth:`NodeSums.send`."""
+        self._sums.send(batches, tree=tree, rows=rows, guest_only=guest_only)
+
+    def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
+        """Grow trees of at most `depth` splits on a path, all of them level by level.
+
+        Raises
+        ------
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`Conversation.expect`.
+        """
+        trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
+        self._sums.fill([(tree, tree.level[0]) for tree in trees])
+        for level in range(depth + 1):
+            chosen: list[_Chosen] = []
+            for tree in trees:
+                nodes, tree.level = tree.level, []
+                for node in nodes:
+                    found = self._best(tree.job, node) if level < depth else None
+                    if found is None:
+                        tree.end(node)
+                    else:
+                        chosen.append(_Chosen(tree, node, *found))
+            self._ask_owners(chosen)
+            families = [(c.tree, c.node, *c.tree.divide(c.node, c.owner, c.feature, c.best, c.left)) for c in chosen]
+            if level + 1 < depth:
+                self._fill_children(families)
+        return [tree.grown() for tree in trees]
+
+    def _best(self, job: TreeJob, node: Node) -> tuple[str, str, BestSplit] | None:
+        """Step 3: the best split over all parties; on a tie the first in party and feature order."""
+        winner: tuple[str, str, BestSplit] | None = None
+        for key in self.features:
+            if key in node.histograms:
+                found = job.criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
+                if found is not None and (winner is None or found.gain > winner[2].gain):
+                    winner = (*key, found)
+        return winner
+
+    def _ask_owners(self, chosen: Sequence[_Chosen]) -> None:
+        """Step 4: the owners keep the thresholds and tell which records go left."""
+        asked: dict[str, deque[_Chosen]] = {host: deque() for host in self._hosts}
+        for c in chosen:
+            tree, node, best = c.tree.job.number, c.node.number, c.best
+            if c.owner == self._guest:
+                self.rules[tree, node], c.left = self._columns.take_split(c.feature, best.left_bins, best.default_left)
+                continue
+            inside = pack_rows(flags(c.node.rows, self._n))
+            self._talk.send(
+                c.owner,
+                TakeSplit(self._talk.name, tree, node, c.feature, best.left_bins, best.default_left, inside),
+            )
+            asked[c.owner].append(c)
+        for host, c, answer in answers(self._talk, SplitRows, asked):
+            if (answer.tree, answer.node) != (c.tree.job.number, c.node.number):
+                raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            c.left = flags(c.node.rows[unpack_rows(answer.left, len(c.node.rows))], self._n)
+
+    def _fill_children(self, families: Sequence[Family]) -> None:
+        """Histogram subtraction: ask for the smaller child only, the other is parent minus child."""
+        small = [
+            min((left, right), key=lambda child: np.count_nonzero(tree.job.rows[child.rows]))
+            for tree, _, left, right in families
+        ]
+        self._sums.fill([(family[0], child) for family, child in zip(families, small, strict=True)])
+        for (_, parent, left, right), known in zip(families, small, strict=True):
+            other = right if known is left else left
+            other.histograms = {k: parent.histograms[k].minus(known.histograms[k]) for k in parent.histograms}
+            parent.histograms = {}

@@ -1,0 +1,121 @@
+"""Trees under growth at the Guest: what is wanted of each, its nodes so far, and which joint records are in them. Asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.trees.ensemble import GuestTree, Leaf, Split
+from backend.trees.growth import FREE, BestSplit, Bounds, Criterion, Histogram
+
+IntArray = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+FeatureKey = tuple[str, str]  # (party, feature)
+Histograms = dict[FeatureKey, Histogram]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeJob:
+    """One tree to be grown.
+
+    Attributes
+    ----------
+    number : int
+        Place among the model's trees.
+    criterion : Criterion
+    rows : ndarray of bool
+        ``(n_joint,)``: training rows whose sums count.
+    batches : tuple of int
+        Which of the batches sent last hold its channels, two a batch.
+    features : frozenset of (str, str), optional
+        (party, feature) pairs that may split; None = all.
+    guest_only : bool
+        No Host is asked anything about this tree.
+    directions : mapping of (str, str) to int
+        +1 or -1: predictions must rise or fall with the feature.
+    """
+
+    number: int
+    criterion: Criterion
+    rows: Flags
+    batches: tuple[int, ...] = (0,)
+    features: frozenset[FeatureKey] | None = None
+    guest_only: bool = False
+    directions: Mapping[FeatureKey, int] = field(default_factory=dict)
+
+    def uses(self, party: str, feature: str) -> bool:
+        """Whether it may split by a feature."""
+        return self.features is None or (party, feature) in self.features
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GrownTree:
+    """A tree, and the number of the leaf that each joint record has come to, ``(n_joint,)``."""
+
+    tree: GuestTree
+    leaf: NDArray[np.intp]
+
+
+@dataclass(eq=False, repr=False)
+class Node:
+    """A node under growth: places of its joint records (training, validation and test) and its sums over the rows that count."""
+
+    number: int
+    rows: NDArray[np.intp]
+    sums: IntArray
+    bounds: Bounds
+    histograms: Histograms = field(default_factory=dict)
+
+
+@dataclass(eq=False, repr=False)
+class Growing:
+    """A tree under growth; nodes are numbered level by level, leaves are known at once, splits when their owner has answered."""
+
+    job: TreeJob
+    level: list[Node]
+    leaf: NDArray[np.intp]
+    nodes: list[Split | Leaf | None] = field(default_factory=lambda: [None])
+
+    def counted(self, node: Node) -> Flags:
+        """``(n_joint,)``: the node's rows whose sums count."""
+        return self.job.rows & flags(node.rows, len(self.leaf))
+
+    def end(self, node: Node) -> None:
+        """Make a node a leaf."""
+        self.nodes[node.number] = self.job.criterion.leaf(node.sums, node.bounds)
+        self.leaf[node.rows] = node.number
+
+    def divide(self, node: Node, owner: str, feature: str, best: BestSplit, left: Flags) -> tuple[Node, Node]:
+        """Make a node a split; its children come last in the numbering."""
+        number, goes_left = len(self.nodes), left[node.rows]
+        cover = self.job.criterion.cover(node.sums)
+        self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
+        self.nodes += [None, None]
+        children = (
+            Node(number, node.rows[goes_left], best.left, best.bounds[0]),
+            Node(number + 1, node.rows[~goes_left], node.sums - best.left, best.bounds[1]),
+        )
+        self.level += children
+        return children
+
+    def grown(self) -> GrownTree:
+        """The finished tree."""
+        return GrownTree(GuestTree(tuple(n for n in self.nodes if n is not None)), self.leaf)
+
+
+Wanted = tuple[Growing, Node]  # whose bin sums are wanted
+
+
+def root(job: TreeJob, n: int, sums: IntArray) -> Growing:
+    """A tree of one node with all ``n`` joint records."""
+    return Growing(job, [Node(0, np.arange(n), sums, FREE)], np.zeros(n, dtype=np.intp))
+
+
+def flags(rows: NDArray[np.intp], n: int) -> Flags:
+    """Places as ``(n,)`` flags."""
+    out = np.zeros(n, dtype=bool)
+    out[rows] = True
+    return out

@@ -1,0 +1,95 @@
+"""What every way of growing a model starts from at the Guest, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.cipher import IntArray, PairKeySide
+from backend.data.dictionary import Feature
+from backend.data.label import Task
+from backend.data.table import PartyTable
+from backend.protocols.channel import Conversation
+from backend.protocols.training.parameters import TreeProgress
+from backend.trees.ensemble import GuestTree, NodeKey, Rule
+from backend.trees.outputs import Outputs
+
+TRAINING, VALIDATION, TEST = 0, 1, 2
+
+
+@dataclass(frozen=True, repr=False)
+class Joint:
+    """The records that every party holds, as the Guest knows them: its own columns and labels, in the common order.
+
+    Attributes
+    ----------
+    conversation : Conversation
+        With the Hosts that take part, after the key was offered and the ids were aligned.
+    key : PairKeySide
+    guest : str
+    features : mapping of str to tuple of Feature
+        Per party, the Guest first and the Hosts in chain order: features offered to the training.
+    excluded : mapping of str to tuple of str
+        Per party: features that are left out.
+    table : PartyTable
+        ``n_joint`` records of the Guest.
+    labels : ndarray of float64
+        ``(n_joint,)``: 0 or 1, the number of the class, or the value to be predicted.
+    task : {"binary", "classes", "number"}
+    classes : tuple of str
+        Names, in the order of their numbers; empty unless the task is "classes".
+    parts : ndarray of int8
+        ``(n_joint,)``: TRAINING, VALIDATION or TEST.
+    on_tree : callable
+        Told after every tree.
+    """
+
+    conversation: Conversation
+    key: PairKeySide
+    guest: str
+    features: Mapping[str, tuple[Feature, ...]]
+    excluded: Mapping[str, tuple[str, ...]]
+    table: PartyTable
+    labels: NDArray[np.float64]
+    task: Task
+    classes: tuple[str, ...]
+    parts: NDArray[np.int8]
+    on_tree: Callable[[TreeProgress], None]
+
+    @property
+    def training(self) -> NDArray[np.bool_]:
+        """``(n_joint,)``: training rows."""
+        rows: NDArray[np.bool_] = self.parts == TRAINING
+        return rows
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A grown model at the Guest, before the Hosts have kept their halves.
+
+    Attributes
+    ----------
+    trees : tuple of GuestTree
+    rules : mapping of (tree, node) to Rule
+        The Guest's own splits.
+    base_scores : tuple of float
+        ``(outputs.count,)``.
+    outputs : Outputs
+    margins : ndarray of float64
+        ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
+    units : ndarray of int64 or None
+        The same as it would be released, in units of 2**-score_bits; None where only scoring tells.
+    sides_hidden : bool
+        Whether the Hosts keep to themselves which side of a split holds the lower values.
+    """
+
+    trees: tuple[GuestTree, ...]
+    rules: Mapping[NodeKey, Rule]
+    base_scores: tuple[float, ...]
+    outputs: Outputs
+    margins: NDArray[np.float64]
+    units: IntArray | None
+    sides_hidden: bool = False

@@ -1,0 +1,133 @@
+"""What forests and single trees share at the Guest: labels as sums that the Hosts add up encrypted, and how a model is put together.
+
+Labels do not change from tree to tree as gradients do, so they are encrypted and sent once (Yao et al. §4.1.1: "which only happens
+once"): two classes to a ciphertext, or a value and a 1. The Hosts add them up by bin and see neither a label nor a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
+from backend.errors import ParameterError
+from backend.protocols.alignment.methods import METHODS
+from backend.protocols.training.joint import Joint
+from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SCORE_BITS
+from backend.trees.criteria import ClassCounts, Impurity, Stops, Variance
+from backend.trees.ensemble import GuestTree, Leaf
+from backend.trees.growth import Criterion
+from backend.trees.outputs import Floats, Outputs
+
+IntArray = NDArray[np.int64]
+IMPURITIES: tuple[Impurity, ...] = ("gini", "entropy")
+STEPS = (
+    16  # rounding errors stay below a fiftieth of the label's standard deviation: 0.29 of a step each, √trees of them
+)
+RANGES: dict[str, tuple[float, float]] = {
+    "depth": (1, 10),
+    "bins": (2, 256),
+    "min_gain": (0.0, 1e12),
+    "min_samples_split": (2, 1 << 22),
+    "min_samples_leaf": (1, 1 << 22),
+    "seed": (0, 2**31 - 1),
+    "score_bits": SCORE_BITS,
+}
+
+
+def problems_of(parameters: object, ranges: Mapping[str, tuple[float, float]]) -> list[str]:
+    """One sentence for every parameter that is out of range, or no choice (cipher, key and alignment)."""
+    problems = [
+        f"{name} is {getattr(parameters, name):g}; choose a value from {low:g} to {high:g}."
+        for name, (low, high) in ranges.items()
+        if not low <= getattr(parameters, name) <= high
+    ]
+    choices = {"cipher": CIPHERS, "alignment": METHODS, "key_bits": KEY_SIZES}
+    return problems + [
+        f"{name} is {getattr(parameters, name)!r}; choose one of {', '.join(map(str, known))}."
+        for name, known in choices.items()
+        if getattr(parameters, name) not in known
+    ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelSums:
+    """The labels of the training rows as the Hosts add them up.
+
+    Attributes
+    ----------
+    batches : tuple of (ndarray of int64, ndarray of int64)
+        ``(n_joint,)`` each, 0 outside the training rows: two classes' 0/1, or the value on a public scale and 1.
+    criterion : Criterion
+        Reads their sums.
+    """
+
+    batches: tuple[tuple[IntArray, IntArray], ...]
+    criterion: Criterion
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Every batch: all trees use the same."""
+        return tuple(range(len(self.batches)))
+
+
+def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> LabelSums:
+    """Labels of classes are counted; labels that are numbers are added up, measured from their mean.
+
+    Parameters
+    ----------
+    impurity : {"gini", "entropy"}
+        Of classes; for numbers it is always the variance.
+    trees : int
+        Leaves are divided by this.
+    """
+    counted = joint.training
+    if joint.task == "number":
+        centre = float(joint.labels[counted].mean())
+        apart = np.where(counted, joint.labels - centre, 0.0)
+        span = float(np.abs(apart).max()) or 1.0
+        pair = (quantise(apart / span, GRADIENT_BITS), counted.astype(np.int64))
+        return LabelSums((pair,), Variance(centre, span, 2.0**-GRADIENT_BITS, stops, trees))
+    classes = len(joint.classes) or 2
+    flags = [((joint.labels == c) & counted).astype(np.int64) for c in range(classes + classes % 2)]
+    batches = tuple(zip(flags[::2], flags[1::2], strict=True))
+    return LabelSums(batches, ClassCounts(classes, impurity, stops, binary=joint.task == "binary", trees=trees))
+
+
+def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
+    """Refuse leaf weights whose rounding to 2**-score_bits would show in the predictions.
+
+    Parameters
+    ----------
+    trees : int
+        How many rounded weights a prediction adds up; 1 for the median and for a single tree.
+
+    Raises
+    ------
+    ParameterError
+        The label varies by less than STEPS·√trees steps.
+    """
+    labels = joint.labels[joint.training]
+    values = labels[:, None] == np.arange(len(joint.classes)) if joint.classes else labels[:, None]
+    spread = float(np.sqrt(values.var(axis=0).mean()))
+    needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread)))) if spread else 0
+    if score_bits < needed:
+        instead = (
+            ", or give the label in a smaller unit" if joint.task == "number" else ", or fewer trees" * (trees > 1)
+        )
+        raise ParameterError(
+            f"The label's standard deviation is {spread:g} and leaf weights are released in steps of 2^-{score_bits}, which is too "
+            f"coarse for sums of {trees}. Choose at least {needed} score_bits{instead}."
+        )
+
+
+def leaf_table(tree: GuestTree, outputs: Outputs) -> Floats:
+    """``(n_nodes, outputs.count)``: leaf weights by node number; 0 at splits."""
+    table = np.zeros((len(tree.nodes), outputs.count))
+    for i, node in enumerate(tree.nodes):
+        if isinstance(node, Leaf):
+            table[i] = node.weights or (node.weight,)
+    return table

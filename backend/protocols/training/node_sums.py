@@ -1,0 +1,211 @@
+"""Bin sums of nodes at the Guest: encrypted pairs go out, sums come in, whoever grows on them.
+
+The Hosts' sums arrive as integers, so that plain numbers and ciphertexts give the same histograms.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Kind
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.channel import Conversation
+from backend.protocols.messages import (
+    MAX_MESSAGE,
+    AskBinSums,
+    BinSums,
+    FeatureBins,
+    Gradients,
+    Message,
+    chunks,
+    to_bitmap,
+)
+from backend.protocols.row_sets import pack_rows
+from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.growing import Flags, Growing, Histograms, IntArray, Node, TreeJob, Wanted
+from backend.protocols.training.joint import Joint
+from backend.trees.growth import Histogram
+from backend.trees.outputs import Floats
+
+PIECE = 4096  # rows encrypted between two looks at the cancel flag: a second or two at 3,072 bits
+NODES = 32  # most nodes a message
+PRODUCTS = 1 << 22  # rows times features, and
+SUMS = (
+    1 << 14
+)  # bins that a message asks for before it takes no further node: half a minute of a Host's work at 3,072 bits each
+
+A = TypeVar("A")
+M = TypeVar("M", bound=Message)
+
+
+class NodeSums:
+    """Fills the histograms of nodes.
+
+    Parameters
+    ----------
+    joint : Joint
+    columns : BinnedColumns
+        The Guest's own.
+    host_bins : mapping of str to FeatureBins
+        Of the Hosts that have features, in chain order.
+    """
+
+    def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
+        self._joint, self._columns, self._host_bins = joint, columns, host_bins
+        self._talk, self._guest = joint.conversation, joint.guest
+        self._channels = np.empty((0, len(joint.parts)))
+
+    def send(
+        self,
+        batches: Sequence[tuple[IntArray, IntArray]],
+        *,
+        tree: int = 0,
+        rows: Flags | None = None,
+        guest_only: bool = False,
+    ) -> None:
+        """Step 1: what the next trees' sums are made of, one ciphertext a row and batch, the same bytes to every Host.
+
+        Parameters
+        ----------
+        batches : sequence of (ndarray of int64, ndarray of int64)
+            ``(n_joint,)`` each, the second not negative: see :func:`backend.crypto.fixedpoint.join_pair` for their size.
+        tree : int
+            The first tree that they are for.
+        rows : ndarray of bool, optional
+            ``(n_joint,)``: training rows that are sent, so the only ones that may count; default all training rows.
+        guest_only : bool
+            The next trees ask no Host: nothing is sent.
+
+        Raises
+        ------
+        ParameterError
+            They do not fit one message.
+        """
+        sent = self._joint.training if rows is None else rows
+        self._channels = np.array([channel for pair in batches for channel in pair], dtype=np.float64)
+        if guest_only or not self._host_bins:
+            return
+        blobs = tuple(b"".join(self._encrypted_pieces(g[sent], h[sent])) for g, h in batches)
+        size = sum(map(len, blobs)) + len(sent)
+        if size > MAX_MESSAGE:
+            raise ParameterError(
+                f"{len(blobs)} ciphertexts a row for {int(sent.sum()):,} rows are {size:,} bytes; a message holds {MAX_MESSAGE:,}. "
+                "Train on fewer rows (a sample of them, if the algorithm offers that), fewer classes, or with a shorter key."
+            )
+        for host in self._host_bins:
+            self._talk.send(host, Gradients(self._talk.name, tree, pack_rows(sent), blobs))
+
+    def _encrypted_pieces(self, first: IntArray, second: IntArray) -> Iterator[bytes]:
+        for rows in chunks(len(first), PIECE):
+            self._talk.check()
+            part = slice(rows.start, rows.stop)
+            yield self._joint.key.encrypt_pairs(first[part], second[part])
+
+    def of_rows(self, job: TreeJob) -> IntArray:
+        """``(channels,)``: a job's sums over all its rows."""
+        sums: IntArray = self._values(job, np.flatnonzero(job.rows)).sum(axis=1).astype(np.int64)
+        return sums
+
+    def _values(self, job: TreeJob, rows: NDArray[np.intp]) -> Floats:
+        """``(channels, len(rows))``: a job's channels of some rows."""
+        channels = [c for b in job.batches for c in (2 * b, 2 * b + 1)][: job.criterion.channels]
+        values: Floats = self._channels[np.array(channels)[:, None], rows]
+        return values
+
+    def fill(self, wanted: Sequence[Wanted]) -> None:
+        """Step 2: own sums in the clear, the Hosts' sums decrypted."""
+        asked: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
+        for host in self._host_bins:
+            for piece in self._pieces(host, wanted):
+                self._talk.send(host, self._request(host, piece))
+                asked[host].append(piece)
+        for tree, node in wanted:
+            node.histograms = self._own_histograms(tree, node)
+        for host, piece, answer in answers(self._talk, BinSums, asked):
+            blobs = [len(tree.job.batches) for tree, _ in piece]
+            if (answer.trees, answer.nodes) != _numbers(piece) or [len(sums) for sums in answer.sums] != blobs:
+                raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            for (tree, node), sums in zip(piece, answer.sums, strict=True):
+                node.histograms |= self._read_sums(host, tree.job, sums)
+
+    def _pieces(self, host: str, wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+        """Nodes that a Host is asked about, message by message, so that each is answered within a minute."""
+        piece: list[Wanted] = []
+        products = sums = 0
+        counts = np.array(self._host_bins[host].bins) + 1
+        for tree, node in wanted:
+            uses = self._uses(tree.job, host)
+            if not uses.any():
+                continue
+            piece.append((tree, node))
+            batches = len(tree.job.batches)
+            products += int(np.count_nonzero(tree.job.rows[node.rows])) * int(uses.sum()) * batches
+            sums += int(counts[uses].sum()) * batches
+            if len(piece) == NODES or products >= PRODUCTS or sums >= SUMS:
+                yield piece
+                piece, products, sums = [], 0, 0
+        if piece:
+            yield piece
+
+    def _request(self, host: str, piece: Sequence[Wanted]) -> AskBinSums:
+        return AskBinSums(
+            self._talk.name,
+            *_numbers(piece),
+            rows=tuple(pack_rows(tree.counted(node)) for tree, node in piece),
+            features=tuple(to_bitmap(self._uses(tree.job, host)) for tree, _ in piece),
+            batches=tuple(tree.job.batches for tree, _ in piece),
+        )
+
+    def _uses(self, job: TreeJob, host: str) -> Flags:
+        """Which of a Host's features a tree may use, in the order of its `FeatureBins`."""
+        return np.array([not job.guest_only and job.uses(host, name) for name in self._host_bins[host].names])
+
+    def _own_histograms(self, tree: Growing, node: Node) -> Histograms:
+        job = tree.job
+        rows = node.rows[job.rows[node.rows]]
+        channels = self._values(job, rows)
+        out: Histograms = {}
+        for b in self._columns.bins:
+            if job.uses(self._guest, b.feature.name):
+                index = self._columns.index(b.feature.name)[rows]
+                sums = np.stack([np.bincount(index, weights=c, minlength=b.count + 1) for c in channels])
+                out[self._guest, b.feature.name] = Histogram(sums.astype(np.int64), b.feature.kind is Kind.CATEGORICAL)
+        return out
+
+    def _read_sums(self, host: str, job: TreeJob, blobs: Sequence[bytes]) -> Histograms:
+        bins, uses = self._host_bins[host], self._uses(job, host)
+        n = sum(count + 1 for count, used in zip(bins.bins, uses, strict=True) if used)
+        sums = np.concatenate([np.stack(self._joint.key.decrypt_sums(blob, n)) for blob in blobs])
+        out: Histograms = {}
+        begin = 0
+        for name, count, categorical, used in zip(bins.names, bins.bins, bins.categorical, uses, strict=True):
+            if used:
+                end = begin + count + 1
+                out[host, name] = Histogram(sums[: job.criterion.channels, begin:end], categorical)
+                begin = end
+        return out
+
+
+def answers(talk: Conversation, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
+    """The Hosts' answers as they come, each with what that Host was asked.
+
+    Raises
+    ------
+    SecurityError
+        A Host answers that was not asked (again).
+    """
+    while any(asked.values()):
+        host, answer = talk.expect(kind)
+        if not asked.get(host):
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        yield host, asked[host].popleft(), answer
+
+
+def _numbers(piece: Sequence[Wanted]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Trees and nodes of a message."""
+    return tuple(tree.job.number for tree, _ in piece), tuple(node.number for _, node in piece)

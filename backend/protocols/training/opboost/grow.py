@@ -1,0 +1,261 @@
+"""OpBoost at the Guest: noisy ranks come in once, XGBoost boosts on them here, rank cuts go back. Knows no Host value and no threshold.
+
+The paper then lets the Guest have the desensitised values of its cuts, so that it can predict alone. Here nothing needs them: a Host
+turns each cut into a rule on its true scale and keeps it, and the model is scored by Fed-EINI like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import quantise
+from backend.data.dictionary import Feature, Kind
+from backend.data.label import Task
+from backend.errors import SecurityError
+from backend.protocols.messages import Ranks, StartRanks, TakeRankSplits, from_numbers
+from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.opboost.parameters import OpBoostParameters
+from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.training.secureboost import LINKS
+from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Rule, Split
+from backend.trees.importers.whole import WholeSplit, WholeTree
+from backend.trees.importers.xgboost_file import read_xgboost
+from backend.trees.metrics import measure
+from backend.trees.outputs import Floats, Outputs
+
+OBJECTIVES: dict[Task, str] = {"binary": "binary:logistic", "classes": "multi:softprob", "number": "reg:squarederror"}
+THREADS = 1  # so that the same ranks give the same trees on every machine
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Column:
+    """A column that XGBoost sees.
+
+    Attributes
+    ----------
+    owner, feature : str
+    values : ndarray of float64
+        ``(n_joint,)`` own values, own category codes, or a Host's ranks; NaN where missing.
+    number, ranks : int
+        A Host's column: its place in the Host's answer, and how many ranks it has.
+    texts : tuple of str
+        An own categorical column: text of each code.
+    """
+
+    owner: str
+    feature: str
+    values: Floats
+    number: int = -1
+    ranks: int = 0
+    texts: tuple[str, ...] = ()
+
+
+def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
+    """Grow an OpBoost model.
+
+    Returns
+    -------
+    Grown
+        Its `margins` are those of the noisy ranks, and `units` is None: the Hosts' rules are about true values, which the Guest does not
+        have, so only scoring tells what would be released.
+
+    Raises
+    ------
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
+    """
+    columns = [_own(joint, feature) for feature in joint.features[joint.guest]]
+    columns += _ask_ranks(joint, parameters)
+    base = _base_margins(joint, parameters.score_bits)
+    boosting = _Boosting(joint, parameters, columns, base)
+    whole = boosting.run()
+    k = len(base)
+    rules, cuts = _divide(whole, columns, joint)
+    for host, splits in cuts.items():
+        joint.conversation.send(host, splits)
+    outputs = Outputs(
+        joint.task,
+        joint.classes,
+        LINKS[joint.task],
+        of_tree=tuple(t % k for t in range(len(whole))) if joint.task == "classes" else (),
+    )
+    trees = tuple(_guest_tree(tree, columns) for tree in whole)
+    return Grown(trees, rules, tuple(float(b) for b in base), outputs, boosting.margins, units=None)
+
+
+def _own(joint: Joint, feature: Feature) -> _Column:
+    values = joint.table.columns[feature.name]
+    if feature.kind is not Kind.CATEGORICAL:
+        return _Column(joint.guest, feature.name, values.astype(np.float64))
+    texts = tuple(sorted({str(v) for v in values if v is not None}))
+    code = {text: float(i) for i, text in enumerate(texts)}
+    codes = np.array([np.nan if v is None else code[str(v)] for v in values], dtype=np.float64)
+    return _Column(joint.guest, feature.name, codes, texts=texts)
+
+
+def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
+    """Step 1: every Host desensitises its features and sends ranks."""
+    talk, noise = joint.conversation, parameters.noise
+    for host in talk.hosts:
+        talk.send(
+            host,
+            StartRanks(
+                talk.name,
+                noise.map,
+                noise.mechanism,
+                float(noise.epsilon),
+                noise.theta,
+                float(noise.alpha),
+                noise.levels,
+                joint.excluded[host],
+            ),
+        )
+    answers = talk.expect_each(Ranks, talk.hosts)
+    return [column for host in talk.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
+
+
+def _read_ranks(host: str, answer: Ranks, joint: Joint, levels: int) -> list[_Column]:
+    known = {feature.name for feature in joint.features[host]}
+    columns = []
+    if not len(answer.features) == len(answer.counts) == len(answer.ranks):
+        raise SecurityError(f"{host} sent ranks that do not fit each other; the training was stopped.")
+    for number, (name, count, blob) in enumerate(zip(answer.features, answer.counts, answer.ranks, strict=True)):
+        if name not in known or not 0 <= count <= levels:
+            raise SecurityError(f"{host} sent ranks of another feature than its dictionary names; it was stopped.")
+        ranks = from_numbers(blob, count + 1)
+        if len(ranks) != len(joint.parts):
+            raise SecurityError(f"{host} sent {len(ranks):,} ranks for {len(joint.parts):,} records; it was stopped.")
+        columns.append(_Column(host, name, np.where(ranks == count, np.nan, ranks.astype(np.float64)), number, count))
+    return columns
+
+
+def _base_margins(joint: Joint, score_bits: int) -> Floats:
+    """``(k,)``: what would be predicted of everybody, at the public scale: log-odds, logarithms of shares, or the mean."""
+    labels = joint.labels[joint.training]
+    if joint.task == "number":
+        base = np.array([labels.mean()])
+    else:
+        k = len(joint.classes) or 2
+        shares = np.clip(np.bincount(labels.astype(np.intp), minlength=k) / len(labels), 1e-6, 1 - 1e-6)
+        base = np.log(shares) if joint.classes else np.log(shares[1:] / (1 - shares[1:]))
+    rounded: Floats = quantise(base, score_bits) / float(1 << score_bits)
+    return rounded
+
+
+class _Boosting:
+    """Step 2: XGBoost on own columns and ranks."""
+
+    def __init__(self, joint: Joint, parameters: OpBoostParameters, columns: list[_Column], base: Floats) -> None:
+        import xgboost  # noqa: PLC0415 - half a second, and needed here alone
+
+        self._joint, self._parameters = joint, parameters
+        self._outputs = Outputs(joint.task, joint.classes, LINKS[joint.task])
+        values = np.column_stack([column.values for column in columns])
+        kinds = ["c" if column.texts else "q" for column in columns]
+
+        def matrix(rows: NDArray[np.bool_]) -> Any:
+            return xgboost.DMatrix(
+                values[rows],
+                joint.labels[rows],
+                base_margin=np.tile(base, (int(rows.sum()), 1)),
+                feature_types=kinds,
+                enable_categorical=True,
+                nthread=THREADS,
+            )
+
+        self._training, self._everybody = matrix(joint.training), matrix(np.ones(len(values), dtype=bool))
+        self._booster = xgboost.Booster(self._settings(), [self._training, self._everybody])
+        self.margins = np.tile(base, (len(values), 1))
+
+    def _settings(self) -> dict[str, object]:
+        p = self._parameters
+        return {
+            "objective": OBJECTIVES[self._joint.task],
+            "tree_method": "hist",
+            "max_depth": p.depth,
+            "eta": p.learning_rate,
+            "lambda": p.reg_lambda,
+            "min_child_weight": p.min_child_weight,
+            "max_cat_to_onehot": 1,
+            "base_score": 0.5 if self._joint.task == "binary" else 0.0,  # a margin of 0: base margins take its place
+            "nthread": THREADS,
+            "seed": p.seed,
+            **({"num_class": self._outputs.count} if self._joint.task == "classes" else {}),
+        }
+
+    def run(self) -> tuple[WholeTree, ...]:
+        """Grow all rounds, or until the validation loss stays; leaves the margins of the kept trees in `margins`."""
+        began, least, kept, margins = time.perf_counter(), np.inf, 0, self.margins
+        for number in range(1, self._parameters.trees + 1):
+            self._joint.conversation.check()
+            self._booster.update(self._training, number - 1)
+            found = self._booster.predict(self._everybody, output_margin=True)
+            margins = found.astype(np.float64).reshape(self.margins.shape)
+            progress = self._progress(margins, number, time.perf_counter() - began)
+            self._joint.on_tree(progress)
+            if progress.log_loss_validation < least or not self._parameters.early_stopping:
+                least, kept, self.margins = progress.log_loss_validation, number, margins
+            if self._parameters.early_stopping and number - kept >= self._parameters.early_stopping:
+                break
+        document = json.loads(self._booster[:kept].save_raw("json"))
+        return read_xgboost("the booster", document).trees
+
+    def _progress(self, margins: Floats, number: int, seconds: float) -> TreeProgress:
+        training, validation = (
+            measure(self._joint.labels[rows], margins[rows], "", self._outputs)
+            for rows in (self._joint.parts == TRAINING, self._joint.parts == VALIDATION)
+        )
+        losses = training.loss, validation.loss
+        return TreeProgress(number, self._parameters.trees, *losses, training.auc, validation.auc, seconds)
+
+
+def _divide(
+    trees: tuple[WholeTree, ...], columns: list[_Column], joint: Joint
+) -> tuple[dict[NodeKey, Rule], Mapping[str, TakeRankSplits]]:
+    """Step 3: the Guest's own rules, and for each Host the rank cuts of its splits."""
+    rules: dict[NodeKey, Rule] = {}
+    taken: dict[str, list[tuple[int, int, int, int, bool]]] = {host: [] for host in joint.conversation.hosts}
+    for t, tree in enumerate(trees):
+        for i, node in enumerate(tree):
+            if isinstance(node, Leaf):
+                continue
+            column = columns[node.feature]
+            if column.owner == joint.guest:
+                rules[t, i] = _rule(column, node)
+            else:
+                cut = min(max(ceil(node.threshold or 0.0), 0), column.ranks)
+                taken[column.owner].append((t, i, column.number, cut, node.default_left))
+    name = joint.conversation.name
+    return rules, {
+        host: TakeRankSplits(name, *(tuple(part) for part in zip(*splits, strict=True)))
+        for host, splits in taken.items()
+        if splits
+    }
+
+
+def _rule(column: _Column, split: WholeSplit) -> Rule:
+    if split.threshold is not None:
+        return Rule(column.feature, split.default_left, split.threshold)
+    right = frozenset(column.texts[code] for code in split.codes)
+    return Rule(column.feature, split.default_left, None, frozenset(column.texts) - right, right)
+
+
+def _guest_tree(tree: WholeTree, columns: list[_Column]) -> GuestTree:
+    nodes: list[Split | Leaf] = []
+    for node in tree:
+        if isinstance(node, Leaf):
+            nodes.append(node)
+            continue
+        column = columns[node.feature]
+        nodes.append(
+            Split(column.owner, column.feature, node.left, node.right, node.default_left, node.gain, node.cover)
+        )
+    return GuestTree(tuple(nodes))

@@ -1,0 +1,188 @@
+"""A Host under OpBoost: desensitises its columns once, sends ranks, keeps thresholds on its own scale. Knows no label, no gradient.
+
+A numeric feature is one column of ranks, a yes-or-no feature one of two ranks. Categories have no order that ranks could keep, so a
+categorical feature becomes yes-or-no columns, one a category (the paper encodes categories one-hot as well), in a secret order.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature, Kind
+from backend.data.table import PartyTable
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.messages import Ranks, StartRanks, TakeRankSplits, to_numbers
+from backend.protocols.training.opboost.maps import MAPS, MECHANISMS, MISSING, Noise, ValueMap
+from backend.protocols.training.opboost.sampling import IntArray
+from backend.trees.ensemble import NodeKey, Rule
+
+INDICATORS = 32  # commonest categories of a feature that get a column; the others say no everywhere
+YES_OR_NO = ValueMap(0.0, 1.0, 2)
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyColumn:
+    """A desensitised column of the Host.
+
+    Attributes
+    ----------
+    feature : str
+    levels : ndarray of int16
+        ``(n_rows,)`` noisy levels, MISSING where there is no value.
+    mapping : ValueMap
+        Between true values and levels; of an indicator: 1 is yes.
+    category : str, optional
+        The category that an indicator stands for.
+    categories : frozenset of str
+        All that the column has.
+    """
+
+    feature: str
+    levels: NDArray[np.int16]
+    mapping: ValueMap
+    category: str | None = None
+    categories: frozenset[str] = frozenset()
+
+    def rule(self, level: int, default_left: bool) -> Rule:
+        """True values whose level is below `level` go left; `level` is 0 … levels."""
+        if self.category is None:
+            return Rule(self.feature, default_left, self.mapping.threshold(level))
+        sides = (frozenset[str](), self.categories - {self.category}, self.categories)
+        left = sides[min(level, 2)]
+        return Rule(self.feature, default_left, None, left, self.categories - left)
+
+
+class NoisyColumns:
+    """What a Host draws, and keeps: the same setting gives the same noise, so that repeated trainings average nothing out.
+
+    Parameters
+    ----------
+    table : PartyTable
+        All records of the Host.
+    features : sequence of Feature
+    """
+
+    def __init__(self, table: PartyTable, features: Sequence[Feature]) -> None:
+        self._table, self._features = table, {f.name: f for f in features}
+        self._drawn: dict[tuple[str, Noise], tuple[NoisyColumn, ...]] = {}
+
+    def names(self, exclude: Sequence[str]) -> list[str]:
+        """The Host's features without those left out."""
+        return [name for name in self._features if name not in exclude]
+
+    def of(self, name: str, noise: Noise) -> tuple[NoisyColumn, ...]:
+        """The columns that a feature becomes."""
+        if (name, noise) not in self._drawn:
+            self._drawn[name, noise] = tuple(self._draw(self._features[name], noise))
+        return self._drawn[name, noise]
+
+    def _draw(self, feature: Feature, noise: Noise) -> list[NoisyColumn]:
+        column = self._table.columns[feature.name]
+        if feature.kind is Kind.CATEGORICAL:
+            return _indicators(feature.name, column, noise)
+        values = column.astype(np.float64)
+        known = values[~np.isnan(values)]
+        if feature.kind is Kind.BOOLEAN:
+            return [NoisyColumn(feature.name, _noisy(YES_OR_NO.level(values), noise, flags=True), YES_OR_NO)]
+        lower, upper = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        mapping = ValueMap(lower, upper, noise.levels)
+        return [NoisyColumn(feature.name, _noisy(mapping.level(values), noise), mapping)]
+
+
+def _indicators(name: str, column: NDArray[np.generic], noise: Noise) -> list[NoisyColumn]:
+    counts = Counter(str(v) for v in column if v is not None)
+    chosen = [category for category, _ in counts.most_common(INDICATORS)]
+    secrets.SystemRandom().shuffle(chosen)
+    missing = np.array([v is None for v in column], dtype=bool)
+    out = []
+    for category in chosen:
+        flags = np.where(missing, MISSING, column == category).astype(np.int64)
+        out.append(NoisyColumn(name, _noisy(flags, noise, flags=True), YES_OR_NO, category, frozenset(counts)))
+    return out
+
+
+def _noisy(levels: IntArray, noise: Noise, *, flags: bool = False) -> NDArray[np.int16]:
+    found = levels.astype(np.int16)
+    known = levels != MISSING
+    draw = noise.desensitise_flags if flags else noise.desensitise
+    found[known] = draw(levels[known])
+    return found
+
+
+def noise_of(start: StartRanks) -> Noise:
+    """The setting that a Guest asks for; raises SecurityError where it is none."""
+    try:
+        return Noise(
+            map=next(m for m in MAPS if m == start.map),
+            mechanism=next(m for m in MECHANISMS if m == start.mechanism),
+            epsilon=start.epsilon,
+            theta=start.theta,
+            alpha=start.alpha,
+            levels=start.levels,
+        )
+    except (StopIteration, ParameterError) as error:
+        raise SecurityError("Ranks were asked for in a way that this Host does not know; nothing was sent.") from error
+
+
+class HostRanks:
+    """One OpBoost training at one Host.
+
+    Parameters
+    ----------
+    columns : NoisyColumns
+    rows : ndarray of int
+        The Host's joint rows, in the common order.
+    start : StartRanks
+
+    Attributes
+    ----------
+    rules : mapping of (tree, node) to Rule
+        Of the splits that the Guest has named.
+    """
+
+    def __init__(self, columns: NoisyColumns, rows: NDArray[np.intp], start: StartRanks) -> None:
+        noise = noise_of(start)
+        self._columns = [c for name in columns.names(start.exclude) for c in columns.of(name, noise)]
+        self._joint = [c.levels[rows].astype(np.int64) for c in self._columns]
+        self._distinct = [np.unique(levels[levels != MISSING]) for levels in self._joint]
+        self.rules: Mapping[NodeKey, Rule] = {}
+
+    def ranks(self, conversation: str) -> Ranks:
+        """Each joint record's rank among the distinct noisy values of a column; nothing else leaves the Host."""
+        blobs = []
+        for levels, distinct in zip(self._joint, self._distinct, strict=True):
+            rank = np.where(levels == MISSING, len(distinct), np.searchsorted(distinct, levels))
+            blobs.append(to_numbers(rank, len(distinct) + 1))
+        names = tuple(c.feature for c in self._columns)
+        return Ranks(conversation, names, tuple(len(d) for d in self._distinct), tuple(blobs))
+
+    def take_splits(self, message: TakeRankSplits) -> None:
+        """Rank → desensitised value → threshold on the true scale (half-way between two ranks where values lie between them)."""
+        parts = (message.trees, message.nodes, message.columns, message.cuts, message.default_left)
+        if len({len(part) for part in parts}) > 1:
+            raise SecurityError("Splits by rank came whose parts do not fit each other; they were refused.")
+        rules = {}
+        for tree, node, column, cut, default_left in zip(*parts, strict=True):
+            if not 0 <= column < len(self._columns) or not 0 <= cut <= len(self._distinct[column]):
+                raise SecurityError("A split by an unknown column or rank was asked for; it was refused.")
+            rules[tree, node] = self._columns[column].rule(self._level(column, cut), default_left)
+        self.rules = rules
+
+    def _level(self, column: int, cut: int) -> int:
+        """The level below which the ranks below `cut` lie."""
+        distinct = self._distinct[column]
+        if cut == 0:
+            return 0
+        if cut == len(distinct):
+            return self._columns[column].mapping.levels
+        return int(distinct[cut - 1] + distinct[cut]) // 2 + 1
+
+    def keep_trees(self, count: int) -> None:
+        """Forget the rules of trees that are not kept."""
+        self.rules = {key: rule for key, rule in self.rules.items() if key[0] < count}

@@ -1,0 +1,141 @@
+"""OpBoost's value mapping and its three order-preserving maps. Knows one party's column as numbers; nothing here is sent.
+
+A column becomes integers ``L … R`` (here 0 … levels-1), and every integer a noisy one, by one of
+
+- **Global-Map**: over the whole domain, ε a step;
+- **Adj-Map**: first one of the partitions of length θ, ε_prt a partition, then a place in it, ε_ner a step. A value whose partition
+  was not drawn begins at that partition's end nearest to it;
+- **Local-Map**: a place in its own partition, ε_ner a step. The partition itself is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import ParameterError
+from backend.protocols.training.opboost.sampling import IntArray, Mechanism, Sampler, Words, system_words
+from backend.trees.importers.thresholds import LARGEST, at_most
+
+Map = Literal["global", "adj", "local"]
+MAPS: tuple[Map, ...] = ("global", "adj", "local")
+MECHANISMS: tuple[Mechanism, ...] = ("exponential", "laplace")
+RANGES: dict[str, tuple[float, float]] = {
+    "epsilon": (0.001, 20.0),
+    "theta": (2, 64),
+    "alpha": (0.1, 100.0),
+    "levels": (4, 256),
+}
+MISSING = -1  # level of a missing value
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How values are desensitised; the Guest asks for it, the Host checks it again.
+
+    Attributes
+    ----------
+    map : {"global", "adj", "local"}
+    mechanism : {"exponential", "laplace"}
+        How draws are made (:mod:`backend.protocols.training.opboost.sampling`); the distribution is the same.
+    epsilon : float
+        Privacy a step of distance; taken as the decimal number that it is written as.
+    theta : int
+        Levels in a partition (Adj-Map, Local-Map); divides `levels`.
+    alpha : float
+        Adj-Map: ε_prt is alpha·θ·ε_ner.
+    levels : int
+        Integers from L to R, both included.
+
+    Raises
+    ------
+    ParameterError
+        With everything that is out of range.
+    """
+
+    map: Map
+    mechanism: Mechanism
+    epsilon: float
+    theta: int
+    alpha: float
+    levels: int
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
+            for name, (low, high) in RANGES.items()
+            if not low <= getattr(self, name) <= high
+        ]
+        for name, known in (("map", MAPS), ("mechanism", MECHANISMS)):
+            if getattr(self, name) not in known:
+                problems.append(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(known)}.")
+        if not problems and self.map != "global" and self.levels % self.theta:
+            problems.append(f"theta is {self.theta}; choose one that divides the {self.levels} levels.")
+        if problems:
+            raise ParameterError(" ".join(problems))
+
+    @property
+    def step(self) -> Fraction:
+        """ε of one step of distance: ε itself; under Adj-Map ε_ner = ε/(alpha + θ/|D|), so that the whole width costs ε·|D|."""
+        epsilon = Fraction(str(self.epsilon))
+        if self.map == "adj":
+            return epsilon / (Fraction(str(self.alpha)) + Fraction(self.theta, self.levels))
+        return epsilon
+
+    @property
+    def jump(self) -> Fraction:
+        """Adj-Map: ε_prt, of one step from partition to partition."""
+        return Fraction(str(self.alpha)) * self.theta * self.step
+
+    def desensitise(self, values: IntArray, words: Words = system_words) -> IntArray:
+        """Noisy levels of ``(n,)`` true levels 0 … levels-1, each drawn on its own."""
+        if self.map == "global":
+            return Sampler(self.step, self.levels, self.mechanism).draw(values, words)
+        own, place = np.divmod(values, self.theta)
+        partition = own
+        if self.map == "adj":
+            partition = Sampler(self.jump, self.levels // self.theta, self.mechanism).draw(own, words)
+            place = np.where(partition > own, 0, np.where(partition < own, self.theta - 1, place))
+        return partition * self.theta + Sampler(self.step, self.theta, self.mechanism).draw(place, words)
+
+    def desensitise_flags(self, flags: IntArray, words: Words = system_words) -> IntArray:
+        """Noisy 0 and 1 of ``(n,)`` answers to a yes-or-no question, ε under every map: a domain of two has no partitions."""
+        return Sampler(Fraction(str(self.epsilon)), 2, self.mechanism).draw(flags, words)
+
+
+@dataclass(frozen=True, repr=False)
+class ValueMap:
+    """⌈L + (x - lower)/(upper - lower)·(R - L)⌉ with L = 0, and back. The bounds are the Host's own and never leave it.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Values beyond them count as they themselves.
+    levels : int
+        R + 1.
+    """
+
+    lower: float
+    upper: float
+    levels: int
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """``(levels - 1,)``: level k holds the values above edge k-1, up to and including edge k."""
+        share = np.arange(self.levels - 1) / (self.levels - 1)
+        return self.lower + share * (self.upper - self.lower)
+
+    def level(self, values: NDArray[np.float64]) -> IntArray:
+        """``(n,)`` levels; MISSING where a value is NaN."""
+        found = np.searchsorted(self.edges, values, side="left")  # ⌈s⌉ = how many of 0, 1, 2 … are smaller than s
+        return np.where(np.isnan(values), MISSING, found).astype(np.int64)
+
+    def threshold(self, level: int) -> float:
+        """T such that ``value < T`` says the same as ``level(value) < level``; `level` is 0 … levels."""
+        if not 0 < level < self.levels:
+            return LARGEST if level else -LARGEST
+        return at_most(float(self.edges[level - 1]))

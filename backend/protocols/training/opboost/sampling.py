@@ -1,0 +1,157 @@
+"""Draws from the bounded discrete Laplace distribution without any rounding error. Knows numbers, no party and no column.
+
+``Pr[y | x] ∝ exp(-ε·|y - x|/2)`` on ``0 … size-1`` is the exponential mechanism with the distance as its utility (Global-Map), and
+also the discrete Laplace distribution of scale 2/ε that is drawn again until it falls into the domain: one distribution, two roads.
+
+How a draw stays exact: U is uniform on [0, 1) and y the number of k with F(k) ≤ U. Of U only 64 bits are drawn at first; beside them
+stand the integers ⌊F(k)·2^64⌋, computed with directed rounding (MPFR) and certified. Bits that equal one of these integers decide
+nothing yet, so 64 more are drawn and compared at the higher precision. This ends: F(k) is irrational for k < size-1, since
+exp(-ε/2) is transcendental for a rational ε > 0 (Lindemann), so some precision always tells them apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+Words = Callable[[int], NDArray[np.uint64]]  # how many → that many uniform, independent 64-bit words
+Mechanism = Literal["exponential", "laplace"]
+
+WORD = 64  # bits drawn at a time
+GUARD = 128  # bits of precision beyond those compared; a certificate fails with probability < 2**-100 and is then tried again
+
+
+def system_words(count: int) -> NDArray[np.uint64]:
+    """``(count,)`` words of the operating system's generator."""
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+class Sampler:
+    """One distribution for each true value of a domain.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Privacy for each step of distance: outputs of x and x' differ in probability by at most e^(ε·|x - x'|).
+    size : int
+        The domain is 0 … size-1.
+    mechanism : {"exponential", "laplace"}
+        ``exponential`` holds a table for every true value and never draws twice; ``laplace`` holds one table and draws again
+        whatever falls outside (less than half), so the number of draws says a little about how many values lie at an edge.
+    """
+
+    def __init__(self, epsilon: Fraction, size: int, mechanism: Mechanism) -> None:
+        self._epsilon, self._size, self._mechanism = epsilon, size, mechanism
+
+    def draw(self, values: IntArray, words: Words = system_words) -> IntArray:
+        """Noisy values, each in 0 … size-1.
+
+        Parameters
+        ----------
+        values : ndarray of int64
+            ``(n,)`` true values in 0 … size-1.
+        words : callable
+            Uniform words; tests give seeded ones.
+
+        Returns
+        -------
+        ndarray of int64
+            ``(n,)``, independent of each other.
+        """
+        if self._mechanism == "exponential":
+            return self._from_own_tables(values, words)
+        return self._drawn_again(values, words)
+
+    def _from_own_tables(self, values: IntArray, words: Words) -> IntArray:
+        drawn, noisy = words(len(values)), np.empty_like(values)
+        for anchor in range(self._size):
+            rows = np.flatnonzero(values == anchor)
+            noisy[rows] = _inverted(self._epsilon, self._size, anchor, drawn[rows], words)
+        return noisy
+
+    def _drawn_again(self, values: IntArray, words: Words) -> IntArray:
+        """Steps longer than size-1 would never stay inside, so the table leaves them out; that changes no accepted draw."""
+        noisy, reach = values.copy(), self._size - 1
+        waiting = np.arange(len(values))
+        while len(waiting):
+            steps = _inverted(self._epsilon, 2 * reach + 1, reach, words(len(waiting)), words) - reach
+            found = values[waiting] + steps
+            inside = (found >= 0) & (found < self._size)
+            noisy[waiting[inside]] = found[inside]
+            waiting = waiting[~inside]
+        return noisy
+
+
+def _inverted(epsilon: Fraction, size: int, anchor: int, drawn: NDArray[np.uint64], words: Words) -> IntArray:
+    """The y of each 64-bit beginning of a U."""
+    table = _table(epsilon, size, anchor)
+    found = np.searchsorted(table, drawn, side="left").astype(np.int64)
+    inside = np.flatnonzero(found < len(table))
+    for i in inside[table[found[inside]] == drawn[inside]]:
+        found[i] = _settled(epsilon, size, anchor, int(drawn[i]), words)
+    return found
+
+
+def _settled(epsilon: Fraction, size: int, anchor: int, begun: int, words: Words) -> int:
+    """Draw on until the bits differ from every F(k) at their precision."""
+    bits = WORD
+    while True:
+        begun, bits = begun << WORD | int(words(1)[0]), bits + WORD
+        floors = thresholds(epsilon, size, anchor, bits)
+        if begun not in floors:
+            return sum(floor < begun for floor in floors)
+
+
+@lru_cache(maxsize=1 << 13)
+def _table(epsilon: Fraction, size: int, anchor: int) -> NDArray[np.uint64]:
+    return np.array(thresholds(epsilon, size, anchor, WORD), dtype=np.uint64)
+
+
+def thresholds(epsilon: Fraction, size: int, anchor: int, bits: int) -> list[int]:
+    """⌊F(k)·2^bits⌋ for k = 0 … size-2, where F(k) = Pr[y ≤ k | anchor]; certified, whatever the precision it took.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    size, anchor : int
+        Domain 0 … size-1, and the true value.
+    bits : int
+    """
+    precision = bits + GUARD
+    while True:
+        low, high = (_floors(epsilon, size, anchor, bits, precision, up) for up in (False, True))
+        if low == high:
+            return low
+        precision *= 2
+
+
+def _floors(epsilon: Fraction, size: int, anchor: int, bits: int, precision: int, up: bool) -> list[int]:
+    """Bounds from below or from above: sums of the weights rounded one way, over their total rounded the other way."""
+    sums = _sums(epsilon, max(anchor, size - 1 - anchor), precision, up)
+    other = _sums(epsilon, max(anchor, size - 1 - anchor), precision, not up)
+    total = other[anchor + 1] + other[size - anchor] - other[1]
+    left = sums[anchor + 1]
+    below = [left - sums[anchor - k] for k in range(min(anchor, size - 1))]  # k < anchor: distances anchor-k … anchor
+    above = [left + sums[k - anchor + 1] - sums[1] for k in range(anchor, size - 1)]
+    largest = (1 << bits) - 1  # F(k) < 1 for k < size-1
+    return [min(int((part << bits) // total), largest) for part in below + above]
+
+
+@lru_cache(maxsize=64)
+def _sums(epsilon: Fraction, reach: int, precision: int, up: bool) -> list[Any]:
+    """Bounds of Σ_{j<m} exp(-ε·j/2)·2^precision for m = 0 … reach+1, as integers."""
+    direction, whole = (gmpy2.RoundUp, gmpy2.ceil) if up else (gmpy2.RoundDown, gmpy2.floor)
+    sums = [gmpy2.mpz(0)]
+    with gmpy2.context(precision=precision + WORD, round=direction):
+        for j in range(reach + 1):
+            weight = gmpy2.exp(gmpy2.mpfr(gmpy2.mpq(-epsilon * j / 2)))
+            sums.append(sums[-1] + gmpy2.mpz(whole(gmpy2.mul_2exp(weight, precision))))
+    return sums

@@ -1,0 +1,114 @@
+"""Joint records of a Guest and real Hosts on a real network, ready to grow trees on; and, for oracles, every column in one hand."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from actors import MemoryStore, TappedNetwork
+from worlds import GUEST
+
+from backend.crypto.plain import PlainKeySide
+from backend.data.dictionary import ExpectedDirection, Feature, Kind
+from backend.data.table import PartyTable
+from backend.protocols.alignment.exchange import align
+from backend.protocols.channel import Conversation
+from backend.protocols.guest import draw_parts
+from backend.protocols.host import HostParty
+from backend.protocols.messages import OfferKey
+from backend.protocols.simulation import SimulatedHosts
+from backend.protocols.training.joint import Joint
+from backend.trees.ensemble import Split
+
+LABELS = {
+    "binary": lambda risk, draw: (draw.random(len(risk)) < 1 / (1 + np.exp(-risk))).astype(float),
+    "classes": lambda risk, draw: np.digitize(risk + draw.normal(0, 0.5, len(risk)), [-0.7, 0.7]).astype(float),
+    "number": lambda risk, draw: 40 + 25 * risk + draw.normal(0, 5, len(risk)),
+}
+
+
+@dataclass
+class Parties:
+    """Who takes part, and what only a test may look at."""
+
+    joint: Joint
+    columns: dict[str, np.ndarray]  # of all parties, in the joint order
+    served: SimulatedHosts
+    sent: list  # (sender, receiver, kind, bytes)
+
+    def rules(self, own):
+        """All parties' rules; `own` are the Guest's."""
+        halves = [h._sessions[self.joint.conversation.name].training.rules for h in self.served._hosts.values()]
+        return dict(own) | {key: rule for half in halves for key, rule in half.items()}
+
+    def leaves(self, number, tree, rules):
+        """Leaf of every joint record, walked in one place."""
+        nodes = np.zeros(len(self.joint.parts), dtype=int)
+        for i, split in tree.splits.items():  # parents come before their children
+            left = rules[number, i].goes_left(self.columns[split.feature])
+            nodes = np.where(nodes == i, np.where(left, split.left, split.right), nodes)
+        assert not any(isinstance(tree.nodes[i], Split) for i in set(nodes.tolist()))
+        return nodes
+
+
+@contextmanager
+def joined(
+    seed=0,
+    *,
+    hosts=2,
+    n=60,
+    task="binary",
+    key=None,
+    gaps=0.1,
+    coded=True,
+    directions=False,
+    on_tree=lambda progress: None,
+):
+    """Random parties with two numeric features and (`coded`) a categorical one each; with `directions` every x should raise the risk."""
+    draw = np.random.default_rng(seed)
+    parties = [GUEST, *(f"host{i}" for i in range(hosts))]
+    expected = ExpectedDirection.UP if directions else ExpectedDirection.NONE
+    features = {
+        p: (
+            Feature(name=f"{p}_x", meaning="x", expected_direction=expected),
+            Feature(name=f"{p}_y", meaning="y"),
+            Feature(name=f"{p}_c", meaning="c", kind=Kind.CATEGORICAL),
+        )[: 3 if coded else 2]
+        for p in parties
+    }
+    ids = tuple(f"id{i:04}" for i in range(n))
+    tables, risk = {}, np.zeros(n)
+    for p in parties:
+        x, y, c = draw.normal(size=n), draw.normal(size=n), draw.integers(0, 4, n)
+        risk += x + y * y / 2 - 0.5 + np.array([0.8, -0.8, 0.3, -0.3])[c]
+        category = np.array([None if draw.random() < gaps else "abcd"[k] for k in c], dtype=object)
+        x, y = (np.where(draw.random(n) < gaps, np.nan, v) for v in (x, y))
+        tables[p] = PartyTable(p, ids, {f"{p}_x": x, f"{p}_y": y, f"{p}_c": category})
+    labels = LABELS[task](risk, draw)
+    sent: list = []
+    network, side = TappedNetwork(sent), key or PlainKeySide()
+    served = SimulatedHosts(
+        network,
+        [HostParty(p, tables[p], features[p], MemoryStore(), simulated=True, key_floor=512) for p in parties[1:]],
+    )
+    talk = Conversation(network, GUEST, "c", tuple(parties[1:]), patience=20)
+    talk.broadcast(OfferKey("c", side.scheme, side.offer()))
+    rows = align(talk, GUEST, ids, "dh")[0] if hosts else np.arange(n)
+    joint = Joint(
+        conversation=talk,
+        key=side,
+        guest=GUEST,
+        features=features,
+        excluded=dict.fromkeys(parties, ()),
+        table=tables[GUEST].take(rows),
+        labels=labels[rows],
+        task=task,
+        classes=("low", "middle", "high") if task == "classes" else (),
+        parts=draw_parts(n, seed),
+        on_tree=on_tree,
+    )
+    columns = {name: column[rows] for table in tables.values() for name, column in table.columns.items()}
+    try:
+        yield Parties(joint, columns, served, sent)
+    finally:
+        talk.close()
+        served.stop()
