@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import IntArray, KeySide, Parcel, PublicSide
+from backend.crypto.key_certificate import check, split
 from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, PublicKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
@@ -74,8 +75,10 @@ def open_offer(
     """
     match scheme:
         case "paillier":
-            public = PublicKey.from_bytes(key, floor)
-            file = None if tables is None else tables / f"obfuscators-{sha256(key).hexdigest()[:16]}.tables"
+            modulus, certificate = split(key)
+            public = PublicKey.from_bytes(modulus, floor)
+            check(public.n, certificate)
+            file = None if tables is None else tables / f"obfuscators-{sha256(modulus).hexdigest()[:16]}.tables"
             paillier = PaillierPublicSide(public, pool, file, products)
             return paillier, paillier.obfuscators
         case "rlwe":

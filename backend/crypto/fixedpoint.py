@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from backend.errors import ParameterError
 
-GRADIENT_BITS = (
-    30  # |g| ≤ 1 and 0 ≤ h ≤ 1/4 become integers of 2**-30; float32, which XGBoost's histograms use, has 24 bits
-)
-HESSIAN_SLOT = 56  # bits for a sum of hessians: 2**28 · 2**28 rows
+# |g| ≤ 1 and 0 ≤ h ≤ 1 become integers of 2**-30 (larger ones are first divided by a power of two that only the Guest knows);
+# float32, which XGBoost's histograms use, has 24 bits
+GRADIENT_BITS = 30
+HESSIAN_SLOT = 56  # bits for a sum of hessians: 2**30 · 2**26 rows
 PAIR_SLOT = 112  # bits for a signed (Σg, Σh) pair: |Σg| < 2**55
 QUANTISED_BITS = 53  # units beyond which float64 is no longer exact
 MAX_ROWS = 1 << 22  # sums stay below 2**53, so float64 accumulators hold them exactly

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import gmpy2
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from backend.crypto.bin_products import BinIndex, BinProducts
 from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
+from backend.crypto.key_certificate import certify
 from backend.crypto.maker_process import MakerProcess
 from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.pool import Pool
@@ -212,9 +214,13 @@ class PaillierKeySide:
     def __repr__(self) -> str:
         return f"PaillierKeySide({self.bits} bits)"
 
+    @cached_property
+    def _certificate(self) -> bytes:
+        return certify(self._key.p, self._key.q)
+
     def offer(self) -> bytes:
-        """Public key as bytes."""
-        return self.public.to_bytes()
+        """Public key as bytes, and the proof of its form (:mod:`backend.crypto.key_certificate`)."""
+        return self.public.to_bytes() + self._certificate
 
     def parcel(self) -> Parcel:
         """The factors and where the tables are, for the party's own workers."""

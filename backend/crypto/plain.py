@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
 from backend.errors import SecurityError
 
 MESSAGE_ENTRIES = 1 << 20  # numbers a scoring message: 8 MiB
+MAX_WIDTH = 1024  # bytes a number: as a ciphertext's
 
 
 class PlainKeySide:
@@ -19,7 +21,7 @@ class PlainKeySide:
 
     scheme = "none"
     bits = 0
-    limit = (1 << 62) - 1
+    limit = (1 << 4096) - 1  # as large as any key's
 
     def offer(self) -> bytes:
         """Nothing to offer."""
@@ -42,7 +44,7 @@ class PlainKeySide:
         return False
 
     def encrypt(self, values: IntArray) -> bytes:
-        """``(n, m)`` integers as little-endian int64."""
+        """``(n, m)`` integers, little-endian, 8 bytes each or as many as the largest takes."""
         return _dump(values)
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
@@ -92,7 +94,7 @@ class PlainFold(WholeFold):
         """``(n, m)`` → ``(n, n_out)``."""
         batch = _load(blob, self._keep.shape)
         kept = np.where(np.asarray(self._plan.own, dtype=bool)[None, :] & ~self._keep, 0, batch)
-        out = np.zeros((self._plan.n_out, len(batch)), dtype=np.int64)
+        out = np.zeros((self._plan.n_out, len(batch)), dtype=batch.dtype)
         np.add.at(out, np.asarray(self._plan.target, dtype=np.intp), kept.T)
         return _dump(out.T)
 
@@ -102,12 +104,24 @@ def _by_bin(pairs: IntArray, index: NDArray[np.intp], count: int) -> IntArray:
     return np.stack(sums).astype(np.int64)
 
 
-def _dump(values: IntArray) -> bytes:
-    return np.ascontiguousarray(values, dtype="<i8").tobytes()
+def _dump(values: NDArray[Any]) -> bytes:
+    if values.dtype != object:
+        return np.ascontiguousarray(values, dtype="<i8").tobytes()
+    numbers = [int(v) for v in values.ravel()]
+    words = max([2, *(1 + abs(v).bit_length() // 64 for v in numbers)])  # 8 bytes mean int64, whose sums may run over
+    return b"".join(v.to_bytes(8 * words, "little", signed=True) for v in numbers)
 
 
-def _load(blob: bytes, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    expected = int(np.prod(shape)) * 8
-    if len(blob) != expected:
-        raise SecurityError(f"A vector of {expected} bytes was expected, {len(blob)} came; the message was refused.")
-    return np.frombuffer(blob, dtype="<i8").astype(np.int64).reshape(shape)
+def _load(blob: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
+    count = int(np.prod(shape))
+    width = len(blob) // count if count else 0
+    if len(blob) != width * count or width % 8 or (count and not 0 < width <= MAX_WIDTH):
+        raise SecurityError(
+            f"{count} numbers of 8 bytes were expected, {len(blob)} bytes came; the message was refused."
+        )
+    if width <= 8:
+        return np.frombuffer(blob, dtype="<i8").astype(np.int64).reshape(shape)
+    out = np.empty(count, dtype=object)
+    for i in range(count):
+        out[i] = int.from_bytes(blob[i * width : (i + 1) * width], "little", signed=True)
+    return out.reshape(shape)

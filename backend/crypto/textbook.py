@@ -8,6 +8,8 @@ from statistics import median
 
 import phe
 
+from backend.crypto.key_certificate import split
+
 REPEATS = 5
 
 
@@ -18,9 +20,9 @@ def encrypt_seconds(public: bytes) -> float:
     Parameters
     ----------
     public : bytes
-        Big-endian n.
+        Big-endian n and its certificate.
     """
-    key = phe.PaillierPublicKey(int.from_bytes(public, "big"))
+    key = phe.PaillierPublicKey(int.from_bytes(split(public)[0], "big"))
     seconds = []
     for number in range(REPEATS):
         began = time.thread_time()

@@ -1,0 +1,145 @@
+"""What a demonstration of the attack lab finds, and when an attack counts as working. Knows no party."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from scipy.stats import binomtest
+
+Severity = Literal["critical", "high", "medium", "by design"]
+ALPHA = 1e-9  # an attack works when guessing would be as lucky with at most this probability (one-sided binomial test)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One side of a demonstration.
+
+    Attributes
+    ----------
+    right, trials : int
+        What the attacker got right, of how much: bits, labels, people.
+    seconds : float
+        The attacker's work and that of the parties it asks.
+    """
+
+    right: int
+    trials: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """0 … 1."""
+        return self.right / self.trials
+
+    def beats(self, chance: float) -> bool:
+        """Whether guessing that is right with probability `chance` would seldom do as well (:data:`ALPHA`)."""
+        return bool(binomtest(self.right, self.trials, chance, alternative="greater").pvalue <= ALPHA)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack's code measures.
+
+    Attributes
+    ----------
+    off : Attempt
+        Without the defence.
+    on : Attempt or None
+        Against what is shipped by default; None where the defence is not shipped yet, so that `off` is what is shipped.
+    chance : float
+        What guessing gives, 0 … 1.
+    setting : mapping of str to int
+        Sizes: ``key_bits`` and the like.
+    rates : mapping of str to float
+        More success rates, 0 … 1.
+    numbers : mapping of str to float
+        More that was measured: counts, bits, seconds, AUCs.
+    """
+
+    off: Attempt
+    on: Attempt | None
+    chance: float
+    setting: Mapping[str, int]
+    rates: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """One row of SECURITY.md, measured.
+
+    Attributes
+    ----------
+    id : str
+        The row; ``-key`` and the like where a row holds two attacks.
+    name : str
+    severity : {"critical", "high", "medium", "by design"}
+    outcome : Outcome
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    outcome: Outcome
+
+    @property
+    def text(self) -> str:
+        """Beginning of its keys in the catalogues' section ``attack``."""
+        return text_of(self.id)
+
+    @property
+    def defence_off(self) -> float:
+        """Success rate without the defence, 0 … 1."""
+        return self.outcome.off.rate
+
+    @property
+    def defence_on(self) -> float | None:
+        """Success rate against what is shipped; None where the defence is not shipped yet."""
+        return None if self.outcome.on is None else self.outcome.on.rate
+
+    @property
+    def chance(self) -> float:
+        """What guessing gives, 0 … 1."""
+        return self.outcome.chance
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        off, on = self.outcome.off, self.outcome.on
+        return {
+            "id": self.id,
+            "name": self.name,
+            "severity": self.severity,
+            "defence_shipped": on is not None,
+            "defence_off": off.rate,
+            "defence_on": self.defence_on,
+            "chance": self.chance,
+            "works": works(self),
+            "trials_off": off.trials,
+            "trials_on": None if on is None else on.trials,
+            "seconds_off": off.seconds,
+            "seconds_on": None if on is None else on.seconds,
+            "setting": dict(self.outcome.setting),
+            "rates": dict(self.outcome.rates),
+            "numbers": dict(self.outcome.numbers),
+        }
+
+
+def text_of(id_: str) -> str:
+    """``A2-key`` → ``a2_key``."""
+    return id_.lower().replace("-", "_")
+
+
+def works(result: AttackResult) -> bool:
+    """Whether the attack beats guessing against what is shipped by default (:data:`ALPHA`)."""
+    shipped = result.outcome.on or result.outcome.off
+    return shipped.beats(result.chance)
+
+
+def attempt(attack: Callable[[], tuple[int, int]]) -> Attempt:
+    """Run one side: `attack` returns what it got right, and of how much."""
+    began = time.perf_counter()
+    right, trials = attack()
+    return Attempt(right, trials, time.perf_counter() - began)

@@ -1,0 +1,186 @@
+"""How often one person was scored with one model, as a Host counts it. Knows ids and dates; no column, no score.
+
+Every score of a person under other Guest columns tells the Guest something more about the same Host record (docs/attacks.md, A8). The
+count outlives a restart and is kept per id and model; whoever asks is not told apart, since several Guests could work together.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.federation import MOST_QUERIES
+from backend.errors import ParameterError, SecurityError
+
+QUERIES = 1  # a person and model: a second score names the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
+QUERIES_MADE_UP = 1000  # where the people are made up: nobody to protect
+DAYS = 28  # so that a scoring on the same day of every month always fits
+VARIABLE = "GLASSLEAF_BUDGET"
+FILE = "queries.db"
+PATIENCE = 30.0  # seconds to wait for another process that is counting
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS queries (
+    model_id TEXT NOT NULL, subject TEXT NOT NULL, day INTEGER NOT NULL, asked INTEGER NOT NULL,
+    PRIMARY KEY (model_id, subject, day)
+) WITHOUT ROWID
+"""
+_INDEX = "CREATE INDEX IF NOT EXISTS queries_day ON queries (day)"
+_USED = "SELECT COALESCE(SUM(asked), 0) FROM queries WHERE model_id = ? AND subject = ?"
+_COUNT = """
+INSERT INTO queries VALUES (?, ?, ?, ?) ON CONFLICT (model_id, subject, day) DO UPDATE SET asked = asked + excluded.asked
+"""
+
+
+class QueryBudget:
+    """The count of one Host.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where ``queries.db`` lies; none = in memory, forgotten when the Host stops.
+    limit : int
+        Answers about a person and model within `days`; 0 = as many as are asked for.
+    days : int
+        Rolling window, in whole UTC days.
+    today : callable
+        Tells the date.
+
+    Raises
+    ------
+    ParameterError
+        `limit` is out of range.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        limit: int = QUERIES,
+        days: int = DAYS,
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+    ) -> None:
+        if not 0 <= limit <= MOST_QUERIES:
+            raise ParameterError(
+                f"A budget of {limit:,} was asked for; choose 1 to {MOST_QUERIES:,}, or 0 for no limit."
+            )
+        self.limit, self.days, self._today = limit, days, today
+        self._folder, self._lock = folder, threading.Lock()
+        self._database: sqlite3.Connection | None = None
+
+    def __repr__(self) -> str:
+        return f"QueryBudget({self.limit} in {self.days} days)"
+
+    def take(self, model_id: str, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Count one question about each of `ids` and tell which must not be answered; those are not counted.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            ``n`` people; one who stands in it twice is asked about twice.
+
+        Returns
+        -------
+        ndarray of bool
+            ``(n,)``: whether the budget was spent before this question.
+
+        Raises
+        ------
+        SecurityError
+            The count cannot be kept, so that nothing may be answered.
+        """
+        spent = np.zeros(len(ids), dtype=bool)
+        if not self.limit or not ids:
+            return spent
+        with self._lock, _told():
+            if self._database is None:
+                self._database = _open(self._folder)
+                weakref.finalize(self, self._database.close)
+            database = self._database
+            database.execute("BEGIN IMMEDIATE")  # nobody else counts between the reading and the writing
+            try:
+                granted = self._granted(database, model_id, Counter(ids))
+                database.execute("COMMIT")
+            except sqlite3.Error:
+                database.execute("ROLLBACK")
+                raise
+        for i, subject in enumerate(ids):
+            granted[subject] -= 1
+            spent[i] = granted[subject] < 0
+        return spent
+
+    def close(self) -> None:
+        """Release the file; the next question opens it again."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+            self._database = None
+
+    def _granted(self, database: sqlite3.Connection, model_id: str, asked: Mapping[str, int]) -> dict[str, int]:
+        """Forget what is over, then count as many of the questions about each person as the budget leaves."""
+        day, granted = self._today().toordinal(), {}
+        database.execute("DELETE FROM queries WHERE day <= ?", (day - self.days,))
+        for subject, times in asked.items():
+            used: int = database.execute(_USED, (model_id, subject)).fetchone()[0]
+            granted[subject] = min(times, max(0, self.limit - used))
+        database.executemany(_COUNT, [(model_id, s, day, times) for s, times in granted.items() if times])
+        return granted
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise SecurityError(
+            "This Host cannot count how often a person was asked about, so it answers nothing "
+            f"({type(error).__name__}). Its operator should check the disk and the file {FILE}."
+        ) from error
+
+
+def _open(folder: Path | None) -> sqlite3.Connection:
+    """A database whose transactions are begun by hand; the Host's thread is not the one that opens it.
+
+    Nothing waits for the disk, so that a power cut (not a crash of the Host) may forget the last questions.
+    """
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    where = ":memory:" if folder is None else folder / FILE
+    database = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE, _INDEX):
+            database.execute(statement)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def usual_limit(synthetic: bool) -> int:
+    """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
+
+    Parameters
+    ----------
+    synthetic : bool
+        Whether the people are made up.
+
+    Raises
+    ------
+    ParameterError
+        The variable holds no number.
+    """
+    asked = os.environ.get(VARIABLE, "").strip()
+    if not asked:
+        return QUERIES_MADE_UP if synthetic else QUERIES
+    if not asked.isdecimal():
+        raise ParameterError(f"{VARIABLE} is {asked!r}; set it to a whole number, 0 for no limit, or remove it.")
+    return int(asked)

@@ -1,0 +1,125 @@
+"""Reviews and sign-offs: what was decided stays, and the last review of a finding stands."""
+
+import sqlite3
+from datetime import UTC, datetime
+
+import pytest
+
+from backend.errors import ModelError, ParameterError
+from backend.store.reviews import Reviews
+
+MODEL, OTHER, REPORT = "a" * 64, "b" * 64, "c" * 64
+FINDING = {"rule": "ecoa_sex", "feature": "gender"}
+REASON = "Kept for the disparity test only."
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    reviews = Reviews(tmp_path)
+    yield reviews
+    reviews.close()
+
+
+def test_a_review_keeps_reason_person_and_time(reviews):
+    before = datetime.now(UTC).replace(microsecond=0)
+    written = reviews.review(MODEL, **FINDING, verdict="overridden", reason=f"  {REASON} ", person="ana")
+    assert (written.number, written.model, written.rule, written.feature) == (1, MODEL, "ecoa_sex", "gender")
+    assert (written.verdict, written.reason, written.person) == ("overridden", REASON, "ana")
+    assert before <= datetime.fromisoformat(written.time) <= datetime.now(UTC)
+    assert reviews.history(MODEL) == (written,)
+
+
+def test_a_later_review_stands_and_the_earlier_one_stays(reviews):
+    first = reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
+    other = reviews.review(MODEL, "ecoa_age", "age", "confirmed", "It lowers the score of the old.", "ana")
+    last = reviews.review(MODEL, **FINDING, verdict="confirmed", reason="The test moved elsewhere.", person="ben")
+    assert reviews.standing(MODEL) == {("ecoa_sex", "gender"): last, ("ecoa_age", "age"): other}
+    assert reviews.history(MODEL) == (first, other, last)
+
+
+def test_a_review_belongs_to_one_model_only(reviews):
+    reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
+    assert reviews.history(OTHER) == () and reviews.standing(OTHER) == {} and reviews.sign_offs(OTHER) == ()
+
+
+def test_a_sign_off_names_person_role_statement_and_the_report_that_was_read(reviews):
+    first = reviews.sign_off(MODEL, "ana", "validator", "I read the findings and the limits.", REPORT)
+    second = reviews.sign_off(MODEL, "ben", "owner", "In use from Monday on.", REPORT)
+    assert reviews.sign_offs(MODEL) == (first, second)
+    assert (first.person, first.role, first.report_hash) == ("ana", "validator", REPORT)
+    assert datetime.fromisoformat(first.time).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"reason": "too short"}, "reason has 9 characters, expected 10 to 4,000"),
+        ({"reason": "  padded    "}, "reason has 6 characters"),
+        ({"reason": "x" * 4001}, "reason has 4001 characters"),
+        ({"person": " "}, "person has 0 characters, expected 1 to 120"),
+        ({"rule": ""}, "rule has 0 characters"),
+        ({"feature": "x" * 121}, "feature has 121 characters"),
+        ({"verdict": "ignored"}, "verdict is 'ignored', expected one of overridden, confirmed"),
+        ({"model": "m12345"}, "content hash is 'm12345', expected 64 hexadecimal digits"),
+    ],
+)
+def test_a_review_without_what_it_needs_is_refused_and_nothing_is_written(reviews, changes, told):
+    whole = {"model": MODEL, **FINDING, "verdict": "overridden", "reason": REASON, "person": "ana"}
+    with pytest.raises(ParameterError, match=told):
+        reviews.review(**(whole | changes))
+    assert reviews.history(MODEL) == ()
+
+
+def test_ten_characters_are_a_reason(reviews):
+    assert reviews.review(MODEL, **FINDING, verdict="confirmed", reason="依据第十二条予以确认。", person="ana").reason
+    assert reviews.review(MODEL, **FINDING, verdict="confirmed", reason="x" * 10, person="ana").number == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"statement": "Fine."}, "statement has 5 characters, expected 10"),
+        ({"role": ""}, "role has 0 characters"),
+        ({"report_hash": "C" * 64}, "report's hash is"),
+    ],
+)
+def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, told):
+    whole = {
+        "model": MODEL,
+        "person": "ana",
+        "role": "owner",
+        "statement": "In use from Monday.",
+        "report_hash": REPORT,
+    }
+    with pytest.raises(ParameterError, match=told):
+        reviews.sign_off(**(whole | changes))
+    assert reviews.sign_offs(MODEL) == ()
+
+
+def test_what_was_written_is_there_after_opening_anew(tmp_path, reviews):
+    written = reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
+    again = Reviews(tmp_path)
+    assert again.history(MODEL) == (written,)
+    again.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["reviews.db"]
+
+
+def test_there_is_no_way_to_change_or_delete():
+    public = {name for name in vars(Reviews) if not name.startswith("_")}
+    assert public == {"review", "sign_off", "history", "standing", "sign_offs", "close"}
+
+
+def test_a_damaged_database_is_told_in_words(tmp_path):
+    (tmp_path / "reviews.db").write_bytes(b"no database" * 100)
+    with pytest.raises(ModelError, match="cannot be opened"):
+        Reviews(tmp_path)
+
+
+def test_a_table_that_is_gone_is_told_in_words(tmp_path, reviews):
+    with sqlite3.connect(tmp_path / "reviews.db") as database:
+        database.execute("drop table reviews")
+    database.close()
+    with pytest.raises(ModelError, match="cannot be read"):
+        reviews.history(MODEL)
+    with pytest.raises(ModelError, match="Nothing was written"):
+        reviews.review(MODEL, **FINDING, verdict="confirmed", reason=REASON, person="ana")
