@@ -1,7 +1,8 @@
-"""What the law says about the features of a model: every disclosed feature assessed against rule packs.
+"""What the law says about a model: every disclosed feature and the model as a whole assessed against rule packs.
 
-Two claims are made and kept apart: how much a model *uses* a feature, and the feature's *legal status* with citation
-and date. Nothing here measures proxies or outcomes; a feature without a finding was assessed, no more.
+Four claims are kept apart: how much a model *uses* a feature; *proxy evidence*, the association of others with it; the *outcome
+disparity* between its groups; and the *legal status*, with citation and dates. Use and legal status are worked out here; the two kinds
+of evidence come from elsewhere or are told as not assessed. A feature without a finding was assessed, no more.
 """
 
 from __future__ import annotations
@@ -9,18 +10,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from backend.assurance.phrases import Reading, find_uncovered
-from backend.assurance.rule_pack import Rule, RulePack, Status, read_rule_pack
+from backend.assurance.phrases import Reading
+from backend.assurance.rule_pack import NOT_SENSITIVE, Force, Rule, RulePack, Status, load_packs, words
 from backend.data.dictionary import Feature
-from backend.errors import RulePackError
 
-RULES = Path(__file__).parent / "rules"
-NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not sensitive
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
+FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
 Place = Literal["sensitivity", "name", "meaning", "meaning_zh"]
 
@@ -46,17 +43,70 @@ UNUSED = Usage(splits=0, trees=0, gain_share=0.0, cover_share=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A rule that speaks of a feature: the rule, what matched and where, and how much the model uses the feature."""
+class Evidence:
+    """One measured number behind a finding, with how sure it is.
+
+    Attributes
+    ----------
+    about : str
+        Proxy evidence: the other feature. Outcome disparity: the group.
+    measure : str
+        E.g. ``Cramér's V``, ``selection rate``.
+    n : int
+        Records behind it.
+    value, low, high : float or None
+        The number and its interval; None where the group is too small to be told.
+    """
+
+    about: str
+    measure: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """What a rule says, and whether it is in force on the day of the report.
+
+    Attributes
+    ----------
+    as_of, effective_from, effective_to : str
+        ISO days; `effective_to` is empty where there is no end.
+    force : {"in_force", "not_yet", "ended"}
+    """
 
     rule_id: str
     title: str
     title_zh: str
     pack: str
+    pack_zh: str
     citation: str
     jurisdiction: str
     as_of: str
     status: Status
+    effective_from: str
+    effective_to: str
+    force: Force
+    explanation: str
+    explanation_zh: str
+    remedy: str
+    remedy_zh: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Law):
+    """A rule that speaks of a feature: the rule, what matched and where, and the evidence, claim by claim.
+
+    Attributes
+    ----------
+    usage : Usage
+        How much the model uses the feature.
+    proxies, disparities : tuple of Evidence or None
+        None = not assessed; empty = assessed, nothing found.
+    """
+
     party: str
     feature: str
     meaning: str
@@ -64,15 +114,27 @@ class Finding:
     matched: str
     matched_in: Place
     usage: Usage
-    explanation: str
-    explanation_zh: str
-    remedy: str
-    remedy_zh: str
+    proxies: tuple[Evidence, ...] | None = None
+    disparities: tuple[Evidence, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty(Law):
+    """A rule about the model as a whole; listed whatever its features are.
+
+    Attributes
+    ----------
+    evidence, evidence_zh : str
+        What Glassleaf offers towards it, and what it does not.
+    """
+
+    evidence: str
+    evidence_zh: str
 
 
 @dataclass(frozen=True, slots=True)
 class PackStamp:
-    """Which pack was applied, in which version, checked against the law on which day."""
+    """Which pack was applied, in which version, checked against the law on which day; `built_in` or a user's own."""
 
     name: str
     version: str
@@ -81,6 +143,7 @@ class PackStamp:
     title_zh: str
     jurisdiction: str
     source: str
+    built_in: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +153,33 @@ class ComplianceReport:
     Attributes
     ----------
     findings : tuple of Finding
-        The worst status first; within a status the most used feature first.
+        By rules in force. The worst status first; within a status the most used feature first.
     assessed : int
         Features looked at.
     packs : tuple of PackStamp
     set_aside : tuple of Finding
         Matches in name or meaning that do not count because the feature's owner states ``sensitivity = none``.
+    not_in_force : tuple of Finding
+        What rules would find that are not in force yet, or no longer.
+    duties : tuple of Duty
+        Rules about the model as a whole: those in force first, then those to come, then those that ended.
+    on : str
+        The day whose law was applied, ISO.
+    words : str
+        Version of the built-in words that names and meanings were searched for.
+    problems : tuple of str
+        Packs that could not be applied: file, line, reason.
     """
 
     findings: tuple[Finding, ...]
     assessed: int
     packs: tuple[PackStamp, ...]
     set_aside: tuple[Finding, ...] = ()
-
-
-@cache
-def load_packs(folder: Path | None = None) -> tuple[RulePack, ...]:
-    """Read every rule pack of a folder, by default the built-in ones, in the order of their file names; read once.
-
-    Raises
-    ------
-    RulePackError
-        A pack is not usable (file, line, field, found, expected), there is none, or two share a name or a rule id.
-    """
-    place = RULES if folder is None else folder
-    packs = tuple(read_rule_pack(file) for file in sorted(place.glob("*.yaml")))
-    if not packs:
-        raise RulePackError(f"{place.name}: found no rule pack (*.yaml), expected at least one. Give another folder.")
-    for kind, keys in (
-        ("pack name", [pack.name for pack in packs]),
-        ("rule id", [rule.id for pack in packs for rule in pack.rules]),
-    ):
-        repeated = sorted({key for key in keys if keys.count(key) > 1})
-        if repeated:
-            raise RulePackError(
-                f"{place.name}: found the {kind} {', '.join(repeated)} in two packs. Rename one of them."
-            )
-    return packs
+    not_in_force: tuple[Finding, ...] = ()
+    duties: tuple[Duty, ...] = ()
+    on: str = ""
+    words: str = ""
+    problems: tuple[str, ...] = ()
 
 
 def assess(
@@ -135,8 +188,11 @@ def assess(
     packs: Sequence[RulePack] | None = None,
     *,
     on: dt.date | None = None,
+    problems: Sequence[str] = (),
+    proxies: Mapping[str, tuple[Evidence, ...]] | None = None,
+    disparities: Mapping[str, tuple[Evidence, ...]] | None = None,
 ) -> ComplianceReport:
-    """Assess every disclosed feature against the rules in force.
+    """Assess every disclosed feature, and list every duty.
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
@@ -150,66 +206,103 @@ def assess(
         By default the built-in ones.
     on : date, optional
         The day whose law is applied; today by default.
+    problems : sequence of str
+        Packs that could not be read, to be told in the report.
+    proxies, disparities : mapping of str to tuple of Evidence, optional
+        Feature name → evidence; an absent feature was not assessed.
     """
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
-    known = {tag for pack in packs for rule in pack.rules for tag in rule.sensitivity}
-    findings: list[Finding] = []
-    set_aside: list[Finding] = []
+    lists: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
     for party, feature in dictionary:
         tag = feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
-        for pack in packs:
-            for rule in pack.rules:
-                if not rule.in_force(day):
-                    continue
-                match = _tagged(rule, feature, tag) if tag in known else _match(pack, rule, feature)
-                if match is not None:
-                    finding = _finding(pack, rule, (party, feature), match, usage.get(feature.name, UNUSED))
-                    (set_aside if tag == NOT_SENSITIVE else findings).append(finding)
-    stamps = tuple(
-        PackStamp(p.name, p.version, p.as_of.isoformat(), p.title, p.title_zh, p.jurisdiction, p.source) for p in packs
+        for pack, rule, match in _matches(packs, feature, tag):
+            finding = Finding(
+                **_law(pack, rule, day),
+                party=party,
+                feature=feature.name,
+                meaning=feature.meaning,
+                meaning_zh=feature.meaning_zh,
+                matched=match[0],
+                matched_in=match[1],
+                usage=usage.get(feature.name, UNUSED),
+                proxies=(proxies or {}).get(feature.name),
+                disparities=(disparities or {}).get(feature.name),
+            )
+            place = "not_in_force" if finding.force != "in_force" else "findings"
+            lists["set_aside" if tag == NOT_SENSITIVE else place].append(finding)
+    return ComplianceReport(
+        assessed=len(dictionary),
+        packs=_stamps(packs),
+        duties=_duties(packs, day),
+        on=day.isoformat(),
+        words=words().version,
+        problems=tuple(problems),
+        **{name: _worst_first(found) for name, found in lists.items()},
     )
-    return ComplianceReport(_worst_first(findings), len(dictionary), stamps, _worst_first(set_aside))
 
 
-def _tagged(rule: Rule, feature: Feature, tag: str) -> tuple[str, Place] | None:
-    return (feature.sensitivity, "sensitivity") if tag in rule.sensitivity else None
+def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> list[tuple[RulePack, Rule, tuple[str, Place]]]:
+    """The rules that speak of a feature: by its `tag`, or where no rule knows it by what stands in its name and meanings.
+
+    A tag that only a user's pack knows decides in that pack alone, so that it cannot keep the built-in rules from looking.
+    """
+    built_in = {known for pack in load_packs() for known in pack.tags}
+    readings = Reading.of(feature.name), Reading.of(feature.meaning), Reading.of(feature.meaning_zh)
+    found: list[tuple[RulePack, Rule, tuple[str, Place]]] = []
+    for pack in packs:
+        known = tag in built_in or tag in pack.tags
+        for rule in pack.rules:
+            if rule.scope != "feature":
+                continue
+            if known:
+                match: tuple[str, Place] | None = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
+            else:
+                match = pack.patterns[rule.id].find(*readings)
+            if match is not None:
+                found.append((pack, rule, match))
+    return found
 
 
-def _match(pack: RulePack, rule: Rule, feature: Feature) -> tuple[str, Place] | None:
-    """What of a rule's phrases stands in a feature's name or meaning, and where."""
-    phrases, exclusions = pack.compiled[rule.id]
-    name, _ = find_uncovered(Reading.of(feature.name), phrases, exclusions)
-    meaning, excluded = find_uncovered(Reading.of(feature.meaning), phrases, exclusions)
-    meaning_zh, excluded_zh = find_uncovered(Reading.of(feature.meaning_zh), phrases, exclusions)
-    if name and rule.meaning_decides and (excluded or excluded_zh) and not (meaning or meaning_zh):
-        return None
-    places: tuple[tuple[str, Place], ...] = ((name, "name"), (meaning, "meaning"), (meaning_zh, "meaning_zh"))
-    return next((match for match in places if match[0]), None)
+def _law(pack: RulePack, rule: Rule, day: dt.date) -> dict[str, Any]:
+    """The fields of `Law`."""
+    return {
+        "rule_id": rule.id,
+        "title": rule.title,
+        "title_zh": rule.title_zh,
+        "pack": pack.title,
+        "pack_zh": pack.title_zh,
+        "citation": rule.citation,
+        "jurisdiction": pack.jurisdiction,
+        "as_of": (rule.as_of or pack.as_of).isoformat(),
+        "status": rule.status,
+        "effective_from": rule.effective_from.isoformat(),
+        "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
+        "force": rule.force(day),
+        "explanation": rule.explanation,
+        "explanation_zh": rule.explanation_zh,
+        "remedy": rule.remedy,
+        "remedy_zh": rule.remedy_zh,
+    }
 
 
-def _finding(pack: RulePack, rule: Rule, owned: tuple[str, Feature], match: tuple[str, Place], usage: Usage) -> Finding:
-    party, feature = owned
-    return Finding(
-        rule_id=rule.id,
-        title=rule.title,
-        title_zh=rule.title_zh,
-        pack=pack.title,
-        citation=rule.citation,
-        jurisdiction=pack.jurisdiction,
-        as_of=(rule.as_of or pack.as_of).isoformat(),
-        status=rule.status,
-        party=party,
-        feature=feature.name,
-        meaning=feature.meaning,
-        meaning_zh=feature.meaning_zh,
-        matched=match[0],
-        matched_in=match[1],
-        usage=usage,
-        explanation=rule.explanation,
-        explanation_zh=rule.explanation_zh,
-        remedy=rule.remedy,
-        remedy_zh=rule.remedy_zh,
+def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
+    duties = [
+        Duty(**_law(pack, rule, day), evidence=rule.evidence, evidence_zh=rule.evidence_zh)
+        for pack in packs
+        for rule in pack.rules
+        if rule.scope == "model"
+    ]
+    return tuple(sorted(duties, key=lambda duty: FORCES.index(duty.force)))
+
+
+def _stamps(packs: Sequence[RulePack]) -> tuple[PackStamp, ...]:
+    built_in = {pack.name for pack in load_packs()}
+    return tuple(
+        PackStamp(
+            p.name, p.version, p.as_of.isoformat(), p.title, p.title_zh, p.jurisdiction, p.source, p.name in built_in
+        )
+        for p in packs
     )
 
 

@@ -15,43 +15,47 @@ from backend.trees.ensemble import Columns, GuestModel, Leaf
 
 
 class Expectation:
-    """Cover-weighted expectations of one model's logit, built once a model: they are linear in the Guest's candidate leaves.
+    """Cover-weighted expectations of one model's margins, built once a model: they are linear in the Guest's candidate leaves.
+
+    A median over trees is no sum, so that it has no parts: all are NaN.
 
     Attributes
     ----------
-    base : float
-        Given nothing.
+    base : ndarray of float64
+        ``(outputs.count,)``: given nothing.
     """
 
     def __init__(self, model: GuestModel) -> None:
         weights, of_hosts, of_all = _leaf_shares(model)
-        self.base = model.base_score + float(weights @ of_all)
-        self._base_score = model.base_score
-        self._worth = csr_array(
-            [weights * of_hosts]
-        )  # sums leaf by leaf, so that a sample's result is the same in every batch
+        self._base_scores = np.array(model.base_scores)
+        if model.outputs.aggregation == "median":
+            self._base_scores = np.full(model.outputs.count, np.nan)
+        self.base = self._base_scores + of_all @ weights
+        self._worth = csr_array((weights * of_hosts[:, None]).T)  # sums leaf by leaf: the same in every batch
         self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
 
     def given(self, columns: Columns, n: int) -> NDArray[np.float64]:
-        """Given the Guest's columns, ``(n,)``."""
-        out = np.empty(n)
+        """Given the Guest's columns, ``(n, outputs.count)``."""
+        out = np.empty((n, len(self.base)))
         for rows, kept in self._candidates.blocks(columns, n):
-            out[rows] = self._base_score + (self._worth @ kept)[0]
+            out[rows] = self._base_scores + (self._worth @ kept).T
         return out
 
 
-def _leaf_shares(model: GuestModel) -> NDArray[np.float64]:
-    """``(3, n_leaves)``: weight, and the share of its samples that reach it by the Hosts' splits and by all splits."""
-    out = []
+def _leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Weights, ``(n_leaves, outputs.count)``, and the shares of samples that reach each leaf by the Hosts' splits and by all."""
+    weights, shares = [], []
     for t, tree in enumerate(model.trees):
         stack = [(0, 1.0, 1.0)]
         while stack:
             i, of_hosts, of_all = stack.pop()
             node = tree.nodes[i]
             if isinstance(node, Leaf):
-                out.append((node.weight, of_hosts, of_all))
+                weights.append(model.weights_of(t, node))
+                shares.append((of_hosts, of_all))
                 continue
             left = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
             for child, share in ((node.right, 1.0 - left), (node.left, left)):
                 stack.append((child, of_hosts if (t, i) in model.rules else of_hosts * share, of_all * share))
-    return np.array(out).T
+    of_hosts, of_all = np.array(shares).T
+    return np.array(weights), of_hosts, of_all

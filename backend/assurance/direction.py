@@ -14,7 +14,7 @@ from backend.trees.ensemble import GuestModel, GuestTree, Leaf, NodeKey
 
 CLEAR = 0.2  # |strength| below this counts as mixed: less than 60 % of the gain points one way
 
-Learned = Literal["up", "down", "mixed", "unused", "unordered"]
+Learned = Literal["up", "down", "mixed", "unused", "unordered", "hidden", "classes"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class LearnedDirection:
     ----------
     expected : {"up", "down", "none"}
         From the feature dictionary.
-    learned : {"up", "down", "mixed", "unused", "unordered"}
-        ``unordered``: a categorical feature has no higher and lower.
+    learned : {"up", "down", "mixed", "unused", "unordered", "hidden", "classes"}
+        ``unordered``: a categorical feature has no higher and lower; ``hidden``: the Host did not say which side of its splits is
+        the lower one; ``classes``: with several classes there is no one direction.
     strength : float
         -1 (every bit of gain points down) … 1 (up).
     contradicts : bool
@@ -59,9 +60,10 @@ def learned_directions(model: GuestModel) -> tuple[LearnedDirection, ...]:
         strength = sum(gain * ((rise > 0) - (rise < 0)) for gain, rise, _ in splits) / total if total else 0.0
         expected = feature.expected_direction
         sign = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1, ExpectedDirection.NONE: 0}[expected]
-        learned = _name(feature.kind, bool(splits), strength)
+        hidden = model.sides_hidden and party != model.guest
+        learned = _name(feature.kind, bool(splits), strength, hidden, model.outputs.task == "classes")
         against = sorted((s for s in splits if s[1] * sign < 0), key=lambda s: -s[0])
-        if learned == "unordered":
+        if learned in ("unordered", "hidden", "classes"):
             strength, against = 0.0, []
         contradicts = (learned, sign) in {("up", -1), ("down", 1)}
         where = tuple(key for _, _, key in against)
@@ -69,11 +71,15 @@ def learned_directions(model: GuestModel) -> tuple[LearnedDirection, ...]:
     return tuple(out)
 
 
-def _name(kind: Kind, used: bool, strength: float) -> Learned:
+def _name(kind: Kind, used: bool, strength: float, hidden: bool, classes: bool) -> Learned:
     if not used:
         return "unused"
+    if classes:
+        return "classes"
     if kind is Kind.CATEGORICAL:
         return "unordered"
+    if hidden:
+        return "hidden"
     if abs(strength) < CLEAR:
         return "mixed"
     return "up" if strength > 0 else "down"

@@ -24,16 +24,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 _WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
 _HAN = "\u3400-\u9fff"
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
+_BEGINS = "(?<= )"  # where an English phrase may begin
+_NEVER = "(?!)"  # stands nowhere
+
 NUMBER = "{number}"
 
 Span = tuple[int, int]
+Place = Literal["name", "meaning", "meaning_zh"]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+Lists = dict[str, tuple[Text, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +83,7 @@ class Phrase:
         chinese = bool(re.search(f"[{_HAN}]", source))
         body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
         if not chinese:
-            body = f"(?<= ){body}"
+            body = f"{_BEGINS}{body}"
         elif len(source) == 1:
             body = f"(?<![{_HAN}]){body}(?![{_HAN}])"
         return cls(source, re.compile(body), chinese)
@@ -89,22 +100,109 @@ class Phrase:
         return spans
 
 
-def find_uncovered(reading: Reading, phrases: Iterable[Phrase], exclusions: Iterable[Phrase]) -> tuple[str, bool]:
-    """The first place where a phrase stands and no exclusion covers it.
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What one rule looks for.
 
-    Returns
-    -------
-    str
-        The text as it is written there; empty where there is none.
-    bool
-        Whether any exclusion was found in the text.
+    Attributes
+    ----------
+    phrases, exclusions : tuple of Phrase
+        An exclusion takes back what it covers.
+    meaning_decides : bool
+        For words with other senses: a hit in the name counts for nothing where a meaning holds an exclusion, no hit.
+    english, chinese : re.Pattern
+        All phrases in one; most texts hold none, and one search tells.
     """
-    covers = [span for exclusion in exclusions for span in exclusion.find(reading)]
-    found = sorted(span for phrase in phrases for span in phrase.find(reading))
-    for start, end in found:
-        if not any(cover[0] <= start and end <= cover[1] for cover in covers):
-            return reading.text[start:end], bool(covers)
-    return "", bool(covers)
+
+    phrases: tuple[Phrase, ...]
+    exclusions: tuple[Phrase, ...]
+    meaning_decides: bool
+    english: re.Pattern[str]
+    chinese: re.Pattern[str]
+
+    @classmethod
+    def of(cls, phrases: tuple[Phrase, ...], exclusions: tuple[Phrase, ...], meaning_decides: bool = False) -> Pattern:
+        """Make ready."""
+        english = "|".join(p.pattern.pattern.removeprefix(_BEGINS) for p in phrases if not p.chinese)
+        chinese = "|".join(p.pattern.pattern for p in phrases if p.chinese)
+        return cls(
+            phrases,
+            exclusions,
+            meaning_decides,
+            re.compile(f"{_BEGINS}(?:{english})" if english else _NEVER),
+            re.compile(chinese or _NEVER),
+        )
+
+    def find(self, name: Reading, meaning: Reading, meaning_zh: Reading) -> tuple[str, Place] | None:
+        """What stands in a feature's name or meanings, as it is written there, and where; the name comes first."""
+        in_name, in_meaning, in_meaning_zh = (self._uncovered(text) for text in (name, meaning, meaning_zh))
+        if in_name and self.meaning_decides and not (in_meaning or in_meaning_zh):
+            in_name = "" if any(e.find(text) for text in (meaning, meaning_zh) for e in self.exclusions) else in_name
+        places: tuple[tuple[str, Place], ...] = (
+            (in_name, "name"),
+            (in_meaning, "meaning"),
+            (in_meaning_zh, "meaning_zh"),
+        )
+        return next((match for match in places if match[0]), None)
+
+    def _uncovered(self, reading: Reading) -> str:
+        """The first place where a phrase stands and no exclusion covers it; empty where there is none."""
+        if not self.english.search(reading.words) and not self.chinese.search(reading.text):
+            return ""
+        found = sorted(span for phrase in self.phrases for span in phrase.find(reading))
+        covers = [span for exclusion in self.exclusions for span in exclusion.find(reading)]
+        for start, end in found:
+            if not any(cover[0] <= start and end <= cover[1] for cover in covers):
+                return reading.text[start:end]
+        return ""
+
+
+class Concept(BaseModel):
+    """What to look for in names and meanings.
+
+    Attributes
+    ----------
+    sensitivity : tuple of str
+        The dictionary tags that name it.
+    phrases, phrases_zh : tuple of str
+        English and Chinese; written as the table above says.
+    exclusions, exclusions_zh : tuple of str
+        What takes a phrase back.
+    meaning_decides : bool
+        See `Pattern`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sensitivity: tuple[Key, ...] = ()
+    phrases: tuple[Text, ...] = ()
+    phrases_zh: tuple[Text, ...] = ()
+    exclusions: tuple[Text, ...] = ()
+    exclusions_zh: tuple[Text, ...] = ()
+    meaning_decides: bool = False
+
+    def pattern(self, lists: Lists) -> Pattern:
+        """Ready to be looked for; raises `ValueError` at a badly written phrase."""
+        return Pattern.of(
+            tuple(Phrase.of(phrase, lists) for phrase in (*self.phrases, *self.phrases_zh)),
+            tuple(Phrase.of(phrase, lists) for phrase in (*self.exclusions, *self.exclusions_zh)),
+            self.meaning_decides,
+        )
+
+
+class Words(BaseModel):
+    """The concepts that rules name instead of phrases of their own, and the lists that every phrase may use."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Text
+    lists: Lists
+    concepts: dict[Key, Concept]
+
+    @cached_property
+    def patterns(self) -> dict[str, Pattern]:
+        """Concept → what it looks for."""
+        return {key: concept.pattern(self.lists) for key, concept in self.concepts.items()}
 
 
 def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: str) -> str:

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, ForeignKey, String, Text, create_engine, select
+from sqlalchemy import BigInteger, Engine, ForeignKey, String, Text, create_engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
 
 from backend.errors import ModelError
+from backend.store.audit_log import Head
 
 
 class _Base(DeclarativeBase):
@@ -49,6 +50,15 @@ class _ScoreJob(_Base):
     model_id: Mapped[str] = mapped_column(String(40))
     created: Mapped[str] = mapped_column(String(40))
     body: Mapped[str] = mapped_column(Text)
+
+
+class _AuditHead(_Base):
+    """Where another party's audit log stood when it told this one."""
+
+    __tablename__ = "audit_heads"
+    whose: Mapped[str] = mapped_column(String(200), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
+    hash: Mapped[str] = mapped_column(String(64))
 
 
 class PartyStore:
@@ -120,6 +130,17 @@ class PartyStore:
         with Session(self._engine) as session:
             query = select(_ScoreJob).where(_ScoreJob.model_id == model_id).order_by(_ScoreJob.number.desc())
             return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
+
+    def put_audit_head(self, whose: str, head: Head) -> None:
+        """Keep where another party's audit log stood; who may replace what is the protocol's matter."""
+        with Session(self._engine) as session, session.begin():
+            session.merge(_AuditHead(whose=whose, number=head.number, hash=head.hash))
+
+    def audit_head(self, whose: str) -> Head | None:
+        """The head that was kept for another party; None where there is none."""
+        with Session(self._engine) as session:
+            row = session.get(_AuditHead, whose)
+        return None if row is None else Head(row.number, row.hash)
 
     def close(self) -> None:
         """Release the database."""

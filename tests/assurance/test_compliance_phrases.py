@@ -2,14 +2,15 @@
 
 import pytest
 
-from backend.assurance.phrases import Phrase, Reading, find_uncovered
+from backend.assurance.phrases import Pattern, Phrase, Reading
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
 
 def found(phrase: str, text: str, *exclusions: str) -> str:
-    reading = Reading.of(text)
-    return find_uncovered(reading, [Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions])[0]
+    pattern = Pattern.of((Phrase.of(phrase, LISTS),), tuple(Phrase.of(e, LISTS) for e in exclusions))
+    match = pattern.find(Reading.of(text), Reading.of(""), Reading.of(""))
+    return match[0] if match else ""
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ DICTIONARY = (
     ("telecom", Feature(name="calls", meaning="Calls", expected_direction=ExpectedDirection.DOWN)),
     ("telecom", Feature(name="plan", meaning="Plan", kind=Kind.CATEGORICAL)),
 )
-MODEL = GuestModel("bank", ("telecom",), (TREE,), 0.5, 10, DICTIONARY, {(0, 0): Rule("income", True, 100.0)})
+MODEL = GuestModel("bank", ("telecom",), (TREE,), (0.5,), 10, DICTIONARY, {(0, 0): Rule("income", True, 100.0)})
 
 
 def test_importance_by_hand():
@@ -51,14 +51,14 @@ def test_directions_by_hand():
 
 def test_a_categorical_feature_has_no_direction():
     tree = GuestTree((Split("telecom", "plan", 1, 2, True, 1.0, 2.0), Leaf(0.0, 1.0), Leaf(1.0, 1.0)))
-    model = GuestModel("bank", ("telecom",), (tree,), 0.0, 10, DICTIONARY, {})
+    model = GuestModel("bank", ("telecom",), (tree,), (0.0,), 10, DICTIONARY, {})
     assert learned_directions(model)[2].learned == "unordered"
 
 
 def test_splits_that_disagree_make_a_mixed_direction():
     up = GuestTree((Split("bank", "income", 1, 2, True, 1.0, 2.0), Leaf(0.0, 1.0), Leaf(1.0, 1.0)))
     down = GuestTree((Split("bank", "income", 1, 2, True, 1.1, 2.0), Leaf(1.0, 1.0), Leaf(0.0, 1.0)))
-    income = learned_directions(GuestModel("bank", (), (up, down), 0.0, 10, DICTIONARY[:1], {}))[0]
+    income = learned_directions(GuestModel("bank", (), (up, down), (0.0,), 10, DICTIONARY[:1], {}))[0]
     assert income.learned == "mixed" and not income.contradicts and income.where == ((0, 0),)
 
 
@@ -114,7 +114,9 @@ def test_the_guest_alone_gets_the_expectation_over_the_hosts_splits(seed, data):
     got = expectation.given(columns, len(table.ids))
 
     def oracle(rules, row):
-        return model.base_score + sum(enumerate_expectation(tree, t, rules, row) for t, tree in enumerate(model.trees))
+        return model.base_scores[0] + sum(
+            enumerate_expectation(tree, t, rules, row) for t, tree in enumerate(model.trees)
+        )
 
     assert expectation.base == pytest.approx(oracle({}, {}), rel=1e-9, abs=1e-12)
     for k in range(len(table.ids)):

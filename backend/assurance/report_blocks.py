@@ -1,0 +1,77 @@
+"""What a printed report is made of: headings, paragraphs, facts, tables, bars. Knows no report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 starts a numbered section, 2 stands within one."""
+
+    text: str
+    level: Literal[1, 2] = 1
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    tone: Literal["plain", "note", "finding"] = "plain"
+
+
+@dataclass(frozen=True)
+class Code:
+    """A line for a shell, or a hash."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with their values."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a head; `widths` are relative, `numeric` names the columns that stand to the right."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    widths: tuple[int, ...]
+    numeric: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its label, its length from 0 to 1, how that is written, and the place of its party."""
+
+    label: str
+    share: float
+    shown: str
+    party: int
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars under a sentence that is their text alternative; `parties` names the colours."""
+
+    sentence: str
+    parties: tuple[str, ...]
+    rows: tuple[Bar, ...]
+
+
+Block = Heading | Text | Code | Facts | Table | Bars
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A title, a line below it, and blocks."""
+
+    title: str
+    subtitle: str
+    blocks: tuple[Block, ...]

@@ -1,0 +1,218 @@
+"""What was done, by whom and when: entries chained by SHA-256, so that an edit, a deletion, an insertion or a cut shows.
+
+An entry's hash covers its text and the hash before it. A cut at the end leaves a chain that holds together; it shows only against a
+head that somebody else keeps, so the head is told to the Hosts (:mod:`backend.protocols.audit`). Holds no label, score or value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import String, Text, create_engine, select
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.pool import NullPool
+
+from backend.errors import ModelError
+
+START = "0" * 64  # stands before the first entry
+ATTEMPTS = 20  # two processes may write at once; the one that comes second reads the chain again
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class _Row(_Base):
+    __tablename__ = "audit"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(Text)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that was done.
+
+    Attributes
+    ----------
+    number : int
+        From 1, without gaps.
+    time : str
+        UTC, ISO 8601.
+    actor, role : str
+        Who, as the dashboard or the shell knows them, and in which role.
+    action : str
+        E.g. ``train``, ``score``, ``override``, ``report``, ``key``.
+    body : dict
+        What with: hashes, counts, versions, key bits.
+    previous, hash : str
+        SHA-256 in hexadecimal of the entry before and of this one.
+    """
+
+    number: int
+    time: str
+    actor: str
+    role: str
+    action: str
+    body: dict[str, Any]
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a chain stood: its last entry's number and hash; number 0 for an empty one."""
+
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check of the chain found.
+
+    Attributes
+    ----------
+    entries : int
+    head : Head
+    problems : tuple of str
+        Empty where the chain holds together and fits every witness.
+    witnesses : tuple of str
+        Who keeps a head that was compared; with none a cut at the end would not show.
+    """
+
+    entries: int
+    head: Head
+    problems: tuple[str, ...]
+    witnesses: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+class AuditLog:
+    """One party's log; entries are added and read, never changed.
+
+    Parameters
+    ----------
+    where : Path or str
+        A folder (SQLite in ``audit.db``) or a database URL.
+    """
+
+    def __init__(self, where: Path | str) -> None:
+        if isinstance(where, Path):
+            where.mkdir(parents=True, exist_ok=True, mode=0o700)
+            where = f"sqlite:///{where / 'audit.db'}"
+        pool = {"poolclass": NullPool} if where.startswith("sqlite") else {}
+        self._engine = create_engine(where, **pool)
+        try:
+            _Base.metadata.create_all(self._engine)
+        except SQLAlchemyError as error:
+            raise ModelError(f"The audit log {where!r} cannot be opened: {type(error).__name__}.") from error
+
+    def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
+        """Write an entry after the last one.
+
+        Raises
+        ------
+        ModelError
+            The log cannot be written.
+        """
+        for _ in range(ATTEMPTS):
+            head = self.head()
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            text = json.dumps(
+                [head.number + 1, now, actor, role, action, body, head.hash], sort_keys=True, ensure_ascii=False
+            )
+            try:
+                with Session(self._engine) as session, session.begin():
+                    session.add(_Row(number=head.number + 1, text=text, hash=_hash(text)))
+                return _entry(text, _hash(text))
+            except (IntegrityError, OperationalError):
+                continue
+        raise ModelError(
+            "The audit log is busy or cannot be written; nothing was logged. Check its folder and try again."
+        )
+
+    def head(self) -> Head:
+        """Where the chain stands."""
+        with Session(self._engine) as session:
+            row = session.scalars(select(_Row).order_by(_Row.number.desc()).limit(1)).first()
+        return Head(row.number, row.hash) if row else Head(0, START)
+
+    def entries(self) -> list[Entry]:
+        """All entries that can be read, oldest first."""
+        return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
+
+    def _rows(self) -> Sequence[_Row]:
+        with Session(self._engine) as session:
+            return session.scalars(select(_Row).order_by(_Row.number)).all()
+
+    def verify(self, heads: dict[str, Head]) -> Verdict:
+        """Check every entry's hash, the chain, and the heads that others keep.
+
+        Parameters
+        ----------
+        heads : dict of str to Head
+            Witness → the last head it was told.
+        """
+        rows = self._rows()
+        hashes = {row.number: row.hash for row in rows}
+        last = Head(rows[-1].number, rows[-1].hash) if rows else Head(0, START)
+        problems = [*_chain_problems(rows)]
+        for witness, head in heads.items():
+            if head.number > last.number:
+                problems.append(
+                    f"{witness} was told of {head.number} entries, {last.number} are here: the end of the log was cut off."
+                )
+            elif head.number and hashes.get(head.number) != head.hash:
+                problems.append(
+                    f"Entry {head.number} is not the one that {witness} was told of: the log was rewritten."
+                )
+        return Verdict(len(rows), last, tuple(problems), tuple(heads))
+
+    def export(self) -> str:
+        """Every entry as a line of JSON, oldest first."""
+        return "".join(json.dumps(asdict(entry), sort_keys=True, ensure_ascii=False) + "\n" for entry in self.entries())
+
+    def close(self) -> None:
+        """Release the database."""
+        self._engine.dispose()
+
+
+def _chain_problems(rows: Sequence[_Row]) -> Iterator[str]:
+    previous, expected = START, 1
+    for row in rows:
+        if row.number != expected:
+            yield f"Entry {expected} is missing: the next one here is {row.number}."
+        entry = _readable(row)
+        if _hash(row.text) != row.hash or entry is None or entry.number != row.number:
+            yield f"Entry {row.number} was changed: its text does not have its hash."
+        elif entry.previous != previous:
+            yield f"Entry {row.number} does not follow the one before it: an entry was changed, taken out or put in."
+        previous, expected = row.hash, row.number + 1
+
+
+def _readable(row: _Row) -> Entry | None:
+    try:
+        return _entry(row.text, row.hash)
+    except (ValueError, TypeError):
+        return None
+
+
+def _entry(text: str, digest: str) -> Entry:
+    number, time, actor, role, action, body, previous = json.loads(text)
+    return Entry(int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous), digest)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
