@@ -15,6 +15,7 @@ from backend.service import (
     Finding,
     GuestModel,
     GuestTree,
+    Leaf,
     LearnedDirection,
     ModelRecord,
     Score,
@@ -26,6 +27,11 @@ from backend.service import (
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
 PAGE = 100  # rows of a table shown at a time
 ORDERS = ("given", "highest", "lowest")
+IMPORTED = "imported"
+OWN_ANSWER = ("forest", "fl-dt")  # each of their trees gives an answer of its own
+FIGURES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the first one decides
+
+Scale = Literal["log_odds", "class_score", "share", "class_share", "step", "value"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,16 @@ class View:
     importance: tuple[FeatureImportance, ...]
     directions: tuple[LearnedDirection, ...]
     compliance: ComplianceReport
+
+    @property
+    def task(self) -> str:
+        """What is predicted: one of two outcomes (binary), one of several classes, or a number."""
+        return self.model.outputs.task
+
+    @property
+    def unit(self) -> str:
+        """Unit of a label that is a number."""
+        return self.federation.label.unit
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,65 @@ class Speed:
         return self.people / self.seconds
 
 
+def algorithm(record: ModelRecord) -> str:
+    """Id of the algorithm that grew a model, or "imported"; early records name it in words."""
+    if record.algorithm.startswith(IMPORTED):
+        return IMPORTED
+    return "secureboost" if record.algorithm.startswith("SecureBoost") else record.algorithm
+
+
+def trees_a_round(record: ModelRecord, federation: Federation) -> int:
+    """Trees that one round adds: boosting grows one for each of several classes."""
+    boosted = algorithm(record) in ("secureboost", "opboost")
+    return len(federation.label.classes) if record.task == "classes" and boosted else 1
+
+
+def scale(view: View) -> Scale:
+    """What a leaf of a model says.
+
+    ``log_odds``, ``class_score`` and ``step`` are added up tree by tree; ``share`` (of the positive label), ``class_share`` (of each class)
+    and ``value`` are a tree's own answer.
+    """
+    outputs = view.model.outputs
+    if outputs.link != "identity":
+        return "log_odds" if outputs.link == "logistic" else "class_score"
+    if outputs.task == "number":
+        return "value" if algorithm(view.record) in OWN_ANSWER else "step"
+    return "share" if outputs.task == "binary" else "class_share"
+
+
+def said(view: View, leaf: Leaf) -> tuple[float, ...]:
+    """What a leaf says on the model's `scale`: one number, or a share for each class.
+
+    A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
+    """
+    numbers = leaf.weights or (leaf.weight,)
+    whole = scale(view) in ("share", "class_share", "value") and view.model.outputs.aggregation == "sum"
+    return tuple(number * len(view.model.trees) for number in numbers) if whole else numbers
+
+
+def middle(view: View, tree: GuestTree) -> float:
+    """From where on a leaf speaks for more: 0 where leaves are added up, else the tree's mean over everybody."""
+    if scale(view) in ("log_odds", "class_score", "step"):
+        return 0.0
+    leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
+    covered = sum(leaf.cover for leaf in leaves)
+    return sum(said(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
+
+
+def class_of(view: View, index: int) -> str:
+    """The class that a tree speaks for or against; empty where its leaves speak of all, or there are none."""
+    outputs = view.model.outputs
+    return outputs.classes[outputs.of_tree[index]] if outputs.of_tree else ""
+
+
+def released(view: View) -> Literal["sum", "classes", "median"]:
+    """What the Guest decrypts of a person: one sum, one for each class, or every tree's own answer."""
+    if view.model.outputs.aggregation == "median":
+        return "median"
+    return "classes" if view.task == "classes" else "sum"
+
+
 def speed(batch: ScoreBatch, guest: str) -> Speed:
     """How fast a scoring was and what it sent; `guest` is the Guest's name."""
     people = sum(score.status == "ok" for score in batch.scores)
@@ -95,12 +170,19 @@ def speed(batch: ScoreBatch, guest: str) -> Speed:
 
 
 def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:
-    """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's."""
+    """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's.
+
+    They are ordered by probability (of several classes, that of the predicted one), or by value.
+    """
     ordered = list(scores)
     if order != "given":
         sign = -1 if order == "highest" else 1
-        ordered.sort(key=lambda s: sign * s.probability if s.status == "ok" else math.inf)
+        ordered.sort(key=lambda s: sign * _height(s) if s.status == "ok" else math.inf)
     return tuple(ordered[(page - 1) * PAGE : page * PAGE])
+
+
+def _height(score: Score) -> float:
+    return score.margin if math.isnan(score.probability) else score.probability
 
 
 def shares(view: View) -> tuple[Share, ...]:
@@ -158,10 +240,13 @@ def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
 
 
 def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
-    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed anew."""
+    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed anew.
+
+    Where nothing was decided (a failed row, several classes, a number), nothing is.
+    """
 
     def decision(score: Score) -> Literal["accept", "decline", ""]:
-        if score.status == "failed":
+        if not score.decision:
             return ""
         return "decline" if score.probability >= cutoff else "accept"
 

@@ -161,8 +161,15 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def amount(value: float, unit: str) -> str:
+    """A number with its unit, which may be empty: 1,290 €."""
+    return f"{number(value)} {unit}".rstrip().replace("-", "−", 1) if value < 0 else f"{number(value)} {unit}".rstrip()
+
+
 def percent(share: float) -> str:
-    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %."""
+    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %; a dash where there is none."""
+    if math.isnan(share):
+        return "–"
     value = share * 100
     if value == 0 or value >= 99.95:
         return f"{value:.0f} %"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
 from backend.protocols.room import Room
+from backend.store.audit_log import AuditLog
 from backend.store.party_store import PartyStore
+from backend.store.reviews import Reviews
 
 
 class Catalogue:
@@ -22,12 +26,23 @@ class Catalogue:
         Shortest key, bits.
     pools : bool
         Whether obfuscators are made in the background.
+    on_key : callable
+        Told (federation, cipher, bits) of every key that a Guest makes.
     """
 
-    def __init__(self, home: Path, key_floor: int, pools: bool) -> None:
+    def __init__(
+        self,
+        home: Path,
+        key_floor: int,
+        pools: bool,
+        on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
+    ) -> None:
         self._home, self._key_floor, self._pools = home, key_floor, pools
         self._rooms: dict[str, tuple[object, Room]] = {}
         self._stores: dict[str, PartyStore] = {}
+        self._logs: dict[str, AuditLog] = {}
+        self._reviews: dict[str, Reviews] = {}
+        self._on_key = on_key
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
 
@@ -84,7 +99,13 @@ class Catalogue:
                 return self._rooms[name][1]
             if name in self._rooms:
                 self._rooms.pop(name)[1].close()
-            room = Room(federation, self._parties(name), key_floor=self._key_floor, pools=self._pools)
+            room = Room(
+                federation,
+                self._parties(name),
+                key_floor=self._key_floor,
+                pools=self._pools,
+                on_key=partial(self._on_key, name),
+            )
             self._rooms[name] = (stamp, room)
             return room
 
@@ -96,6 +117,22 @@ class Catalogue:
                 self._stores[federation] = PartyStore(folder)
             return self._stores[federation]
 
+    def audit_log(self, federation: str) -> AuditLog:
+        """What was done with a federation's models, in the Guest's folder."""
+        with self._lock:
+            if federation not in self._logs:
+                folder = self._parties(federation) / self.federation(federation).guest.name
+                self._logs[federation] = AuditLog(folder)
+            return self._logs[federation]
+
+    def reviews(self, federation: str) -> Reviews:
+        """What people decided about a federation's models, in the Guest's folder."""
+        with self._lock:
+            if federation not in self._reviews:
+                folder = self._parties(federation) / self.federation(federation).guest.name
+                self._reviews[federation] = Reviews(folder)
+            return self._reviews[federation]
+
     def _parties(self, federation: str) -> Path:
         return self._home / "parties" / federation
 
@@ -106,8 +143,14 @@ class Catalogue:
                 room.close()
             for store in self._stores.values():
                 store.close()
+            for log in self._logs.values():
+                log.close()
+            for reviews in self._reviews.values():
+                reviews.close()
             self._rooms.clear()
             self._stores.clear()
+            self._logs.clear()
+            self._reviews.clear()
 
 
 def _is_there(folder: str) -> bool:

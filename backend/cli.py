@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from dataclasses import asdict
@@ -11,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from backend.cli_assurance import register
+from backend.cli_training import DEFAULT, Algorithm, Exclude, Federation, Hosts, choose, with_options
 from backend.crypto.engines import cipher_named
 from backend.crypto.workers import Workers, cores
 from backend.errors import GlassleafError, ParameterError
@@ -18,17 +21,22 @@ from backend.jobs import Job
 from backend.protocols.training.parameters import KEY_SIZES
 from backend.service import (
     DEMO,
+    MADE_UP,
     NODE_BY_NODE_SAMPLES,
     PROTOCOLS,
+    RANKS,
     Compared,
     ComparisonRequest,
     Glassleaf,
     Link,
+    Metrics,
     ModelRecord,
     Row,
+    Score,
     ScoreBatch,
     ScoringRequest,
     SecureBoostParameters,
+    Shape,
     TrainingRequest,
     usual_protocols,
 )
@@ -41,6 +49,7 @@ app = typer.Typer(
 )
 measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
 app.add_typer(measuring, name="bench")
+register(app)
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 _D = SecureBoostParameters()
@@ -49,15 +58,22 @@ _D = SecureBoostParameters()
 @app.command()
 def init(
     table: Annotated[Path, typer.Argument(help="One CSV with everything: ids, features, label.")],
-    id_column: Annotated[str, typer.Option("--id", help="Column with each record's id.")],
-    label: Annotated[str, typer.Option(help="Column to be predicted (two values).")],
+    label: Annotated[str, typer.Option(help="Column to be predicted.")],
     guest: Annotated[str, typer.Option(help="The Guest's feature columns, separated by commas.")],
     host: Annotated[list[str], typer.Option(help="A Host and its feature columns: name=C,D. Repeat for more Hosts.")],
     out: Annotated[Path, typer.Option(help="Folder to write the federation to.")],
-    positive: Annotated[str | None, typer.Option(help="Label value that counts as 1, e.g. yes.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column with each record's id (default: rows are numbered).")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="What the label is: binary, classes or number (default: read off its cells).")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(help="Binary label's value that counts as 1, e.g. yes.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="CSV with name, meaning, unit, kind … per feature.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the federation (default: the table's).")] = None,
-    label_meaning: Annotated[str | None, typer.Option(help="What the positive label says about a person.")] = None,
+    label_meaning: Annotated[
+        str | None, typer.Option(help="What the label (binary: the positive one) says about a person.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Split one table into the parties' files and a federation file."""
@@ -74,6 +90,7 @@ def init(
         id_column=id_column,
         label=label,
         positive=positive,
+        task=task,
         guest=_list(guest),
         hosts=hosts,
         dictionary=dictionary,
@@ -83,9 +100,12 @@ def init(
     )
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
+    told = federation.label
+    outcomes = told.positive or ", ".join(told.classes) or told.unit
     _print(
-        {"federation": federation.name, "folder": str(out), "parties": parties},
-        f"Federation {federation.name!r} written to {out}:\n{text}\nNext: python -m backend train {out}",
+        {"federation": federation.name, "folder": str(out), "task": told.task, "parties": parties},
+        f"Federation {federation.name!r} written to {out}:\n{text}\n"
+        f"  label {told.column}: {told.task}{f' ({outcomes})' if outcomes else ''}\nNext: python -m backend train {out}",
         as_json,
     )
 
@@ -114,46 +134,16 @@ def credit_card(
     )
 
 
-@app.command()
 def train(
-    federation: Annotated[str, typer.Argument(help="A federation's folder, file or name.")] = DEMO,
-    trees: int = _D.trees,
-    depth: int = _D.depth,
-    learning_rate: float = _D.learning_rate,
-    bins: int = _D.bins,
-    reg_lambda: Annotated[float, typer.Option("--lambda")] = _D.reg_lambda,
-    gamma: float = _D.gamma,
-    min_child_weight: float = _D.min_child_weight,
-    seed: int = _D.seed,
-    early_stopping: Annotated[int, typer.Option(help="Rounds without improvement; 0 = off.")] = _D.early_stopping,
-    cipher: Annotated[
-        str, typer.Option(help="paillier; paillier-short; or none: plain numbers to simulated Hosts, protects nothing.")
-    ] = _D.cipher,
-    bits: Annotated[int, typer.Option(help="Paillier key size: 2048, 3072 or 4096.")] = _D.key_bits,
-    score_bits: Annotated[int, typer.Option(help="Scores are multiples of 2**-score_bits.")] = _D.score_bits,
-    alignment: Annotated[
-        str, typer.Option(help="How ids are compared: dh, or bloom (docs/alignment.md).")
-    ] = _D.alignment,
-    hosts: Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")] = None,
-    exclude: Annotated[str, typer.Option(help="Features left out, separated by commas.")] = "",
+    federation: Federation = DEMO,
+    algorithm: Algorithm = DEFAULT,
+    hosts: Hosts = None,
+    exclude: Exclude = "",
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
-    """Grow a SecureBoost model and register each party's half."""
-    parameters = SecureBoostParameters(
-        trees=trees,
-        depth=depth,
-        learning_rate=learning_rate,
-        bins=bins,
-        reg_lambda=reg_lambda,
-        gamma=gamma,
-        min_child_weight=min_child_weight,
-        seed=seed,
-        early_stopping=early_stopping,
-        cipher=cipher_named(cipher),
-        key_bits=bits,
-        score_bits=score_bits,
-        alignment=alignment,
-    )
+    """Grow a model and register each party's half."""
+    parameters = choose(algorithm, given)
     door = _door()
     request = TrainingRequest(
         _federation_name(door, federation), parameters, _list(hosts) if hosts is not None else None, _list(exclude)
@@ -162,6 +152,9 @@ def train(
     lines = [f"Trained in {record.seconds:.1f} s. {_model_text(record)}", *_alignment_text(record)]
     _print(_model_json(record), "\n".join(lines), as_json)
     door.close()
+
+
+app.command(name="train")(with_options(train))
 
 
 @app.command(name="import")
@@ -211,14 +204,9 @@ def evaluate(
     door = _door()
     record = door.model(model)
     result = door.evaluate(record.id, min(samples, record.metrics.n), bits, watch=_watch_scoring)
-    m = result.registered
-    text = f"{record.id}: test n={m.n:,}  AUC {m.auc:.4f}  KS {m.ks:.4f}  log-loss {m.log_loss:.4f}  accuracy {m.accuracy:.4f}"
+    text = f"{record.id}: {_quality(result.registered)}"
     if result.encrypted is not None:
-        e = result.encrypted
-        text += (
-            f"\nscored anew under {bits}-bit encryption: n={e.n:,} in {result.seconds:.1f} s  "
-            f"AUC {e.auc:.4f}  KS {e.ks:.4f}  log-loss {e.log_loss:.4f}  accuracy {e.accuracy:.4f}"
-        )
+        text += f"\nscored anew under {bits}-bit encryption in {result.seconds:.1f} s: {_quality(result.encrypted)}"
     _print({"model": record.id, **asdict(result)}, text, as_json)
     door.close()
 
@@ -254,12 +242,7 @@ def score(
         out.write_bytes(door.scores_csv(batch))
     document: dict[str, Any] = asdict(batch)
     lines = [f"Note: {note}" for note in sheet.notes]
-    lines += [
-        f"{s.id}: {s.problem}"
-        if s.status == "failed"
-        else _score_text(s.id, s.logit, s.probability, s.decision, s.not_held_by)
-        for s in batch.scores[:20]
-    ]
+    lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:20]]
     lines += [f"… and {len(batch.scores) - 20:,} more"] if len(batch.scores) > 20 else []
     failed = sum(s.status == "failed" for s in batch.scores)
     lines.append(
@@ -268,8 +251,10 @@ def score(
         f"{len(batch.transcript)} messages" + (f"; written to {out}" if out else "")
     )
     if check:
-        plain = door.start_scoring(ScoringRequest(model, sheet, cutoff, "none")).get()
-        document["equal_to_plain"] = [s.units for s in batch.scores] == [s.units for s in plain.scores]
+        plain = door.start_scoring(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
+        document["equal_to_plain"] = all(
+            s.status == "failed" or s.units == p.units for s, p in zip(batch.scores, plain.scores, strict=True)
+        )
         lines.append(f"Equal to the plain model's scores, integer for integer: {document['equal_to_plain']}")
     _print(document, "\n".join(lines), as_json)
     door.close()
@@ -279,8 +264,11 @@ def score(
 
 @app.command()
 def compare(
-    model: ModelId,
+    model: Annotated[str, typer.Argument(help="Model id, the beginning of one, 'latest', or 'made-up'.")],
     samples: Annotated[int, typer.Option(help="Random test records to score by every protocol.")] = 1,
+    trees: Annotated[int | None, typer.Option(help="Of a made-up model: 1 to 200.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Of a made-up model: 2 to 8 splits on every path.")] = None,
+    features: Annotated[int | None, typer.Option(help="Of a made-up model: 4 to 100, half of them a Host's.")] = None,
     latency: Annotated[float, typer.Option(help="Milliseconds that a message travels.")] = 50.0,
     bandwidth: Annotated[float, typer.Option(help="Kilobytes a second that a party can send.")] = 300.0,
     cipher: Annotated[str, typer.Option(help="Fed-EINI's: paillier; rlwe; paillier-short; none.")] = "paillier",
@@ -291,8 +279,12 @@ def compare(
     """Every way of scoring side by side, over a simulated network: rounds, bytes, time, who learned what."""
     link = Link(latency / 1000, bandwidth * 1000)
     names = PROTOCOLS if every else usual_protocols(samples)
+    shape = _made_up_shape(model, trees=trees, depth=depth, features=features)
     door = _door()
-    request = ComparisonRequest(door.model(model).id, samples, cipher_named(cipher), bits, names)
+    if shape is not None and not door.models():
+        door.prepare_demo()  # whose key is used
+    whose = door.model(model if shape is None else "latest").id
+    request = ComparisonRequest(whose, samples, cipher_named(cipher), bits, names, shape=shape)
     done = _watch_comparison(door.start_comparison(request)).over(link)
     left_out = [name for name in PROTOCOLS if name not in names]
     _print({**done.as_dict(), "left_out": left_out}, _comparison_text(done, left_out), as_json)
@@ -347,9 +339,10 @@ def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
         while job.state == "running":
             job.wait(0.2)
             for p in job.points[shown:]:
+                auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
                 _say(
-                    f"tree {p.tree}/{p.trees}  log-loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
-                    f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} (training / validation)  {p.seconds:.1f} s"
+                    f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
+                    f"{auc}(training / validation)  {p.seconds:.1f} s"
                 )
                 shown += 1
     except KeyboardInterrupt:
@@ -366,6 +359,18 @@ def _watch_scoring(job: Job[ScoreBatch]) -> ScoreBatch:
     except KeyboardInterrupt:
         job.cancel()
     return job.get()
+
+
+def _made_up_shape(model: str, **given: int | None) -> Shape | None:
+    """The shape of `compare made-up`; None where an own model is compared on."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if model == MADE_UP:
+        return Shape(**asked)
+    if asked:
+        raise ParameterError(
+            f"--{next(iter(asked))} describes a made-up model, {model} is an own one; run `compare {MADE_UP}` for the first."
+        )
+    return None
 
 
 def _watch_comparison(job: Job[Compared]) -> Compared:
@@ -402,8 +407,10 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     )
     table = [head, *(_comparison_cells(row) for row in runs.rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    shape = done.shape
+    made_up = "" if shape is None else f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
     lines = [
-        f"{done.model_id}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
+        f"{done.model_id}{made_up}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
         f"Fed-EINI under {key}{pools}"
     ]
     for line in table:
@@ -441,9 +448,11 @@ def _bits(count: float | None) -> str:
     return "not counted" if count is None else f"{count:.1f}"
 
 
-def _score_text(sample: str, logit: float, probability: float, decision: str, not_held_by: tuple[str, ...]) -> str:
-    absent = f"  (no record at {', '.join(not_held_by)}: its features count as missing)" if not_held_by else ""
-    return f"{sample}: score {logit:+.4f}  probability {probability:.1%}  {decision}{absent}"
+def _score_text(s: Score) -> str:
+    absent = f"  (no record at {', '.join(s.not_held_by)}: its features count as missing)" if s.not_held_by else ""
+    probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
+    said = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
+    return f"{s.id}: score {s.margin:+.4f}{probability}{said}{absent}"
 
 
 def _model_json(record: ModelRecord) -> dict[str, Any]:
@@ -451,12 +460,19 @@ def _model_json(record: ModelRecord) -> dict[str, Any]:
 
 
 def _model_text(r: ModelRecord) -> str:
-    how = "grown on plain numbers (simulation)" if r.cipher == "none" else f"grown on Paillier, {r.key_bits} bits"
-    how = r.algorithm if r.algorithm.startswith("imported") else how
+    on = {"none": "plain numbers (simulation)", RANKS: "noisy ranks"}.get(r.cipher, f"Paillier, {r.key_bits} bits")
+    how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
     return (
         f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  {how}  "
-        f"{r.metrics.part} AUC {r.metrics.auc:.4f}, KS {r.metrics.ks:.4f}"
+        f"{_quality(r.metrics)}"
     )
+
+
+def _quality(m: Metrics) -> str:
+    """Every figure that applies to the task."""
+    figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
+    told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
+    return f"{m.part} n={m.n:,} {told}"
 
 
 def _alignment_text(r: ModelRecord) -> list[str]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, replace
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from backend.assurance.contribution import Expectation
 from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
+from backend.data.label import Task
 from backend.data.table import PartyTable, SampleSheet
 from backend.protocols.alignment.exchange import Alignment
+from backend.protocols.batches import Point, points
 from backend.protocols.channel import TranscriptEntry
 from backend.protocols.comparison import PROTOCOLS, Comparison
 from backend.protocols.guest import Scored
-from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.made_up import Shape
 from backend.protocols.network import Link
-from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
+from backend.protocols.training.algorithms import Parameters
+from backend.protocols.training.parameters import TreeProgress
 from backend.trees.ensemble import GuestModel
-from backend.trees.growth import sigmoid
 from backend.trees.metrics import Metrics
 
 
@@ -39,6 +45,7 @@ class ModelRecord:
         Of training, wall clock.
     alignment : Alignment or None
         How the joint records were found; None for an imported model.
+    task : {"binary", "classes", "number"}
     """
 
     id: str
@@ -63,13 +70,14 @@ class ModelRecord:
     positive_rate: float
     exclude: tuple[str, ...]
     alignment: Alignment | None = None
+    task: Task = "binary"
 
 
 class Compiled:
     """What is worked out of the Guest's half once, for all scorings."""
 
     def __init__(self, model: GuestModel) -> None:
-        self.guest, self.expectation = CompiledGuest(model), Expectation(model)
+        self.guest, self.expectation, self.outputs = CompiledGuest(model), Expectation(model), model.outputs
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order."""
 
     federation: str
-    parameters: SecureBoostParameters
+    parameters: Parameters
     hosts: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 
@@ -95,14 +103,32 @@ class ScoringRequest:
 
 @dataclass(frozen=True)
 class Score:
-    """One sample's result; ``logit = base + guest_part + hosts_part`` (see :mod:`backend.assurance.contribution`)."""
+    """One sample's result; ``margin = base + guest_part + hosts_part`` (see :mod:`backend.assurance.contribution`).
+
+    Attributes
+    ----------
+    margin : float
+        Of the positive label (a logit where trees were boosted, a share in a forest), of the most probable class, or the value.
+    probability : float
+        Of the positive label or the most probable class; NaN for a number.
+    decision : {"accept", "decline", ""}
+        Two classes only.
+    predictions : tuple of float
+        Per output of the model: the probability of the positive label, of each class, or the value.
+    predicted : str
+        Name of the most probable of several classes.
+    units : int
+        The sum as it was decrypted; several outputs share it.
+    """
 
     id: str
     status: Literal["ok", "failed"]
     problem: str
-    logit: float
+    margin: float
     probability: float
     decision: Literal["accept", "decline", ""]
+    predictions: tuple[float, ...]
+    predicted: str
     base: float
     guest_part: float
     hosts_part: float
@@ -168,7 +194,15 @@ def usual_protocols(samples: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`."""
+    """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`.
+
+    Attributes
+    ----------
+    shape : Shape or None
+        A made-up model to run them on instead, under the key of the model's federation.
+    batches : tuple of int
+        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.batches`).
+    """
 
     model_id: str
     samples: int = 1
@@ -176,6 +210,8 @@ class ComparisonRequest:
     key_bits: int = KEY_BITS
     names: tuple[str, ...] | None = None
     seed: int = 7
+    shape: Shape | None = None
+    batches: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,19 +224,34 @@ class Compared:
         Whether all obfuscators of the run were made before it; "none" where the cipher takes none.
     runs : Comparison
         The protocols, each with its exchange and what each party learned.
+    shape : Shape or None
+        Of a made-up model.
+    batches : tuple of Compared
+        Fed-EINI and its baseline on other numbers of samples.
+    left_out : tuple of int
+        Numbers of samples that would have taken too long.
     """
 
     model_id: str
     pools: Literal["warm", "cold", "none"]
     runs: Comparison
+    shape: Shape | None = None
+    batches: tuple[Compared, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Fed-EINI against its baseline by the number of samples, the race itself included."""
+        return points((self.runs, *(batch.runs for batch in self.batches)))
 
     def over(self, link: Link) -> Compared:
         """The same runs over another link; nothing is scored again."""
-        return replace(self, runs=self.runs.over(link))
+        return replace(self, runs=self.runs.over(link), batches=tuple(batch.over(link) for batch in self.batches))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: every figure, no transcript."""
-        return {"model": self.model_id, "pools": self.pools, **self.runs.as_dict()}
+        """For JSON: every figure of the race, no transcript."""
+        shape = None if self.shape is None else asdict(self.shape)
+        return {"model": self.model_id, "shape": shape, "pools": self.pools, **self.runs.as_dict()}
 
 
 def read_record(body: dict[str, Any]) -> ModelRecord:
@@ -223,30 +274,36 @@ def stages(scored: Scored) -> tuple[Stage, ...]:
 def sample_scores(
     sheet: SampleSheet, good: Any, compiled: Compiled, own: PartyTable, scored: Scored, cutoff: float
 ) -> tuple[Score, ...]:
-    """One result per row of the sheet, in its order; rows with a problem are failed, the others `good`."""
-    logits = to_logits(scored.units, compiled.guest.score_bits)
-    probabilities = sigmoid(logits)
-    base = compiled.expectation.base
+    """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
+    outputs = compiled.outputs
+    margins = compiled.guest.margins(scored.units)
+    predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))
+    best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
     out: list[Score] = []
     place = {int(row): k for k, row in enumerate(good)}
     for i, sample_id in enumerate(sheet.ids):
         k = place.get(i)
-        if k is None:
+        problem = sheet.problems[i] if k is None else scored.refused.get(k, "")
+        if k is None or problem:
             nan = float("nan")
-            out.append(Score(sample_id, "failed", sheet.problems[i], nan, nan, "", nan, nan, nan, 0, ()))
+            out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))
             continue
+        at = best[k]
+        chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
         out.append(
             Score(
                 id=sample_id,
                 status="ok",
                 problem="",
-                logit=float(logits[k]),
-                probability=float(probabilities[k]),
-                decision="decline" if probabilities[k] >= cutoff else "accept",
+                margin=float(margins[k, at]),
+                probability=float("nan") if outputs.task == "number" else chosen,
+                decision="" if outputs.task != "binary" else "decline" if chosen >= cutoff else "accept",
+                predictions=tuple(predictions[k].tolist()),
+                predicted=outputs.classes[at] if outputs.classes else "",
                 base=base,
-                guest_part=float(expected[k]) - base,
-                hosts_part=float(logits[k] - expected[k]),
+                guest_part=float(expected[k, at]) - base,
+                hosts_part=float(margins[k, at] - expected[k, at]),
                 units=scored.units[k],
                 not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
             )
@@ -258,34 +315,15 @@ def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "id",
-            "status",
-            "score",
-            "probability",
-            "decision",
-            "base",
-            "guest_part",
-            "hosts_part",
-            "not_held_by",
-            "problem",
-        ]
-    )
+    classes = any(s.predicted for s in batch.scores)
+    head = ["id", "status", "score", "probability", "decision", *(["predicted"] if classes else [])]
+    writer.writerow([*head, "base", "guest_part", "hosts_part", "not_held_by", "problem"])
     for s in batch.scores:
-        numbers = [s.logit, s.probability, s.base, s.guest_part, s.hosts_part]
-        shown = [f"{v:.6f}" if s.status == "ok" else "" for v in numbers]
-        writer.writerow(
-            [
-                _cell(s.id),
-                s.status,
-                *shown[:2],
-                s.decision,
-                *shown[2:],
-                _cell(" ".join(s.not_held_by)),
-                _cell(s.problem),
-            ]
-        )
+        numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
+        shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
+        said = [s.decision, *([_cell(s.predicted)] if classes else [])]
+        end = [_cell(" ".join(s.not_held_by)), _cell(s.problem)]
+        writer.writerow([_cell(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
     return out.getvalue().encode()
 
 

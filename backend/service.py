@@ -7,22 +7,26 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 import platformdirs
 from numpy.typing import NDArray
 
+from backend import auditing, comparing
 from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
 from backend.assurance.direction import LearnedDirection, learned_directions
 from backend.assurance.importance import FeatureImportance, feature_importance
+from backend.assurance.report import Report, make
+from backend.assurance.report import content_hash as report_content_hash
+from backend.auditing import ANALYST, OPERATOR, REGULATOR, ROLES, Auditor
 from backend.catalogue import Catalogue
-from backend.crypto.cipher import KeySide
-from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR, PaillierKeySide
+from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
 from backend.crypto.textbook import encrypt_seconds
 from backend.crypto.workers import Workers, cores
 from backend.data import table as tables
@@ -30,17 +34,28 @@ from backend.data.credit_card import fetch_credit_card, split_credit_card
 from backend.data.demo import write_demo
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party
+from backend.data.label import Label
 from backend.data.split import split_table
 from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError, SampleError
 from backend.importing import JOINT, import_model
 from backend.jobs import Job
+from backend.protocols.alignment.exchange import Alignment
+from backend.protocols.alignment.methods import METHODS
+from backend.protocols.batches import BATCHES, PAIR, Lead, Point, leads
 from backend.protocols.channel import TranscriptEntry
-from backend.protocols.comparison import PROTOCOLS, Comparison, Row, compare, protocols
+from backend.protocols.comparison import PROTOCOLS, Comparison, Row
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.inference.learned import Learned
+from backend.protocols.made_up import MADE_UP, SHAPE_LIMITS, MadeUpRoom, Shape, make_up
 from backend.protocols.network import Link
 from backend.protocols.room import PoolLevel, Room
-from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
+from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
+from backend.protocols.training.decision_tree import DecisionTreeParameters
+from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.opboost.parameters import OpBoostParameters
+from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, TreeProgress
+from backend.reporting import FORMS, Sources, content_of, issued_of
 from backend.results import (
     NODE_BY_NODE_SAMPLES,
     Compared,
@@ -59,21 +74,27 @@ from backend.results import (
     stages,
     usual_protocols,
 )
+from backend.store.audit_log import Entry, Verdict
+from backend.store.reviews import Review, ReviewVerdict, SignOff
 from backend.trees.artefact import content_hash, dump_guest, load_guest
 from backend.trees.candidates import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
 from backend.trees.metrics import Metrics, measure
 
 __all__ = [
-    "NODE_BY_NODE_SAMPLES", "PROTOCOLS", "Compared", "Comparison", "ComparisonRequest", "ComplianceReport",
-    "Evaluation", "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding", "Glassleaf",
-    "GuestModel", "GuestTree", "Job", "Kind", "Leaf", "Learned", "LearnedDirection", "Link", "Metrics", "ModelRecord",
-    "Party", "PoolLevel", "Row", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "Split", "Stage",
-    "SecureBoostParameters", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "usual_protocols",
+    "ALGORITHMS", "ANALYST", "BATCHES", "CIPHERS", "KEY_SIZES", "MADE_UP", "METHODS", "NODE_BY_NODE_SAMPLES",
+    "OPERATOR", "PAIR", "PROTOCOLS", "RANKS", "REGULATOR", "ROLES", "SHAPE_LIMITS", "Alignment", "Compared",
+    "Comparison", "ComparisonRequest", "ComplianceReport", "DecisionTreeParameters", "Entry", "Evaluation",
+    "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding", "ForestParameters", "Glassleaf",
+    "GuestModel", "GuestTree", "Job", "Kind", "Label", "Lead", "Leaf", "Learned", "LearnedDirection", "Link",
+    "Metrics", "ModelRecord", "OpBoostParameters", "Parameters", "Party", "Point", "PoolLevel", "Report", "Review",
+    "Row", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "SecureBoostParameters", "Shape",
+    "SignOff", "Split", "Stage", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "Verdict", "leads",
+    "usual_protocols",
 ]  # fmt: skip
 
 DEMO = "demo"
-POOLS_WAIT = 15.0  # seconds that a comparison waits for obfuscators at most
+RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 HALVES_KEPT = 16  # models read once and kept in memory
 DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
 
@@ -91,6 +112,8 @@ class Glassleaf:
         Whether obfuscators are made in the background.
     workers : Workers, optional
         Who encrypts bulk uploads; default one process a core of this machine.
+    actor, role : str
+        Who the audit log says it was; default the operating system's user, as operator. Nobody is authenticated here.
     """
 
     def __init__(
@@ -100,11 +123,14 @@ class Glassleaf:
         key_floor: int = KEY_BITS_FLOOR,
         pools: bool = True,
         workers: Workers | None = None,
+        actor: str = "",
+        role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
         self.home = Path(chosen).expanduser()
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._catalogue = Catalogue(self.home, key_floor, pools)
+        self._catalogue = Catalogue(self.home, key_floor, pools, self._key_made)
+        self._audit = Auditor(self._catalogue, actor or auditing.system_user(), role)
         self._workers = workers or Workers(cores())
         self._halves: dict[str, GuestModel] = {}  # by content hash: a half never changes
         self._compiled: dict[str, Compiled] = {}
@@ -112,6 +138,20 @@ class Glassleaf:
 
     def __repr__(self) -> str:
         return f"Glassleaf({str(self.home)!r})"
+
+    def acting(self, actor: str, role: str) -> Glassleaf:
+        """The same door for somebody else, so that the audit log names who did it; closing either closes both.
+
+        Raises
+        ------
+        ParameterError
+            There is no such role.
+        """
+        if role not in ROLES:
+            raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+        other = copy(self)
+        other._audit = Auditor(self._catalogue, actor or auditing.system_user(), role)
+        return other
 
     # federations ------------------------------------------------------------------------------------------------------
 
@@ -139,9 +179,10 @@ class Glassleaf:
         self,
         table: Path,
         *,
-        id_column: str,
+        id_column: str | None,
         label: str,
         positive: str | None,
+        task: str | None = None,
         guest: Sequence[str],
         hosts: Mapping[str, Sequence[str]],
         dictionary: Path | None,
@@ -155,6 +196,7 @@ class Glassleaf:
             id_column=id_column,
             label=label,
             positive=positive,
+            task=task,
             guest=guest,
             hosts=hosts,
             dictionary=dictionary,
@@ -332,6 +374,10 @@ class Glassleaf:
         """
         done = import_model(self._catalogue.room(federation), file, features, categories, score_bits)
         self._register(done.record, done.model, done.part_of)
+        digest = auditing.file_hash(file)
+        self._audit.note(
+            federation, "import", auditing.of_training(done.record, digest, self._pack_versions(done.record.id))
+        )
         return done.record, done.notes
 
     def _register(self, record: ModelRecord, model: GuestModel, part_of: dict[str, str]) -> None:
@@ -342,15 +388,27 @@ class Glassleaf:
 
     def start_training(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
-        return Job(lambda job: self._train(request, job), request.parameters.trees).start()
+
+        def work(job: Job[ModelRecord]) -> ModelRecord:
+            asked = request.parameters
+            tried = {"algorithm": asked.ALGORITHM, "excluded": len(request.exclude)}
+            with self._audit.noting_failure(request.federation, "train", tried):
+                record = self._train(request, job)
+            digest = auditing.federation_hash(self.federation(request.federation))
+            body = auditing.of_training(record, digest, self._pack_versions(record.id), job.transcript)
+            self._audit.note(request.federation, "train", body)
+            return record
+
+        return Job(work, rounds(request.parameters)).start()
 
     def _train(self, request: TrainingRequest, job: Job[ModelRecord]) -> ModelRecord:
         room = self._catalogue.room(request.federation)
         hosts = self._chosen_hosts(room, request.hosts)
         self._check_excluded(room.federation, hosts, request.exclude)
         job.at("key", room.guest.name)
-        key = room.pair_key(request.parameters.cipher, request.parameters.key_bits)
-        talk = room.converse(hosts, job.cancelled)
+        asked = request.parameters
+        key = None if isinstance(asked, OpBoostParameters) else room.pair_key(asked.cipher, asked.key_bits)
+        talk = room.converse(hosts, job.cancelled, counted=False)  # the test records' scores
         job.read_transcript = talk.transcript
 
         try:
@@ -360,6 +418,7 @@ class Glassleaf:
                 key,
                 talk,
                 exclude=request.exclude,
+                scoring_key=lambda compiled: room.bulk_key(KEY_BITS, compiled),
                 on_stage=lambda stage: job.at(stage, room.guest.name),
                 on_tree=job.tree_grown,
             )
@@ -369,9 +428,9 @@ class Glassleaf:
             id=trained.model_id,
             federation=request.federation,
             created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            algorithm="SecureBoost GBDT",
-            cipher=key.scheme,
-            key_bits=key.bits,
+            algorithm=request.parameters.ALGORITHM,
+            cipher=key.scheme if key else RANKS,
+            key_bits=key.bits if key else 0,
             content_hash=content_hash(dump_guest(trained.model)),
             guest=room.guest.name,
             hosts=hosts,
@@ -388,15 +447,26 @@ class Glassleaf:
             positive_rate=trained.positive_rate,
             alignment=trained.alignment,
             exclude=request.exclude,
+            task=trained.model.outputs.task,
         )
         self._register(record, trained.model, trained.part_of)
         return record
 
-    def start_scoring(self, request: ScoringRequest) -> Job[ScoreBatch]:
-        """Score in the background."""
-        return Job(lambda job: self._score(request, job), len(request.samples.ids)).start()
+    def start_scoring(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
+        """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""
 
-    def _score(self, request: ScoringRequest, job: Job[ScoreBatch]) -> ScoreBatch:
+        def work(job: Job[ScoreBatch]) -> ScoreBatch:
+            record, digest = self.model(request.model_id), auditing.sheet_hash(request.samples)
+            tried = {**auditing.of_model(record), "rows": len(request.samples.ids), "input_sha256": digest}
+            with self._audit.noting_failure(record.federation, "score", tried):
+                batch = self._score(request, job, counted)
+            body = auditing.of_scoring(record, batch, digest, self._pack_versions(record.id), counted)
+            self._audit.note(record.federation, "score", body)
+            return batch
+
+        return Job(work, len(request.samples.ids)).start()
+
+    def _score(self, request: ScoringRequest, job: Job[ScoreBatch], counted: bool) -> ScoreBatch:
         if not 0.0 <= request.cutoff <= 1.0:
             raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
         began = time.perf_counter()
@@ -409,7 +479,7 @@ class Glassleaf:
         job.total = len(good)
         key = room.key(request.cipher, request.key_bits, compiled.guest)
         prepared = Stage("key", room.guest.name, time.perf_counter() - began)
-        talk = room.converse(record.hosts, job.cancelled)
+        talk = room.converse(record.hosts, job.cancelled, counted=counted)
         job.read_transcript = talk.transcript
         transcript: tuple[TranscriptEntry, ...] = ()
         try:
@@ -435,7 +505,13 @@ class Glassleaf:
             score_bits=record.score_bits,
             seconds=job.seconds,
         )
-        summary = {"rows": len(good), "failed": len(sheet.problems), "cipher": key.scheme, "key_bits": key.bits}
+        failed = len(sheet.problems) + len(scored.refused)
+        summary = {
+            "rows": len(good) - len(scored.refused),
+            "failed": failed,
+            "cipher": key.scheme,
+            "key_bits": key.bits,
+        }
         self._catalogue.guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
         return batch
 
@@ -463,65 +539,188 @@ class Glassleaf:
         rows = self._test_rows(record, room, samples, seed)
         own = room.table.take(rows)
         sheet = SampleSheet(own.ids, own, {}, {}, ())
-        batch = watch(self.start_scoring(ScoringRequest(record.id, sheet, key_bits=key_bits)))
-        margins = np.array([s.logit for s in batch.scores])
-        return Evaluation(record.metrics, measure(room.labels()[rows], margins, "test sample"), batch.seconds)
+        request = ScoringRequest(record.id, sheet, key_bits=key_bits)
+        batch = watch(self.start_scoring(request, counted=False))
+        compiled = self._compiled_half(record)
+        margins = compiled.guest.margins([s.units for s in batch.scores])
+        metrics = measure(room.labels()[rows], margins, "test sample", compiled.outputs)
+        return Evaluation(record.metrics, metrics, batch.seconds)
 
     def start_comparison(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
-        return Job(
-            lambda job: self._compare(request, job), len(request.names or usual_protocols(request.samples))
-        ).start()
+        names = request.names or usual_protocols(request.samples)
+
+        def work(job: Job[Compared]) -> Compared:
+            record = self.model(request.model_id)
+            told = {"protocols": len(names), "rows": request.samples, "cipher": request.cipher, "seed": request.seed}
+            body = {**auditing.of_model(record), **told, "made_up": request.shape is not None}
+            with self._audit.noting_failure(record.federation, "compare", body):
+                done = self._compare(request, job)
+            sent = auditing.traffic(entry for row in done.runs.rows for entry in row.transcript)
+            measured = {"key_bits": done.runs.key_bits, "traffic": sent, "outcome": auditing.DONE}
+            self._audit.note(record.federation, "compare", {**body, **measured})
+            return done
+
+        return Job(work, len(names)).start()
 
     def _compare(self, request: ComparisonRequest, job: Job[Compared]) -> Compared:
         record = self.model(request.model_id)
-        compiled = self._compiled_half(record).guest
         room = self._catalogue.room(record.federation)
-        if request.samples < 1:
-            raise ParameterError(f"Protocols were to be compared on {request.samples} test records; ask for 1 or more.")
-        own = room.table.take(self._test_rows(record, room, request.samples, request.seed))
+        if request.shape is not None:
+            return self._compare_made_up(request, request.shape, room, job)
+        most = len(self._test_ids(record))
+        comparing.check(request, most)
+        own = room.table.take(self._test_rows(record, room, most, request.seed))
+        model, compiled = self.guest_model(record.id), self._compiled_half(record).guest
         job.at("key", room.guest.name, 0)
         key = room.key(request.cipher, request.key_bits, compiled)
-        wanted = (request.samples + 1) * max(1, compiled.folding.n_entries)  # one sample is not counted
-        pools = self._pools_for(record, room, key, wanted, job)
-        names = request.names if request.names is not None else usual_protocols(request.samples)
-        runs = compare(
-            protocols(room.guest, self.guest_model(record.id), compiled, key, workers=self._workers),
-            record.id,
-            own,
-            key,
-            lambda: room.converse(record.hosts, job.cancelled),
-            names=names,
-            on_protocol=lambda name: job.at(name, room.guest.name, names.index(name)),
-        )
-        job.at("done", room.guest.name, len(names))
-        return Compared(record.id, pools, runs)
+        warm_up = partial(self.start_key, record.federation, key.bits)
+        ground = comparing.Ground(record.id, model, compiled, room, key, warm_up, own)
+        return comparing.run(ground, request, self._workers, job)
 
-    def _pools_for(
-        self, record: ModelRecord, room: Room, key: KeySide, wanted: int, job: Job[Compared]
-    ) -> Literal["warm", "cold", "none"]:
-        """Give the parties' pools some seconds to hold `wanted` obfuscators; what became of it."""
-        if not isinstance(key, PaillierKeySide):
-            return "none"
-        if wanted > min(level.target for level in room.pools()):
-            return "cold"
-        self.start_key(record.federation, key.bits)
-        job.at("pools", room.guest.name)
-        until = time.perf_counter() + POOLS_WAIT
-        while time.perf_counter() < until and not job.cancelled():
-            ready = [key.obfuscators.ready, *(p.ready for p in room.pools() if p.party in record.hosts)]
-            if min(ready) >= wanted:
-                return "warm"
-            time.sleep(0.1)
-        return "cold"
+    def _compare_made_up(self, request: ComparisonRequest, shape: Shape, room: Room, job: Job[Compared]) -> Compared:
+        most = max(request.samples, *request.batches, 0)
+        comparing.check(request, most)
+        made = make_up(shape, most, request.seed)
+        compiled = CompiledGuest(made.model)
+        job.at("key", room.guest.name, 0)
+        key = room.key(request.cipher, request.key_bits, compiled)
+        with MadeUpRoom(made, key, pools=room.pools()[0].target > 0) as parties:
+            own = made.tables[made.model.guest]
+            ground = comparing.Ground(MADE_UP, made.model, compiled, parties, key, parties.warm_up, own)
+            return comparing.run(ground, request, self._workers, job)
+
+    def _test_ids(self, record: ModelRecord) -> list[str]:
+        return [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
 
     def _test_rows(self, record: ModelRecord, room: Room, samples: int, seed: int) -> NDArray[np.intp]:
         """Rows of the Guest's table: `samples` random test records."""
-        test = [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
+        test = self._test_ids(record)
         if not 0 <= samples <= len(test):
             raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
         return np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
+
+    # reviews and reports ----------------------------------------------------------------------------------------------
+
+    def review(
+        self, model_id: str, rule: str, feature: str, verdict: ReviewVerdict, reason: str, person: str
+    ) -> Review:
+        """Confirm or override a finding, with a reason; what was decided before is kept.
+
+        Raises
+        ------
+        ParameterError
+            The model has no such finding, or a field is not usable.
+        """
+        record = self.model(model_id)
+        if not any((f.rule_id, f.feature) == (rule, feature) for f in self.compliance(record.id).findings):
+            raise ParameterError(
+                f"The model {record.id} has no finding of the rule {rule!r} on the feature {feature!r}."
+            )
+        done = self._catalogue.reviews(record.federation).review(
+            record.content_hash, rule, feature, verdict, reason, person
+        )
+        body = {
+            **auditing.of_model(record),
+            "rule": rule,
+            "feature": feature,
+            "verdict": verdict,
+            "number": done.number,
+        }
+        self._audit.note(record.federation, "override", {**body, "person": done.person})
+        return done
+
+    def reviews(self, model_id: str) -> tuple[Review, ...]:
+        """Every decision about the model's findings, oldest first."""
+        record = self.model(model_id)
+        return self._catalogue.reviews(record.federation).history(record.content_hash)
+
+    def sign_off(self, model_id: str, person: str, statement: str) -> SignOff:
+        """State something about the model as it is reported now; the statement names the hash of the report's content."""
+        record = self.model(model_id)
+        digest = report_content_hash(content_of(self._sources(record)))
+        done = self._catalogue.reviews(record.federation).sign_off(
+            record.content_hash, person, self._audit.role, statement, digest
+        )
+        body = {**auditing.of_model(record), "content_sha256": digest, "number": done.number, "person": done.person}
+        self._audit.note(record.federation, "sign-off", body)
+        return done
+
+    def report(self, model_id: str) -> Report:
+        """The canonical report as of now; looking at it is not logged, :meth:`export_report` is."""
+        record = self.model(model_id)
+        sources = self._sources(record)
+        content, now = content_of(sources), datetime.now(UTC).isoformat(timespec="seconds")
+        by = (self._audit.actor, self._audit.role)
+        return make(content, issued_of(sources, content, self.verify_audit(record.federation), now, by))
+
+    def export_report(self, model_id: str, form: str, language: str = "en") -> bytes:
+        """The report as a file; the audit log keeps its hash.
+
+        Parameters
+        ----------
+        form : {"json", "html", "pdf"}
+        language : {"en", "zh"}
+            JSON holds both. A PDF is English where this machine has no font with Chinese letters.
+
+        Raises
+        ------
+        ParameterError
+            There is no such form or language.
+        """
+        if form not in FORMS:
+            raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
+        record = self.model(model_id)
+        report = self.report(record.id)
+        written = FORMS[form](report, language)
+        body = {
+            **auditing.of_model(record),
+            "format": form,
+            "language": language,
+            "content_sha256": report.content_sha256,
+        }
+        self._audit.note(record.federation, "report", {**body, "report_sha256": report.sha256})
+        return written
+
+    def _sources(self, record: ModelRecord) -> Sources:
+        return Sources(
+            record=record,
+            federation=self.federation(record.federation),
+            model=self.guest_model(record.id),
+            importance=self.importance(record.id),
+            directions=self.directions(record.id),
+            compliance=self.compliance(record.id),
+            reviews=self.reviews(record.id),
+            sign_offs=self._catalogue.reviews(record.federation).sign_offs(record.content_hash),
+            entries=self.audit_entries(record.federation),
+        )
+
+    # audit ------------------------------------------------------------------------------------------------------------
+
+    def _key_made(self, federation: str, cipher: str, bits: int) -> None:
+        self._audit.note(federation, "key", {"cipher": cipher, "key_bits": bits}, tell=False)
+
+    def _pack_versions(self, model_id: str) -> dict[str, str]:
+        return {pack.name: pack.version for pack in self.compliance(model_id).packs}
+
+    def audit_entries(self, federation: str) -> list[Entry]:
+        """Everything that was logged about a federation, oldest first."""
+        return self._catalogue.audit_log(federation).entries()
+
+    def verify_audit(self, federation: str) -> Verdict:
+        """Check the log's chain, and against what its Hosts were told of it."""
+        return self._audit.verify(federation)
+
+    def export_audit(self, federation: str) -> str:
+        """The log as lines of JSON, a line an entry; exporting is logged too, as the last line."""
+        self._audit.note(federation, "export", {"what": "audit"})
+        return self._catalogue.audit_log(federation).export()
+
+    def note_sign_in(self, way: str) -> None:
+        """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""
+        for federation in self.federations():
+            self._audit.note(federation.name, "sign-in", {"way": way})
 
     @staticmethod
     def scores_csv(batch: ScoreBatch) -> bytes:

@@ -9,7 +9,8 @@ import numpy as np
 
 from backend.crypto.cipher import FoldPlan
 from backend.data.dictionary import Feature
-from backend.data.federation import Federation, Label, Party
+from backend.data.federation import Federation, Party
+from backend.data.label import Label
 from backend.data.table import PartyTable, read_table
 from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan
 from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
@@ -140,6 +141,6 @@ def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> 
         nodes += [Leaf(float(draw.normal()) * SHRUNK, 1.0) for _ in range(2**DEPTH)]
         trees.append(GuestTree(tuple(nodes)))
     dictionary = tuple((p, f) for p, own in features.items() for f in own)
-    model = GuestModel(GUEST, tuple(names), tuple(trees), 0.0, 10, dictionary, rules[GUEST])
+    model = GuestModel(GUEST, tuple(names), tuple(trees), (0.0,), 10, dictionary, rules[GUEST])
     halves = {h: HostModel(h, GUEST, tuple(names), model.skeletons, rules[h], "salt") for h in names}
     return Case(f"random, {len(trees)} trees of depth {DEPTH}", model, halves, tables)

@@ -157,7 +157,7 @@ class GuestSide:
         n, m = len(batch.ids), self._compiled.folding.n_entries
         with clock.span(self.name, "encode"):
             constant, entries = self._compiled.encode(batch.columns, n)
-            units.extend(constant.tolist())
+            units.extend(constant)
             pieces = self._key.pieces(n, m)
         for i, piece in enumerate(pieces):
             with clock.span(self.name, "encrypt"):

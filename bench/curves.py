@@ -12,6 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from backend.crypto.paillier import KEY_BITS_FLOOR, SecretKey
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
@@ -66,10 +68,8 @@ class _Bench:
 
     def textbook(self, case: Case, bits: int) -> Point:
         """`phe`: a number a leaf."""
-        phe, values = (
-            Phe(self.secrets[bits]),
-            case.guest.encode(case.records(TEXTBOOK_NUMBERS).columns, TEXTBOOK_NUMBERS)[0],
-        )
+        phe = Phe(self.secrets[bits])
+        values = np.array(case.guest.encode(case.records(TEXTBOOK_NUMBERS).columns, TEXTBOOK_NUMBERS)[0])
         each = median(phe.encrypt("cold", values) for _ in range(self.repeats))
         return {"bits": bits, "encrypt_seconds": each, "per_second": 1 / (each * case.model.n_leaves)}
 

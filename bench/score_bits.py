@@ -42,10 +42,10 @@ def _one(door: Glassleaf, name: str) -> dict[str, Any]:
     labels = read_labels(door.federation(name))[test]
     reached = _leaves_reached(door, name, record.id, model, [str(i) for i in frame.index[test]])
     weights = [np.array([n.weight for n in (t.nodes[i] for i in t.leaves) if isinstance(n, Leaf)]) for t in model.trees]
-    exact = model.base_score + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
+    exact = model.base_scores[0] + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
     rows = [{"bits": "float", **_quality(labels, np.asarray(exact)), "alone": _alone(np.asarray(exact))}]
     for bits in BITS:
-        units = int(quantise(model.base_score, bits)) + sum(
+        units = int(quantise(model.base_scores[0], bits)) + sum(
             kept @ quantise(w, bits) for kept, w in zip(reached, weights, strict=True)
         )
         rounded = np.asarray(units, dtype=np.float64) / (1 << bits)
@@ -78,7 +78,7 @@ def _where_held(column: NDArray[np.generic], rows: NDArray[np.intp]) -> NDArray[
     return np.where(rows < 0, blank, column[rows])
 
 
-def _quality(labels: NDArray[np.int8], margins: NDArray[np.float64]) -> dict[str, float]:
+def _quality(labels: NDArray[np.float64], margins: NDArray[np.float64]) -> dict[str, float]:
     found = metrics_of(labels, margins, "test")
     return {"auc": found.auc, "ks": found.ks}
 

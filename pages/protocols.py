@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, protocols
-from backend.service import ComparisonRequest
+from app.panels import frame, protocols, race
+from backend.service import BATCHES, ComparisonRequest
 
 t = session.texts()
 model_id = session.chosen_model()
@@ -24,30 +24,39 @@ with left:
     if st.button(
         t("protocols.go"), type=frame.emphasis(), icon=":material/flag:", disabled=running, key="protocols_go"
     ):
-        request = ComparisonRequest(model_id, chosen.samples, chosen.cipher, chosen.key_bits)
+        request = ComparisonRequest(
+            model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
+        )
         session.start("protocols", lambda: backend.start_comparison(request))
         session.rerun()
-    frame.section(t, "protocols.network", "simulated_time")
-    link = protocols.link(t)
-done = job.result.over(link) if job is not None and job.result is not None else None
+so_far = job.result if job is not None else None
 with right:
     frame.section(t, "protocols.race", "simulated_time")
+    link = protocols.link(t)
+    fits = so_far is not None and (so_far.shape is not None or so_far.model_id == model_id)
+    done = so_far.over(link) if fits else None
     if session.refused("protocols"):
         frame.problem(t, session.refused("protocols"))
-    if running:
-        protocols.follow(t, job, session.rerun)
+    if done is not None:
+        race.draw(t, done)
+    elif running:
+        protocols.follow(t, job, so_far, session.rerun)
     elif job is None:
         st.info(t("protocols.not_yet"), icon=":material/flag:")
+    elif so_far is not None:
+        st.info(t("protocols.other_model"), icon=":material/flag:")
     elif job.state == "cancelled":
         st.info(t("protocols.cancelled"), icon=":material/stop_circle:")
-    elif done is None:
+    if job is not None and job.state == "failed":
         frame.problem(t, job.error or "")
-    elif done.model_id != model_id:
-        done = None
-        st.info(t("protocols.other_model"), icon=":material/flag:")
-    else:
-        protocols.race(t, done)
 if done is not None:
+    frame.section(t, "protocols.by_size", "batch")
+    if running:
+        protocols.follow(t, job, so_far, session.rerun)
+    elif job.state == "cancelled":
+        st.info(t("protocols.cancelled_late"), icon=":material/stop_circle:")
+    if len(done.points) > 1:
+        race.batches(t, done)
     frame.section(t, "protocols.figures", "hop")
     protocols.figures(t, done)
     frame.section(t, "protocols.learned", "direction")

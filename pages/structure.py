@@ -48,4 +48,4 @@ frame.chart(
     tree.twin(t, view, index, candidates),
     "tree_picture",
 )
-st.caption(t("structure.reading"), help=t("glossary.candidate_leaves"))
+tree.legend(t, view)

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, training
-from backend.service import SecureBoostParameters, TrainingRequest
+from app.panels import frame, run, training
+from backend.service import TrainingRequest
 
 t = session.texts()
 frame.header(t, "train", session.notices())
@@ -16,47 +16,52 @@ if not federations:
 
 job = session.job("train")
 running = job is not None and job.state == "running"
-left, right = st.columns([6, 5], gap="large")
-with left:
+who, how = st.columns(2, gap="large")
+with who:
     frame.section(t, "train.who", "federation")
     training.federation(t, list(federations.values()), session.remember("train_federation", list(federations)))
     federation = federations[session.kept("train_federation")]
+    task = federation.label.task
     hosts, excluded = training.parties(t, federation)
-    frame.section(t, "train.how", "tree")
-    chosen = training.parameters(t)
-    training.cost(t, federation, chosen["cipher"], chosen["trees"], session.models())
-    go = st.button(
-        t("train.go"),
-        type=frame.emphasis(),
-        icon=":material/model_training:",
-        disabled=running or not hosts,
-        key="train_go",
-    )
-if go:
-    session.start(
-        "train",
-        lambda: backend.start_training(
-            TrainingRequest(federation.name, SecureBoostParameters(**chosen), hosts=hosts, exclude=excluded)
-        ),
-    )
-    session.rerun()
-
-
-@st.fragment(run_every=0.5)
-def live() -> None:
-    """Follow the running job; when it ends, draw the whole page once."""
-    training.live(t, session.job("train"), federation)
-    if session.job("train").state != "running":
+with how:
+    frame.section(t, "train.algorithm", "tree")
+    algorithm = training.algorithm(t, task)
+people, growth = st.columns(2, gap="large")
+with people:
+    frame.section(t, "train.align", "alignment")
+    method = training.alignment(t, algorithm)
+with growth:
+    frame.section(t, "train.how", "leaf_weight")
+    chosen = training.parameters(t, algorithm, task, method)
+start, progress = st.columns([5, 8], gap="large")
+with start:
+    frame.section(t, "train.start")
+    if chosen is not None:
+        training.cost(t, federation, chosen, session.models())
+    ready = hosts and chosen is not None and not running
+    if st.button(
+        t("train.go"), type=frame.emphasis(), icon=":material/model_training:", disabled=not ready, key="train_go"
+    ):
+        request = TrainingRequest(federation.name, chosen, hosts=hosts, exclude=excluded)
+        session.keep("training", request)
+        session.start("train", lambda: backend.start_training(request))
         session.rerun()
-
-
-with right:
-    frame.section(t, "train.progress", "log_loss")
+with progress:
+    frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
+    asked = session.kept("training")
+    whose = federations.get(asked.federation, federation) if asked else federation
     if session.refused("train"):
         frame.problem(t, session.refused("train"))
     if running:
-        live()
+        run.train(t, whose, job, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:
         st.info(t("train.not_yet"), icon=":material/model_training:")
     else:
-        training.finished(t, job)
+        run.trained(t, whose, job)
+
+made = backend.models(federation.name)
+if made:
+    frame.section(t, "train.models", "model")
+    training.models(t, federation, made, lambda: session.selected_row("models_table"))
+    frame.section(t, "train.learned", "host")
+    training.learned(t, made)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +15,9 @@ from app.reading import View
 from app.session import page
 from app.texts import Texts, markdown, percent
 from backend.service import Finding, LearnedDirection
+
+if TYPE_CHECKING:
+    from backend.assurance.compliance import Law
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 
@@ -28,17 +33,65 @@ def summary(t: Texts, view: View) -> None:
         st.metric(t("compliance.flagged"), f"{len(flagged):,}", help=t("glossary.flag"), border=True)
         st.metric(t("compliance.flagged_used"), f"{len(used):,}", help=t("compliance.used_help"), border=True)
         st.metric(t("compliance.against"), f"{len(against):,}", help=t("glossary.expected_direction"), border=True)
-    for pack in report.packs:
-        st.caption(
-            t(
-                "compliance.basis",
-                title=markdown(t.either(pack.title, pack.title_zh)),
-                jurisdiction=markdown(pack.jurisdiction),
-                version=markdown(pack.version),
-                as_of=pack.as_of,
-                source=markdown(pack.source),
-            )
-        )
+    if report.problems:
+        lines = "".join(f"\n- {markdown(problem)}" for problem in report.problems)
+        st.warning(f"{t('compliance.problems')}\n{lines}", icon=":material/rule:")
+    checked = max((pack.as_of for pack in report.packs), default="")
+    st.caption(t("compliance.basis", on=report.on, packs=len(report.packs), as_of=checked))
+
+
+def packs(t: Texts, view: View) -> None:
+    """Which bodies of law were applied, in which version, checked when, from where."""
+    found = view.compliance.packs
+    columns = {
+        "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
+        "jurisdiction": [markdown(pack.jurisdiction) for pack in found],
+        "version": [markdown(pack.version) for pack in found],
+        "as_of": [pack.as_of for pack in found],
+        "source": [markdown(pack.source) for pack in found],
+        "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in found],
+    }
+    with st.expander(t("compliance.packs"), icon=":material/library_books:", key="packs"):
+        table = pd.DataFrame({t(f"compliance.{name}"): values for name, values in columns.items()})
+        st.table(table, hide_index=True, alt=t("compliance.packs"))
+
+
+def duties(t: Texts, view: View) -> None:
+    """Rules about the model as a whole, law by law; those that are not in force say so."""
+    found = view.compliance.duties
+    forces = Counter(duty.force for duty in found)
+    counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
+    st.markdown(t("compliance.duties", **counts))
+    for place, pack in enumerate(dict.fromkeys((duty.pack, duty.pack_zh) for duty in found)):
+        own = [duty for duty in found if (duty.pack, duty.pack_zh) == pack]
+        in_force = sum(duty.force == "in_force" for duty in own)
+        head = t("compliance.duties_of", pack=markdown(t.either(*pack)), n=len(own), in_force=in_force)
+        with st.expander(head, icon=":material/balance:", key=f"duties_{place}"):
+            for duty in own:
+                _law(t, duty)
+                offers = markdown(t.either(duty.evidence, duty.evidence_zh))
+                st.markdown(f":material/inventory_2: **{t('compliance.offers')}**: {offers}")
+                remedy = markdown(t.either(duty.remedy, duty.remedy_zh))
+                st.markdown(f":material/build: **{t('compliance.what_to_do')}**: {remedy}")
+
+
+def _law(t: Texts, law: Law) -> None:
+    """Title, whether it is in force, what it says, and where that is written."""
+    st.markdown(f"**{markdown(t.either(law.title, law.title_zh))}**")
+    with st.container(horizontal=True, gap="small"):
+        st.badge(t(f"compliance.{law.status}"), icon=f":material/{ICONS[law.status]}:", color="gray")
+        st.badge(_force(t, law), icon=":material/event:", color="gray")
+    st.markdown(markdown(t.either(law.explanation, law.explanation_zh)))
+    st.caption(_citation(t, law))
+
+
+def _force(t: Texts, law: Law) -> str:
+    says, day = {
+        "in_force": ("since", law.effective_from),
+        "not_yet": ("from", law.effective_from),
+        "ended": ("until", law.effective_to),
+    }[law.force]
+    return t(f"compliance.{says}", day=day)
 
 
 def findings(t: Texts, view: View) -> None:
@@ -83,14 +136,7 @@ def _card(t: Texts, view: View, finding: Finding, place: int) -> None:
         with law:
             st.markdown(f":material/gavel: **{markdown(t.either(finding.title, finding.title_zh))}**")
             st.markdown(markdown(t.either(finding.explanation, finding.explanation_zh)))
-            st.caption(
-                t(
-                    "compliance.citation",
-                    citation=markdown(finding.citation),
-                    jurisdiction=markdown(finding.jurisdiction),
-                    as_of=finding.as_of,
-                )
-            )
+            st.caption(_citation(t, finding))
         with evidence:
             st.markdown(f":material/search: **{t('compliance.why')}**")
             st.markdown(
@@ -104,6 +150,15 @@ def _card(t: Texts, view: View, finding: Finding, place: int) -> None:
             st.markdown(f":material/build: **{t('compliance.what_to_do')}**")
             st.markdown(markdown(t.either(finding.remedy, finding.remedy_zh)))
         _links(t, view, finding.feature, reading.where(view.model, finding.feature))
+
+
+def _citation(t: Texts, law: Law) -> str:
+    return t(
+        "compliance.citation",
+        citation=markdown(law.citation),
+        jurisdiction=markdown(law.jurisdiction),
+        as_of=law.as_of,
+    )
 
 
 def _evidence(t: Texts, finding: Finding) -> str:
@@ -138,26 +193,35 @@ def _links(t: Texts, view: View, feature: str, places: Sequence[tuple[int, int]]
 def set_aside(t: Texts, view: View) -> None:
     """Matches that do not count because the feature's owner states that it is not sensitive, so that anyone can object."""
     aside = view.compliance.set_aside
-    if not aside:
+    _matches(t, view, aside, "set_aside", t("compliance.set_aside_why"))
+
+
+def not_in_force(t: Texts, view: View) -> None:
+    """Matches of rules that are not in force yet, or no longer."""
+    report = view.compliance
+    _matches(t, view, report.not_in_force, "not_in_force", t("compliance.not_in_force_why", on=report.on))
+
+
+def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str) -> None:
+    """A table of matches that are no findings; nothing where there are none."""
+    if not found:
         return
-    with st.expander(t("compliance.set_aside", n=len(aside)), icon=":material/playlist_remove:", key="set_aside"):
-        st.markdown(t("compliance.set_aside_why"))
-        st.table(
-            pd.DataFrame(
-                {
-                    t("features.meaning"): [markdown(t.either(x.meaning, x.meaning_zh)) for x in aside],
-                    t("words.party"): [palette.name(t, view.federation, x.party) for x in aside],
-                    t("compliance.rule"): [markdown(t.either(x.title, x.title_zh)) for x in aside],
-                    t("compliance.match"): [
-                        t("compliance.matched", matched=markdown(x.matched), place=t(f"compliance.in_{x.matched_in}"))
-                        for x in aside
-                    ],
-                    t("words.gain"): [percent(x.usage.gain_share) for x in aside],
-                }
-            ),
-            hide_index=True,
-            alt=t("compliance.set_aside", n=len(aside)),
-        )
+    head = t(f"compliance.{kind}", n=len(found))
+    columns = {
+        "features.meaning": [markdown(t.either(x.meaning, x.meaning_zh)) for x in found],
+        "words.party": [palette.name(t, view.federation, x.party) for x in found],
+        "compliance.rule": [markdown(t.either(x.title, x.title_zh)) for x in found],
+        "compliance.match": [
+            t("compliance.matched", matched=markdown(x.matched), place=t(f"compliance.in_{x.matched_in}"))
+            for x in found
+        ],
+        "words.gain": [percent(x.usage.gain_share) for x in found],
+    }
+    if kind == "not_in_force":
+        columns["compliance.force"] = [_force(t, x) for x in found]
+    with st.expander(head, icon=":material/playlist_remove:", key=kind):
+        st.markdown(why)
+        st.table(pd.DataFrame({t(key): values for key, values in columns.items()}), hide_index=True, alt=head)
 
 
 def contradictions(t: Texts, view: View) -> None:

@@ -200,8 +200,8 @@ def card(t: Texts, view: View, name: str) -> None:
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
             t("features.unit"): markdown(feature.unit) or t(f"features.{feature.kind.value}"),
-            t("features.expected"): t(f"direction.{feature.expected_direction.value}"),
-            t("features.learned"): t(f"direction.{learned.learned}") if learned else t("direction.unused"),
+            t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
+            t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
             t("features.usage"): t(
                 "features.usage_is", n=row.splits, splits=row.splits, trees=row.trees, share=percent(row.gain_share)
             ),
@@ -210,6 +210,8 @@ def card(t: Texts, view: View, name: str) -> None:
             listed = [f"{markdown(code)} = {markdown(text)}" for code, text in feature.categories.items()]
             facts[t("features.codes")] = "; ".join(listed)
         st.table(facts, border="horizontal", alt=t("features.card"))
+        if learned is not None and learned.learned in ("hidden", "classes"):
+            st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")
         if learned is not None and learned.contradicts:
             st.markdown(f":red[:material/warning: {t('importance.contradicts')}]")
         for finding in reading.flags(view.compliance).get(name, ()):

@@ -20,22 +20,39 @@ MANY = 50  # people from which one ciphertext a number is the slow way
 
 def pick(t: Texts, speeds: Mapping[str, Speed]) -> tuple[Engine, int]:
     """Choose a cipher, with both side by side; returns it and the bits of its key (of Paillier's)."""
-    chosen: Engine = st.segmented_control(
-        t("engine.cipher"),
-        ENGINES,
-        default="paillier",
-        required=True,
-        key="score_cipher",
-        format_func=lambda name: t(f"engine.name_{name}"),
-        help=t("glossary.cipher"),
-        persist_state="session",
-        width="stretch",
-    )
-    bits = _key_bits(t) if chosen == "paillier" else DEFAULT_BITS
+    chosen, bits = choose(t, "score", "stretch")
     with st.grid(2, min_column_width=230, gap="medium"):
         for name in ENGINES:
             with st.container(gap=None):
                 _card(t, name, bits if name == "paillier" else 0, name == chosen, speeds.get(name))
+    return chosen, bits
+
+
+def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content") -> tuple[Engine, int]:
+    """The two widgets of a page that choose a cipher and, for Paillier, the bits of its key."""
+    chosen: Engine = st.segmented_control(
+        t("engine.cipher"),
+        ENGINES,
+        default=ENGINES[0],
+        required=True,
+        key=f"{page}_cipher",
+        format_func=lambda name: t(f"engine.name_{name}"),
+        help=t("glossary.cipher"),
+        persist_state="session",
+        width=width,
+    )
+    if chosen != "paillier":
+        return chosen, DEFAULT_BITS
+    bits: int = st.segmented_control(
+        t("engine.key_bits"),
+        KEY_BITS,
+        default=DEFAULT_BITS,
+        required=True,
+        key=f"{page}_key_bits",
+        format_func=lambda bits: t("train.bits", bits=f"{bits:,}"),
+        help=t("glossary.key_bits"),
+        persist_state="session",
+    )
     return chosen, bits
 
 
@@ -53,21 +70,6 @@ def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> 
 def textbook_bits(done: ScoreBatch) -> int:
     """The Paillier key that a scoring is compared with: its own size, or the one of like security."""
     return done.key_bits if done.cipher == "paillier" else DEFAULT_BITS
-
-
-def _key_bits(t: Texts) -> int:
-    return int(
-        st.segmented_control(
-            t("engine.key_bits"),
-            KEY_BITS,
-            default=DEFAULT_BITS,
-            required=True,
-            key="score_key_bits",
-            format_func=lambda bits: t("train.bits", bits=f"{bits:,}"),
-            help=t("glossary.key_bits"),
-            persist_state="session",
-        )
-    )
 
 
 def _card(t: Texts, name: Engine, bits: int, chosen: bool, measured: Speed | None) -> None:

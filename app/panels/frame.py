@@ -9,9 +9,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import reading
 from app.panels import palette
-from app.texts import Texts, markdown, wrap
-from backend.service import Federation, Score
+from app.texts import Texts, amount, markdown, number, percent, wrap
+from backend.service import Federation, Metrics, ModelRecord, Score
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
@@ -92,6 +93,33 @@ def empty(t: Texts, prepare: Callable[[], object], train_page: object) -> None:
 def cipher(t: Texts, scheme: str, bits: int) -> str:
     """A cipher with the size of its key in words: "Paillier, 3,072 bits"."""
     return t(f"engine.label_{scheme}", bits=f"{bits:,}")
+
+
+def algorithm(t: Texts, record: ModelRecord) -> str:
+    """What grew a model, in words; of an imported one, what trained it."""
+    name = reading.algorithm(record)
+    if name == reading.IMPORTED:
+        return t("algorithm.name_imported", source=record.algorithm.partition(":")[2].strip())
+    return t(f"algorithm.name_{name}")
+
+
+def figure(t: Texts, metrics: Metrics, name: str, unit: str = "") -> str:
+    """One figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
+    value = getattr(metrics, name)
+    if name == "accuracy":
+        return percent(value)
+    return amount(value, unit) if name == "rmse" else number(value)
+
+
+def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
+    """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
+    name = reading.FIGURES[record.task][0]
+    return f"{t(f'figure.{name}')} {figure(t, record.metrics, name, unit)}"
+
+
+def direction(t: Texts, task: str, word: str) -> str:
+    """A direction in words; where a number is predicted there is no risk."""
+    return t(f"direction.{word}_number" if task == "number" and word in ("up", "down") else f"direction.{word}")
 
 
 def decision(t: Texts, score: Score) -> str:

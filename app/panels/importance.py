@@ -16,7 +16,7 @@ from app.texts import Texts, label, markdown, percent, wrap
 from backend.service import FeatureImportance, LearnedDirection
 
 MEASURES = {"gain": "gain_share", "splits": "split_share", "cover": "cover_share"}
-ARROWS = {"up": "▲", "down": "▼", "mixed": "◆", "unordered": "–", "unused": "–", "none": "–"}
+ARROWS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
 SHOWN = 12
 ONE_LINE = 56  # letters of a label that a phone shows beside each other
 LINE = 16  # pixels
@@ -65,7 +65,9 @@ def by_feature(t: Texts, view: View, measure: str, everything: bool) -> None:
         top=t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in top]),
         share=percent(sum(getattr(row, field) for row in top)),
         measure=t(f"importance.of_{measure}"),
-        against=t("importance.against", n=sum(d.contradicts for d in learned.values())),
+        against=""
+        if view.task == "classes"
+        else t("importance.against", n=sum(d.contradicts for d in learned.values())),
     )
     drawn = rows if everything else rows[:SHOWN]
     frame.chart(t, _bars(t, view, drawn, field, learned), sentence, _twin(t, view, rows, learned), "importance_bars")
@@ -84,9 +86,10 @@ def _bars(
             Bar(
                 party=row.party,
                 words=meaning,
-                figures=f"{ARROWS[direction.learned] if direction else ''} {percent(value)}",
+                figures=f"{_sign(direction.learned) if direction else ''} {percent(value)}",
                 value=value,
-                hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}",
+                hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}<br>"
+                + (wrap(explained(t, view, direction.learned), 44, 4) if direction else ""),
                 warning=t("importance.against_short") if direction is not None and direction.contradicts else "",
             )
         )
@@ -156,7 +159,8 @@ def _twin(
             t("words.splits"): [percent(row.split_share) for row in rows],
             t("words.cover"): [percent(row.cover_share) for row in rows],
             t("features.learned"): [
-                t(f"direction.{learned[row.feature].learned}") if row.feature in learned else "–" for row in rows
+                frame.direction(t, view.task, learned[row.feature].learned) if row.feature in learned else "–"
+                for row in rows
             ],
         }
     )
@@ -195,22 +199,28 @@ def directions(t: Texts, view: View) -> None:
     """What was expected of each feature against what the model learned."""
     rows = [d for d in view.directions if d.learned != "unused"]
     ordered = sorted(rows, key=lambda d: (not d.contradicts, -abs(d.strength)))
-    st.markdown(
-        t(
-            "importance.directions",
-            n=sum(d.contradicts for d in rows),
-            expected=sum(d.expected != "none" for d in rows),
-            used=len(rows),
+    if view.task == "classes":
+        st.markdown(t("importance.directions_classes", used=len(rows)))
+    else:
+        st.markdown(
+            t(
+                "importance.directions",
+                n=sum(d.contradicts for d in rows),
+                expected=sum(d.expected != "none" for d in rows),
+                used=len(rows),
+            )
         )
-    )
+    hidden = sum(d.learned == "hidden" for d in rows)
+    if hidden:
+        st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
     st.dataframe(
         pd.DataFrame(
             {
                 "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
                 "party": [palette.plain(t, view.federation, d.party) for d in ordered],
-                "expected": [_arrow(t, d.expected) for d in ordered],
-                "learned": [_arrow(t, d.learned) for d in ordered],
-                "strength": [d.strength for d in ordered],
+                "expected": [_arrow(t, view, d.expected) for d in ordered],
+                "learned": [_arrow(t, view, d.learned) for d in ordered],
+                "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
                 "verdict": [_verdict(t, d) for d in ordered],
             }
         ),
@@ -219,6 +229,7 @@ def directions(t: Texts, view: View) -> None:
         height="content" if len(rows) <= SHOWN else 560,
         key="directions",
         alt=t("importance.directions_title"),
+        placeholder="–",
         column_config={
             "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
             "party": st.column_config.TextColumn(t("words.party"), width=135),
@@ -226,7 +237,7 @@ def directions(t: Texts, view: View) -> None:
                 t("features.expected"), width=115, help=t("glossary.expected_direction")
             ),
             "learned": st.column_config.TextColumn(
-                t("features.learned"), width=110, help=t("glossary.learned_direction")
+                t("features.learned"), width=130, help=t("glossary.learned_direction")
             ),
             "strength": st.column_config.NumberColumn(
                 t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
@@ -236,8 +247,19 @@ def directions(t: Texts, view: View) -> None:
     )
 
 
-def _arrow(t: Texts, direction: str) -> str:
-    return f"{ARROWS[direction]} {t(f'direction.{direction}')}"
+def explained(t: Texts, view: View, learned: str) -> str:
+    """A learned direction in a sentence, where one word does not say enough; else the word."""
+    return (
+        t(f"direction.{learned}_help") if learned in ("hidden", "classes") else frame.direction(t, view.task, learned)
+    )
+
+
+def _sign(direction: str) -> str:
+    return ARROWS.get(direction, "–")
+
+
+def _arrow(t: Texts, view: View, direction: str) -> str:
+    return f"{_sign(direction)} {frame.direction(t, view.task, direction)}"
 
 
 def _verdict(t: Texts, direction: LearnedDirection) -> str:
@@ -245,4 +267,4 @@ def _verdict(t: Texts, direction: LearnedDirection) -> str:
         return f"⚠ {t('importance.against_short')}"
     if direction.expected == "none" or direction.learned == "unordered":
         return t("importance.no_expectation")
-    return t("importance.as_expected")
+    return t("importance.as_expected" if direction.learned in ("up", "down", "mixed") else "importance.cannot_tell")

@@ -10,7 +10,8 @@ from app import reading
 from app.panels import frame, palette
 from app.reading import View
 from app.session import page
-from app.texts import Texts, label, markdown, number, percent, wrap
+from app.texts import Texts, bare, label, markdown, number, percent, wrap
+from backend.service import Alignment, Federation, ModelRecord
 
 BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence
@@ -24,6 +25,7 @@ def network(t: Texts, view: View) -> None:
     """The parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
     shares = reading.shares(view)
     people = sum(view.record.parts.values())
+    brought = view.record.alignment.records if view.record.alignment else {}
     listed = t.listed([f"{markdown(t.party(view.federation, s.party))} {s.features}" for s in shares])
     sentence = t(
         "overview.network",
@@ -39,7 +41,8 @@ def network(t: Texts, view: View) -> None:
             t("words.features"): [s.features for s in shares],
             t("words.used"): [s.used for s in shares],
             t("words.splits"): [s.splits for s in shares],
-            t("overview.records"): [people] * len(shares),
+            t("overview.brought"): [f"{brought[s.party]:,}" if s.party in brought else "–" for s in shares],
+            t("overview.records"): [f"{people:,}"] * len(shares),
         }
     )
     frame.chart(t, _network(t, view, shares), sentence, twin, "network")
@@ -111,35 +114,81 @@ def holdings(t: Texts, view: View) -> None:
                 words = "guest" if guest else "host"
                 counts = {"features": share.features, "used": share.used, "splits": share.splits}
                 st.markdown(f":material/inventory_2: {t(f'overview.{words}_holds', **counts)}")
-                st.markdown(f":material/visibility_off: {t(f'overview.{words}_never')}")
+                never = "median" if guest and reading.released(view) == "median" else words
+                st.markdown(f":material/visibility_off: {t(f'overview.{never}_never')}")
 
 
 def card(t: Texts, view: View) -> None:
     """The model card: how good, how large, how made."""
     record = view.record
     with st.grid(2, min_column_width=120):
-        st.metric("AUC", number(record.metrics.auc), help=t("glossary.auc"), border=True)
-        st.metric("KS", number(record.metrics.ks), help=t("glossary.ks"), border=True)
+        for name in reading.FIGURES[view.task]:
+            shown = frame.figure(t, record.metrics, name, view.unit)
+            st.metric(t(f"figure.{name}"), shown, help=_about(t, view, name), border=True)
         st.metric(t("words.trees"), f"{record.n_trees:,}", help=t("glossary.tree"), border=True)
         st.metric(t("overview.training_time"), t.duration(record.seconds), border=True)
+    st.markdown(_quality(t, view))
+    name = reading.algorithm(record)
     st.markdown(
-        t(
-            "overview.quality",
-            auc=percent(record.metrics.auc),
-            people=f"{record.metrics.n:,}",
-            label=markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh)),
-            rate=percent(record.positive_rate),
+        f":material/account_tree: **{markdown(frame.algorithm(t, record))}**", help=t(f"algorithm.hover_{name}")
+    )
+    icon, grown = _grown(t, record)
+    st.markdown(f":material/{icon}: {grown}")
+    if record.alignment is not None and record.hosts:
+        st.markdown(
+            f":material/join_inner: {aligned(t, view.federation, record.alignment)}",
+            help=t(f"alignment.what_{record.alignment.method}"),
         )
-    )
-    plain = record.cipher == "none"
-    grown = (
-        t("overview.grown_plain")
-        if plain
-        else t("overview.grown_cipher", cipher=frame.cipher(t, record.cipher, record.key_bits))
-    )
-    st.markdown(f":material/{'science' if plain else 'lock'}: {grown}")
     with st.expander(t("overview.identity"), icon=":material/fingerprint:"):
         st.table(_identity(t, view), border="horizontal", alt=t("overview.identity"))
+
+
+def _about(t: Texts, view: View, name: str) -> str:
+    return t("glossary.auc_classes" if name == "auc" and view.task == "classes" else f"glossary.{name}")
+
+
+def _quality(t: Texts, view: View) -> str:
+    """What is predicted and how well, in a sentence."""
+    record, federation = view.record, view.federation
+    metrics, known = record.metrics, {name: frame.figure(t, record.metrics, name, view.unit) for name in ("rmse", "r2")}
+    return t(
+        f"overview.quality_{view.task}",
+        **known,
+        auc=percent(metrics.auc),
+        accuracy=percent(metrics.accuracy),
+        classes=len(view.model.outputs.classes),
+        listed=markdown(t.listed(list(view.model.outputs.classes))),
+        people=f"{metrics.n:,}",
+        where=t("overview.tested" if metrics.part == "test" else "overview.not_tested"),
+        label=markdown(t.either(federation.label.meaning, federation.label.meaning_zh)),
+        rate=percent(record.positive_rate),
+    )
+
+
+def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
+    """Icon and sentence: what could be read while the model was made."""
+    name = reading.algorithm(record)
+    if name == reading.IMPORTED:
+        return "upload_file", t("overview.grown_elsewhere")
+    if name == "opboost":
+        return "blur_on", t("overview.grown_ranks", epsilon=bare(float(str(record.parameters["epsilon"]))))
+    if record.cipher == "none":
+        return "science", t("overview.grown_plain")
+    words = frame.cipher(t, record.cipher, record.key_bits)
+    return "lock", t("overview.grown_cipher", cipher=words, secret=t(f"algorithm.secret_{name}"))
+
+
+def aligned(t: Texts, federation: Federation, found: Alignment) -> str:
+    """How many people all parties hold, how they were found, and how many each party brought."""
+    brought = [f"{markdown(t.party(federation, party))} {count:,}" for party, count in found.records.items()]
+    return t(
+        "alignment.sentence",
+        n=found.joint,
+        people=f"{found.joint:,}",
+        seconds=t.duration(found.seconds),
+        method=t(f"alignment.by_{found.method}"),
+        brought=t.listed(brought),
+    )
 
 
 def _identity(t: Texts, view: View) -> dict[str, str]:
@@ -148,12 +197,15 @@ def _identity(t: Texts, view: View) -> dict[str, str]:
         t("overview.id"): f"`{record.id}`",
         t("overview.hash"): f"`{record.content_hash}`",
         t("overview.created"): record.created[:19].replace("T", " ") + " UTC",
-        t("overview.algorithm"): markdown(record.algorithm),
+        t("overview.algorithm"): markdown(frame.algorithm(t, record)),
         t("words.leaves"): f"{record.n_leaves:,}",
-        t("overview.parts"): " / ".join(f"{rows:,}" for rows in record.parts.values()),
-        t("overview.log_loss"): number(record.metrics.log_loss),
-        t("overview.accuracy"): percent(record.metrics.accuracy),
     }
+    if len(record.parts) > 1:
+        facts[t("overview.parts")] = " / ".join(f"{rows:,}" for rows in record.parts.values())
+    if view.task != "number":
+        facts[t("overview.log_loss")] = number(record.metrics.log_loss)
+    if view.task == "binary":
+        facts[t("overview.accuracy")] = percent(record.metrics.accuracy)
     for party, content in record.host_hashes.items():
         facts[t("overview.host_hash", party=markdown(t.party(view.federation, party)))] = f"`{content}`"
     for name, value in record.parameters.items():
@@ -186,8 +238,15 @@ def tiles(t: Texts, view: View) -> None:
             t,
             "privacy",
             t("overview.hidden", part=hidden, whole=sum(share.splits for share in shares)),
-            t("overview.private" if len(shares) > 1 else "overview.private_alone"),
+            _private(t, view) if len(shares) > 1 else t("overview.alone"),
         )
+
+
+def _private(t: Texts, view: View) -> str:
+    """What the Guest learns of a person who is scored."""
+    kind = reading.released(view)
+    numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
+    return t(f"overview.private_{kind}", numbers=f"{numbers:,}")
 
 
 def _tile(t: Texts, name: str, value: str, verdict: str) -> None:

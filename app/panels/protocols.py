@@ -1,77 +1,95 @@
-"""Ways of scoring side by side: what is run, a race over the chosen network, and what each party got to know."""
+"""Ways of scoring side by side: what is to be run, over which network, how far it is, and the figures of a finished run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import engine, palette
 from app.reading import View
-from app.texts import Texts, label, number, size, wrap
-from backend.service import NODE_BY_NODE_SAMPLES, PROTOCOLS, Compared, ComparisonRequest, Job, Link, Row
+from app.texts import Texts, markdown, size
+from backend.service import (
+    NODE_BY_NODE_SAMPLES,
+    PROTOCOLS,
+    SHAPE_LIMITS,
+    Compared,
+    Job,
+    Learned,
+    Link,
+    Row,
+    Shape,
+)
 
 OURS = PROTOCOLS[0]
-ENGINES = ("paillier", "rlwe")
-KEY_BITS = (2048, 3072, 4096)
+SOURCES = ("own", "made_up")
 MOST = 100  # people
 LATENCIES = (0, 1, 5, 10, 20, 50, 100, 200, 300)  # milliseconds
 BANDWIDTHS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 100_000_000)  # bytes a second
 USUAL = Link()
-FRAMES, FRAME_MS = 40, 80
-CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
-LANE = 46  # pixels
+HEAVY = 50_000  # leaf weights from which one ciphertext each is the slow way
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is to be run."""
+    """What is to be run; `shape` is a made-up model's."""
 
     samples: int
-    cipher: Literal["paillier", "rlwe"]
+    cipher: engine.Engine
     key_bits: int
+    shape: Shape | None
 
 
 def setup(t: Texts) -> Setup:
-    """How many people, and Fed-EINI's cipher."""
+    """Which model, how many people, and Fed-EINI's cipher."""
+    source = st.segmented_control(
+        t("protocols.source"),
+        SOURCES,
+        default=SOURCES[0],
+        required=True,
+        key="protocols_source",
+        format_func=lambda name: t(f"protocols.source_{name}"),
+        help=t("protocols.source_help"),
+        persist_state="session",
+    )
+    shape = _shape(t) if source == "made_up" else None
     samples = st.slider(
         t("protocols.samples"), 1, MOST, 1, key="protocols_samples", help=t("protocols.samples_help"),
         persist_state="session",
     )  # fmt: skip
-    cipher = st.segmented_control(
-        t("engine.cipher"),
-        ENGINES,
-        default=ENGINES[0],
-        required=True,
-        key="protocols_cipher",
-        format_func=lambda name: t(f"engine.name_{name}"),
-        help=t("glossary.cipher"),
-        persist_state="session",
-    )
-    bits = ComparisonRequest.key_bits
-    if cipher == "paillier":
-        bits = st.segmented_control(
-            t("engine.key_bits"),
-            KEY_BITS,
-            default=bits,
-            required=True,
-            key="protocols_key_bits",
-            format_func=lambda bits: t("train.bits", bits=f"{bits:,}"),
-            help=t("glossary.key_bits"),
-            persist_state="session",
-        )
+    cipher, bits = engine.choose(t, "protocols")
     if samples > NODE_BY_NODE_SAMPLES:
         st.caption(f":material/info: {t('protocols.node_left_out', most=NODE_BY_NODE_SAMPLES)}")
-    return Setup(samples, cipher, bits)
+    if shape is not None and cipher == "paillier" and shape.leaves * samples > HEAVY:
+        st.caption(f":material/hourglass: {t('protocols.heavy', weights=f'{shape.leaves * samples:,}')}")
+    return Setup(samples, cipher, bits, shape)
+
+
+def _shape(t: Texts) -> Shape:
+    def slider(name: str) -> int:
+        limits = SHAPE_LIMITS[name]
+        return st.slider(
+            t(f"protocols.{name}"), limits[0], limits[-1], getattr(Shape, name), key=f"protocols_{name}",
+            help=t(f"protocols.{name}_help"), persist_state="session",
+        )  # fmt: skip
+
+    trees = slider("trees")
+    left, right = st.columns(2)
+    with left:
+        depth = slider("depth")
+    with right:
+        features = slider("features")
+    chosen = Shape(trees, depth, features)
+    st.caption(t("protocols.leaves", leaves=f"{chosen.leaves:,}"))
+    return chosen
 
 
 def link(t: Texts) -> Link:
     """The network between any two parties."""
-    latency = st.select_slider(
+    left, right = st.columns(2, gap="medium")
+    latency = left.select_slider(
         t("protocols.latency"),
         LATENCIES,
         value=round(USUAL.latency * 1000),
@@ -80,7 +98,7 @@ def link(t: Texts) -> Link:
         help=t("protocols.latency_help"),
         persist_state="session",
     )
-    bandwidth = st.select_slider(
+    bandwidth = right.select_slider(
         t("protocols.bandwidth"),
         BANDWIDTHS,
         value=int(USUAL.bandwidth),
@@ -93,13 +111,16 @@ def link(t: Texts) -> Link:
 
 
 @st.fragment(run_every=0.4)
-def follow(t: Texts, job: Job[Compared], redraw: Callable[[], None]) -> None:
-    """Which protocol is at work, and a way to stop; `redraw` draws the whole page once the job has ended."""
+def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callable[[], None]) -> None:
+    """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `shown`."""
     with st.container(border=True):
+        step = {"number": job.done + 1, "total": job.total}
         if job.stage in PROTOCOLS:
-            words = t("protocols.running", number=job.done + 1, total=job.total, name=named(t, job.stage))
+            words = t("protocols.running", **step, name=named(t, job.stage))
         else:
-            words = t("protocols.pools") if job.stage == "pools" else t(f"stage.{job.stage}")
+            words = (
+                t(f"protocols.{job.stage}", **step) if job.stage in ("pools", "batches") else t(f"stage.{job.stage}")
+            )
         st.markdown(f":material/arrow_right_alt: **{words}**")
         st.progress(job.done / job.total, text=t("stage.elapsed", seconds=t.duration(job.seconds)))
         stopping = job.cancelled()
@@ -110,7 +131,7 @@ def follow(t: Texts, job: Job[Compared], redraw: Callable[[], None]) -> None:
             disabled=stopping,
             on_click=job.cancel,
         )
-    if job.state != "running":
+    if job.state != "running" or job.result is not shown:
         redraw()
 
 
@@ -119,209 +140,61 @@ def named(t: Texts, protocol: str) -> str:
     return t(f"protocols.name_{protocol}")
 
 
-def _marked(t: Texts, protocol: str) -> str:
+def marked(t: Texts, protocol: str) -> str:
+    """The same with a mark on those that send plain numbers."""
     return named(t, protocol) + ("" if protocol == OURS else " ◇")
 
 
-def verdict(t: Texts, rows: Sequence[Row]) -> str:
-    """Which protocol is fastest over this network, what that costs, and whom Fed-EINI beats."""
-    ours = next(row for row in rows if row.protocol == OURS)
-    others = sorted((row for row in rows if row is not ours), key=lambda row: row.exchange.total)
-    best = others[0]
-    told = max((host.bits or 0.0 for host in best.learned[1:]), default=0.0)
-    faster = best.exchange.total < ours.exchange.total
-    words = t(
-        "protocols.loses" if faster else "protocols.wins",
-        name=named(t, best.protocol),
-        other=t.duration(best.exchange.total),
-        total=t.duration(ours.exchange.total),
-        ratio=number(ours.exchange.total / best.exchange.total),
-        bits=_bits(t, best.learned[0].directions),
-        hosts=t("protocols.to_hosts", bits=_bits(t, told)) if told else "",
+def model(t: Texts, done: Compared) -> str:
+    """On which model it was run."""
+    if done.shape is None:
+        return t("protocols.on_own")
+    shape = done.shape
+    return t(
+        "protocols.on_made_up", n=shape.trees, depth=shape.depth, features=shape.features, leaves=f"{shape.leaves:,}"
     )
-    beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
-    if faster and beaten:
-        words += " " + t("protocols.beats", names=t.listed(beaten))
-    if faster and all(row.learned[0].directions for row in others):
-        words += " " + t("protocols.best_private")
-    return words
-
-
-def race(t: Texts, done: Compared) -> None:
-    """The verdict, and a bar for each protocol that grows in simulated time."""
-    runs = done.runs
-    wrong = [named(t, row.protocol) for row in runs.rows if not row.equal]
-    if wrong:
-        frame.problem(t, t("protocols.unequal", names=t.listed(wrong)))
-    words = verdict(t, runs.rows)
-    st.markdown(words)
-    frame.picture(_bars(t, runs.rows), words, "protocols_race")
-    key = frame.cipher(t, runs.cipher, runs.key_bits)
-    st.caption(
-        t("protocols.ran", n=runs.samples, key=key, pools=t(f"protocols.pools_{done.pools}"))
-        + " "
-        + t("protocols.only", words=t("protocols.comparison_only")),
-        help=t("glossary.simulated_time"),
-    )
-
-
-def _bars(t: Texts, rows: Sequence[Row]) -> go.Figure:
-    ours = next(row for row in rows if row.protocol == OURS).exchange.total
-    end = min(max(row.exchange.total for row in rows), CUT * ours)
-    places = [-LANE * i - 30 for i in range(len(rows))]
-    figure = go.Figure(_at(t, rows, places, end, None))
-    for place, row in zip(places, rows, strict=True):
-        text = wrap(_marked(t, row.protocol), 60, 1)
-        figure.add_annotation(
-            x=0,
-            y=place + 8,
-            text=f"<b>{text}</b>" if row.protocol == OURS else text,
-            showarrow=False,
-            xanchor="left",
-            yanchor="bottom",
-            font={"size": 12},
-        )
-    figure.frames = [
-        go.Frame(data=_at(t, rows, places, end, end * (i + 1) / FRAMES), name=str(i)) for i in range(FRAMES)
-    ] + [go.Frame(data=_at(t, rows, places, end, None), name="end")]
-    moving = {
-        "frame": {"duration": FRAME_MS, "redraw": True},
-        "transition": {"duration": 0},
-        "fromcurrent": False,
-        "mode": "immediate",
-    }
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, end * 1.3])
-    figure.update_yaxes(visible=False, fixedrange=True, range=[places[-1] - 14, 0])
-    figure.update_layout(
-        barmode="stack",
-        height=LANE * len(rows) + 70,
-        margin={"l": 0, "r": 0, "t": 64, "b": 0},
-        legend=palette.LEGEND,
-        updatemenus=[
-            {
-                "type": "buttons",
-                "showactive": False,
-                "x": 1,
-                "y": 1,
-                "xanchor": "right",
-                "yanchor": "bottom",
-                "pad": {"b": 24, "r": 4},
-                "bgcolor": "rgba(0,0,0,0)",
-                "bordercolor": palette.INK,
-                "buttons": [{"label": t("protocols.play"), "method": "animate", "args": [None, moving]}],
-            }
-        ],
-    )
-    return figure
-
-
-def _at(
-    t: Texts, rows: Sequence[Row], places: Sequence[int], end: float, now: float | None
-) -> list[go.Bar | go.Scatter]:
-    """The race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
-    totals = [row.exchange.total for row in rows]
-    reached = [total if now is None else min(total, now) for total in totals]
-    shares = [row.exchange.compute / total if total else 0.0 for row, total in zip(rows, totals, strict=True)]
-    lengths = [min(value, end) for value in reached]
-    hover = [
-        f"<b>{label(named(t, row.protocol))}</b><br>{t('protocols.compute')}: {t.duration(row.exchange.compute)}"
-        f"<br>{t('protocols.network_time')}: {t.duration(row.exchange.network)}"
-        for row in rows
-    ]
-    parts = (
-        ("compute", [v * s for v, s in zip(lengths, shares, strict=True)], {"color": palette.INK}),
-        (
-            "network_time",
-            [v * (1 - s) for v, s in zip(lengths, shares, strict=True)],
-            {"color": palette.FAINT, "pattern": {"shape": "/", "fgcolor": palette.INK, "size": 5}},
-        ),
-    )
-    over = [value >= total for value, total in zip(reached, totals, strict=True)]
-    words = [
-        f"{'» ' if total > end else ''}{t.duration(value)}{' ✓' if finished else ''}"
-        for value, total, finished in zip(totals if now is None else reached, totals, over, strict=True)
-    ]
-    bars = [
-        go.Bar(
-            x=lengths_of,
-            y=list(places),
-            orientation="h",
-            width=14,
-            name=t(f"protocols.{name}"),
-            marker=marker,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
-        for name, lengths_of, marker in parts
-    ]
-    beside = go.Scatter(
-        x=lengths, y=list(places), mode="text", text=[f" {w}" for w in words], textposition="middle right",
-        hoverinfo="skip", showlegend=False, cliponaxis=False,
-    )  # fmt: skip
-    return [*bars, beside]
 
 
 def figures(t: Texts, done: Compared) -> None:
-    """The race's table twin."""
+    """The race's table twin, in two halves that a phone puts below each other."""
     rows = done.runs.rows
-    column = st.column_config.TextColumn
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "protocol": [_marked(t, row.protocol) for row in rows],
-                "total": [t.duration(row.exchange.total) for row in rows],
-                "compute": [t.duration(row.exchange.compute) for row in rows],
-                "network": [t.duration(row.exchange.network) for row in rows],
-                "rounds": [f"{row.exchange.rounds:,}" for row in rows],
-                "hops": [f"{row.exchange.hops:,}" for row in rows],
-                "bytes": [size(row.exchange.bytes) for row in rows],
-                "equal": [t("protocols.yes") if row.equal else t("protocols.no") for row in rows],
-            }
-        ),
-        hide_index=True,
-        height="content",
-        key="protocols_table",
-        alt=t("protocols.figures"),
-        column_config={
-            "protocol": column(t("protocols.protocol"), width=190),
-            "total": column(t("protocols.total"), width=75),
-            "compute": column(t("protocols.compute_column"), width=75),
-            "network": column(t("protocols.network_column"), width=75, help=t("glossary.simulated_time")),
-            "rounds": column(t("protocols.rounds"), width=65, help=t("glossary.round")),
-            "hops": column(t("protocols.hops"), width=60, help=t("glossary.hop")),
-            "bytes": column(t("protocols.bytes"), width=75),
-            "equal": column(t("protocols.equal"), width=95),
+    exchanges = [row.exchange for row in rows]
+    halves = {
+        "times": {
+            "total": [t.duration(e.total) for e in exchanges],
+            "compute_column": [t.duration(e.compute) for e in exchanges],
+            "network_column": [t.duration(e.network) for e in exchanges],
         },
-    )
+        "messages": {
+            "rounds": [f"{e.rounds:,}" for e in exchanges],
+            "hops": [f"{e.hops:,}" for e in exchanges],
+            "bytes": [size(e.bytes) for e in exchanges],
+        },
+    }
+    for place, (name, columns) in zip(st.columns(2, gap="large"), halves.items(), strict=True):
+        named_columns = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in columns[c]] for c in columns}
+        table = pd.DataFrame({t("protocols.protocol"): [marked(t, row.protocol) for row in rows], **named_columns})
+        place.table(table, hide_index=True, border="horizontal", alt=t(f"protocols.{name}"))
+    equal = t("protocols.equal") + " " if all(row.equal for row in rows) else ""
+    st.caption(equal + t("protocols.rounds_caption", round=t("glossary.round"), hop=t("glossary.hop")))
+    with st.expander(t("protocols.what"), icon=":material/help:"):
+        st.markdown("\n".join(f"- **{named(t, row.protocol)}.** {t(f'protocols.what_{row.protocol}')}" for row in rows))
 
 
 def learned(t: Texts, view: View, done: Compared) -> None:
     """What each party got to know, in bits a person."""
     rows = done.runs.rows
-    told = [_guest(t, row) for row in rows]
-    hosts = {host.party: i for i, host in enumerate(rows[0].learned) if i}
-    column = st.column_config.TextColumn
-    st.dataframe(
+    st.table(
         pd.DataFrame(
             {
-                "protocol": [_marked(t, row.protocol) for row in rows],
-                "guest": told,
-                **{host: [_bits(t, row.learned[i].bits) for row in rows] for host, i in hosts.items()},
+                t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
+                t("protocols.guest_learned"): [_guest(t, row) for row in rows],
+                t("protocols.hosts_learned"): [_hosts(t, view, done, row.learned[1:]) for row in rows],
             }
         ),
         hide_index=True,
-        height="content",
-        row_height=frame.row_height(told, 50),
-        key="protocols_learned",
+        border="horizontal",
         alt=t("protocols.learned"),
-        column_config={
-            "protocol": column(t("protocols.protocol"), width=190),
-            "guest": column(t("protocols.guest_learned"), width=260, help=t("glossary.direction")),
-            **{
-                host: column(t("protocols.host_learned", party=palette.plain(t, view.federation, host)), width=185)
-                for host in hosts
-            },
-        },
     )
     st.caption(t("protocols.learned_caption"))
 
@@ -329,9 +202,20 @@ def learned(t: Texts, view: View, done: Compared) -> None:
 def _guest(t: Texts, row: Row) -> str:
     guest = row.learned[0]
     if guest.directions:
-        return t("protocols.learned_path", bits=_bits(t, guest.directions))
-    return t("protocols.learned_score", bits=_bits(t, guest.score))
+        return t("protocols.learned_path", bits=bits(t, guest.directions))
+    return t("protocols.learned_score", bits=bits(t, guest.score))
 
 
-def _bits(t: Texts, count: float | None) -> str:
+def _hosts(t: Texts, view: View, done: Compared, hosts: Sequence[Learned]) -> str:
+    if all(host.bits == 0 for host in hosts):
+        return t("protocols.learned_nothing")
+
+    def name(party: str) -> str:
+        return t("words.host") if done.shape is not None else markdown(palette.plain(t, view.federation, party))
+
+    return t.listed([t("protocols.host_learned", party=name(host.party), bits=bits(t, host.bits)) for host in hosts])
+
+
+def bits(t: Texts, count: float | None) -> str:
+    """A number of bits, where it was counted."""
     return t("protocols.learned_uncounted") if count is None else f"{count:.1f}".removesuffix(".0")

@@ -1,34 +1,44 @@
-"""Making another model: who takes part, with which parameters, and the curves while it grows."""
+"""Choosing how the next model is made, and this federation's models side by side.
+
+What can be chosen comes from the parameter classes themselves, so that a page offers neither more nor less than a command.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import reading
 from app.panels import frame, palette
 from app.session import page
-from app.texts import Texts, markdown, number
-from backend.service import Federation, Job, ModelRecord, SecureBoostParameters, TreeProgress
+from app.texts import Texts, label, markdown
+from backend.errors import GlassleafError, ParameterError
+from backend.service import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
 
-DEFAULTS = SecureBoostParameters()
-NUMBERS = {  # name: lowest, highest, step
-    "trees": (1, 500, 1),
-    "depth": (1, 8, 1),
-    "learning_rate": (0.01, 1.0, 0.05),
-    "bins": (2, 128, 1),
-    "reg_lambda": (0.0, 100.0, 0.5),
-    "gamma": (0.0, 100.0, 0.1),
-    "min_child_weight": (0.0, 100.0, 0.5),
-    "early_stopping": (0, 50, 1),
-    "seed": (0, 1_000_000, 1),
+FIRST = {  # the few that matter; all others stand under "more"
+    "secureboost": ("trees", "depth", "learning_rate", "bins"),
+    "forest": ("trees", "depth", "column_sample", "aggregation"),
+    "fl-dt": ("depth", "bins", "min_gain"),
+    "opboost": ("trees", "depth", "epsilon", "map"),
 }
-FIRST = ("trees", "depth", "learning_rate", "bins")
-CIPHERS = ("paillier", "none")
-KEY_BITS = (2048, 3072, 4096)
+ELSEWHERE = ("alignment", "cipher", "key_bits")  # these have a step of their own
+TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
+    "fl-dt": ("binary", "classes"),
+    "monotone": ("binary", "number"),
+    "class_weight": ("binary", "classes"),
+    "criterion": ("binary", "classes"),
+}
+STEPS = {"learning_rate": 0.05, "min_gain": 0.001, "min_child_weight": 0.5, "reg_lambda": 0.5, "alpha": 0.5}
+STEP = 0.05  # of every other parameter that is no whole number
+SHOWN = 8  # models in the picture; the table holds all
 
 
 def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
@@ -61,177 +71,356 @@ def parties(t: Texts, chosen: Federation) -> tuple[tuple[str, ...], tuple[str, .
         help=t("train.exclude_help"),
         placeholder=t("train.exclude_none"),
     )
+    st.caption(f":material/target: {_label(t, chosen)}")
     return tuple(hosts), tuple(excluded)
 
 
-def parameters(t: Texts) -> dict[str, Any]:
-    """The numbers that steer growth, as keyword arguments for `SecureBoostParameters`."""
-    chosen: dict[str, Any] = {}
+def _label(t: Texts, chosen: Federation) -> str:
+    """What is to be predicted, and of which kind it is."""
+    about = chosen.label
+    words = {"label": markdown(t.either(about.meaning, about.meaning_zh)), "classes": len(about.classes)}
+    return t(f"train.label_{about.task}", **words)
+
+
+def algorithm(t: Texts, task: str) -> str:
+    """Which way of growing a model, each with what it is and what it gives away."""
+    offered = [name for name in ALGORITHMS if task in TASKS.get(name, (task,))]
+    chosen = st.radio(
+        t("train.algorithm"),
+        offered,
+        key=f"train_algorithm_{task}",
+        format_func=lambda name: t(f"algorithm.name_{name}"),
+        captions=[f"{t(f'algorithm.what_{name}')} {t(f'algorithm.gives_{name}')}" for name in offered],
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    left_out = [t(f"algorithm.name_{name}") for name in ALGORITHMS if name not in offered]
+    if left_out:
+        st.caption(f":material/info: {t('train.left_out', names=t.listed(left_out))}")
+    return str(chosen)
+
+
+def alignment(t: Texts, name: str) -> str:
+    """How the people whom all parties know are found."""
+    usual = METHODS.index(_usual(name, "alignment"))
+    st.markdown(t("alignment.why"))
+    return str(
+        st.radio(
+            t("train.align"),
+            METHODS,
+            index=usual,
+            key=f"train_alignment_{name}",
+            format_func=lambda method: t(f"alignment.name_{method}"),
+            captions=[t(f"alignment.what_{method}") for method in METHODS],
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+    )
+
+
+def parameters(t: Texts, name: str, task: str, method: str) -> Parameters | None:
+    """The form of one algorithm; None, and the reason on the page, where the choices do not fit each other."""
+    asked = [f.name for f in fields(ALGORITHMS[name]) if f.name not in ELSEWHERE and task in TASKS.get(f.name, (task,))]
+    chosen: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
-        for name in FIRST:
-            chosen[name] = _number(t, name)
+        for field in FIRST[name]:
+            chosen[field] = _field(t, name, field)
     with st.expander(t("train.more"), icon=":material/tune:"), st.grid("auto", min_column_width=150):
-        for name in NUMBERS:
-            if name not in FIRST:
-                chosen[name] = _number(t, name)
-    chosen["cipher"] = st.segmented_control(
+        for field in asked:
+            if field not in FIRST[name]:
+                chosen[field] = _field(t, name, field)
+    chosen |= _arithmetic(t, name)
+    try:
+        return ALGORITHMS[name](**chosen)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+        return None
+
+
+def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
+    """Cipher and key, where an algorithm computes on what it cannot read."""
+    if "cipher" not in get_type_hints(ALGORITHMS[name]):
+        st.info(t("train.no_cipher"), icon=":material/blur_on:")
+        return {}
+    cipher = st.segmented_control(
         t("train.cipher"),
         CIPHERS,
-        default=DEFAULTS.cipher,
+        default=_usual(name, "cipher"),
         required=True,
         key="train_cipher",
-        format_func=lambda name: t(f"train.cipher_{name}"),
+        format_func=lambda scheme: t(f"train.cipher_{scheme}"),
         help=t("glossary.paillier"),
         persist_state="session",
     )
-    if chosen["cipher"] == "paillier":
-        chosen["key_bits"] = st.segmented_control(
-            t("train.key_bits"),
-            KEY_BITS,
-            default=DEFAULTS.key_bits,
-            required=True,
-            key="train_key_bits",
-            format_func=lambda bits: t("train.bits", bits=f"{bits:,}"),
-            help=t("glossary.key_bits"),
-            persist_state="session",
-        )
-    else:
+    if cipher == "none":
         st.info(t("train.plain_warning"), icon=":material/science:")
-    return chosen
-
-
-def _number(t: Texts, name: str) -> float:
-    low, high, step = NUMBERS[name]
-    return st.number_input(
-        t(f"parameter.{name}"),
-        min_value=low,
-        max_value=high,
-        value=getattr(DEFAULTS, name),
-        step=step,
-        key=f"train_{name}",
-        help=t(f"parameter.{name}_help"),
+        return {"cipher": cipher}
+    if cipher == "paillier-short":
+        st.caption(f":material/info: {t('train.short_note')}")
+    bits = st.segmented_control(
+        t("train.key_bits"),
+        KEY_SIZES,
+        default=_usual(name, "key_bits"),
+        required=True,
+        key="train_key_bits",
+        format_func=lambda size: t("train.bits", bits=f"{size:,}"),
+        help=t("glossary.key_bits"),
         persist_state="session",
     )
+    return {"cipher": cipher, "key_bits": bits}
 
 
-def cost(t: Texts, chosen: Federation, cipher: str, trees: int, records: Sequence[ModelRecord]) -> None:
-    """How long it may take, from a measured run on the same data with the same cipher; else that none was measured."""
+def _field(t: Texts, name: str, field: str) -> Any:
+    """One parameter, drawn by its type: a switch, a choice, or a number in its range."""
+    kind, usual = get_type_hints(ALGORITHMS[name])[field], _usual(name, field)
+    special = f"parameter.{field}_{name}_help"
+    shared: dict[str, Any] = {
+        "key": f"train_{name}_{field}",
+        "help": t(special if t.has(special) else f"parameter.{field}_help"),
+        "persist_state": "session",
+    }
+    title = t(f"parameter.{field}")
+    if kind is bool:
+        return st.toggle(title, value=usual, **shared)
+    choices = get_args(kind)
+    if choices:
+        shared["format_func"] = lambda choice: t(f"choice.{field}_{choice}")
+        if len(choices) > 2:  # too wide for a grid's cell
+            return st.selectbox(title, choices, index=choices.index(usual), **shared)
+        return st.segmented_control(title, choices, default=usual, required=True, **shared)
+    low, high = (kind(bound) for bound in bounds(name, field))
+    step = 1 if kind is int else STEPS.get(field, STEP)
+    shape = None if kind is int else "%g"
+    return st.number_input(title, min_value=low, max_value=high, value=usual, step=step, format=shape, **shared)
+
+
+def _usual(name: str, field: str) -> Any:
+    return getattr(ALGORITHMS[name](), field)
+
+
+@cache
+def bounds(name: str, field: str) -> tuple[float, float]:
+    """Lowest and highest value of a parameter that is a number: what its class answers to one that no range holds."""
+    try:
+        ALGORITHMS[name](**{field: -(10**18)})
+    except ParameterError as refused:
+        found = re.search(rf"\b{field} is \S+; choose a value from (\S+) to (\S+)\.", str(refused))
+        if found:
+            return float(found[1]), float(found[2])
+    raise ParameterError(f"{field} of {name} has no range; give it one beside the others.")
+
+
+def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[ModelRecord]) -> None:
+    """How long it may take, from a measured run of the same algorithm on the same data; else that none was measured."""
+    plain = getattr(wanted, "cipher", RANKS) == "none"
     measured = [
-        r for r in records if r.federation == chosen.name and (r.cipher == "none") == (cipher == "none") and r.n_trees
+        record
+        for record in records
+        if record.federation == chosen.name
+        and reading.algorithm(record) == wanted.ALGORITHM
+        and (record.cipher == "none") == plain
+        and record.n_trees
     ]
     if not measured:
         st.caption(f":material/schedule: {t('train.no_cost')}")
         return
-    last = measured[0]
-    st.caption(
-        ":material/schedule: "
-        + t(
-            "train.cost",
-            trees=last.n_trees,
-            seconds=t.duration(last.seconds),
-            rough=t.duration(last.seconds / last.n_trees * trees),
-            n=trees,
-        )
+    last, asked = measured[0], getattr(wanted, "trees", 1)
+    grown = max(1, last.n_trees // (reading.trees_a_round(last, chosen)))
+    words = {"trees": t("train.rounds", n=grown), "seconds": t.duration(last.seconds)}
+    if asked == grown:
+        st.caption(f":material/schedule: {t('train.cost_same', **words)}")
+        return
+    rough = t.duration(last.seconds / grown * asked)
+    st.caption(f":material/schedule: {t('train.cost', rough=rough, asked=t('train.rounds', n=asked), **words)}")
+
+
+def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selected: Callable[[], int | None]) -> None:
+    """A federation's models, newest first: the sentence and the picture of the newest, a table to choose from, a link to the chosen one."""
+    first, second = reading.FIGURES[chosen.label.task]
+    unit = chosen.label.unit
+    words = _sentence(t, chosen, records)
+    st.markdown(words)
+    frame.picture(_dots(t, chosen, records[:SHOWN]), words, "models_picture")
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "algorithm": [frame.algorithm(t, record) for record in records],
+                "first": [_shown(record, first) for record in records],
+                "second": [_shown(record, second) for record in records],
+                "trees": [record.n_trees for record in records],
+                "leaves": [record.n_leaves for record in records],
+                "seconds": [record.seconds for record in records],
+                "made": [_made(record) for record in records],
+                "arithmetic": [_arithmetic_of(t, record) for record in records],
+                "data": [_data_of(t, chosen, record) for record in records],
+            }
+        ),
+        hide_index=True,
+        key="models_table",
+        on_select="rerun",
+        selection_mode="single-row",
+        height="content" if len(records) <= 2 * SHOWN else 600,
+        alt=t("train.models"),
+        placeholder="–",
+        column_config={
+            "algorithm": st.column_config.TextColumn(t("overview.algorithm"), width=150),
+            "first": _figure_column(t, chosen, first, unit),
+            "second": _figure_column(t, chosen, second, unit),
+            "trees": number(t("words.trees"), width=60, help=t("glossary.tree")),
+            "leaves": number(t("words.leaves"), width=65),
+            "seconds": number(t("overview.training_time"), width=100, format="%.1f s"),
+            "made": st.column_config.TextColumn(t("train.made"), width=95),
+            "arithmetic": st.column_config.TextColumn(t("train.cipher"), width=140),
+            "data": st.column_config.TextColumn(t("train.data"), width=110, help=t("train.data_help")),
+        },
+    )
+    if len({(record.parameters.get("seed"), record.hosts, record.exclude) for record in records}) > 1:
+        st.caption(f":material/info: {t('train.unlike')}")
+    row = selected()
+    picked = records[row if row is not None and row < len(records) else 0]
+    st.page_link(
+        page("overview"),
+        label=t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)),
+        icon=":material/arrow_forward:",
+        query_params={"model": picked.id},
     )
 
 
-def live(t: Texts, job: Job[ModelRecord], chosen: Federation) -> None:
-    """Stage, progress, curves and a way to stop."""
-    who = [party.name for party in (chosen.guest, *chosen.hosts)]
-    with st.container(border=True):
-        turn = palette.name(t, chosen, job.party) if job.party in who else ""
-        st.markdown(f":material/arrow_right_alt: **{t(f'stage.{job.stage}')}** {turn}")
-        share = job.done / job.total if job.total else 0.0
-        count = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") if job.total else ""
-        words = [count, t("stage.elapsed", seconds=t.duration(job.seconds))]
-        if 0 < job.done < job.total:
-            words.append(t("stage.left", seconds=t.duration(job.seconds / job.done * (job.total - job.done))))
-        st.progress(min(share, 1.0), text=" · ".join(filter(None, words)))
-        if st.button(t("stage.cancel"), icon=":material/stop_circle:", key="cancel_train"):
-            job.cancel()
-    if job.points:
-        curves(t, job.points, "train_live")
+def _made(record: ModelRecord) -> str:
+    return record.created[5:16].replace("T", " ")
 
 
-def curves(t: Texts, points: Sequence[TreeProgress], key: str) -> None:
-    """Log-loss and AUC after each tree."""
-    last = points[-1]
-    best = max(points, key=lambda point: point.auc_validation)
-    st.markdown(
-        t(
-            "train.curve_sentence",
-            n=last.tree,
-            loss=number(last.log_loss_validation),
-            auc=number(last.auc_validation),
-            best=best.tree,
-        )
-    )
-    trees = [point.tree for point in points]
-    left, right = st.columns(2)
-    with left:
-        loss = _lines(
-            t, trees, [p.log_loss_training for p in points], [p.log_loss_validation for p in points], "log_loss"
-        )
-        frame.picture(loss, t("train.log_loss"), f"{key}_loss")
-    with right:
-        auc = _lines(t, trees, [p.auc_training for p in points], [p.auc_validation for p in points], "auc")
-        frame.picture(auc, t("train.auc"), f"{key}_auc")
-    with st.expander(t("frame.as_table"), icon=":material/table:"):
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    t("structure.tree_number"): trees,
-                    t("train.log_loss_training"): [number(p.log_loss_training) for p in points],
-                    t("train.log_loss_validation"): [number(p.log_loss_validation) for p in points],
-                    t("train.auc_training"): [number(p.auc_training) for p in points],
-                    t("train.auc_validation"): [number(p.auc_validation) for p in points],
-                    t("score.time"): [t.duration(p.seconds) for p in points],
-                }
-            ),
-            hide_index=True,
-            key=f"{key}_table",
-            alt=t("train.curves"),
-        )
+def _shown(record: ModelRecord, name: str) -> float:
+    value = float(getattr(record.metrics, name))
+    return 100 * value if name == "accuracy" else value
 
 
-def _lines(t: Texts, trees: list[int], training: list[float], validation: list[float], what: str) -> go.Figure:
+def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
+    key = f"glossary.{name}_classes" if name == "auc" and chosen.label.task == "classes" else f"glossary.{name}"
+    title = t(f"figure.{name}") + (f" ({unit})" if name == "rmse" and unit else "")
+    shape = {"accuracy": "%.1f %%", "rmse": "%.4g"}.get(name, "%.3f")
+    return st.column_config.NumberColumn(title, width=85, format=shape, help=t(key))
+
+
+def _arithmetic_of(t: Texts, record: ModelRecord) -> str:
+    if record.cipher == RANKS:
+        return t("train.ranks")
+    if reading.algorithm(record) == reading.IMPORTED:
+        return "–"
+    return frame.cipher(t, record.cipher, record.key_bits)
+
+
+def _data_of(t: Texts, chosen: Federation, record: ModelRecord) -> str:
+    """Marks of the Hosts that took part, and how many features were left out."""
+    marks = " ".join(palette.mark(chosen, host).glyph for host in record.hosts if host in _hosts(chosen)) or "–"
+    return marks + (f" · {t('train.without', n=len(record.exclude))}" if record.exclude else "")
+
+
+def _hosts(chosen: Federation) -> list[str]:
+    return [host.name for host in chosen.hosts]
+
+
+def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> str:
+    """Which model is best and which was made fastest."""
+    name, sign = reading.FIGURES[chosen.label.task][0], 1 if chosen.label.task == "number" else -1
+    known = [record for record in records if not math.isnan(_shown(record, name))]
+    if len(known) < 2:
+        return t("train.models_few")
+    best = min(known, key=lambda record: sign * _shown(record, name))
+    fast = min(known, key=lambda record: record.seconds)
+
+    def told(record: ModelRecord) -> dict[str, str]:
+        return {
+            "name": markdown(frame.algorithm(t, record)),
+            "quality": markdown(frame.quality(t, record, chosen.label.unit)),
+            "seconds": t.duration(record.seconds),
+        }
+
+    words = t("train.models_best", **told(best))
+    return words if fast is best else f"{words} {t('train.models_fast', **told(fast))}"
+
+
+def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
+    """A dot a model under its words, so that a phone has room for both; the best one is filled."""
+    name, unit = reading.FIGURES[chosen.label.task][0], chosen.label.unit
+    values = [_shown(record, name) for record in records]
+    known = [value for value in values if not math.isnan(value)]
+    best = (min if name == "rmse" else max)(known, default=0.0)
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
     figure = go.Figure()
-    for values, name, dash in ((training, "training", "dot"), (validation, "validation", "solid")):
-        figure.add_scatter(
-            x=trees,
-            y=values,
-            mode="lines+markers",
-            name=t(f"score.part_{name}"),
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            marker={"size": 5},
-            hovertemplate=f"{t(f'score.part_{name}')}: %{{y:.4f}}<extra></extra>",
+    for row, (record, value) in enumerate(zip(records, values, strict=True)):
+        shown = label(frame.figure(t, record.metrics, name, unit))
+        size = t("train.trees", n=record.n_trees)
+        words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
+        place = -46 * row
+        figure.add_annotation(
+            x=low - room, y=place, text=words, showarrow=False, xanchor="left", yanchor="bottom", font={"size": 12}
         )
-    figure.update_xaxes(title=t("train.tree_axis"), fixedrange=True, rangemode="tozero")
-    figure.update_yaxes(title=None, fixedrange=True)
-    figure.update_layout(
-        title={"text": t(f"train.{what}"), "font": {"size": 14}},
-        height=290,
-        margin={"l": 0, "r": 0, "t": 40, "b": 0},
-        legend={**palette.LEGEND, "y": -0.3, "yanchor": "top"},
-        hovermode="x unified",
+        figure.add_scatter(
+            x=[low - room, high + room],
+            y=[place - 10] * 2,
+            mode="lines",
+            line={"color": palette.FAINT, "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.add_scatter(
+            x=[value],
+            y=[place - 10],
+            mode="markers",
+            marker={
+                "size": 12,
+                "symbol": "circle" if value == best else "circle-open",
+                "color": palette.INK,
+                "line": {"width": 2, "color": palette.INK},
+            },
+            hovertemplate=f"{words}<extra></extra>",
+            cliponaxis=False,
+            showlegend=False,
+        )
+    title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
+    figure.update_xaxes(
+        range=[low - room, high + room],
+        title=title,
+        fixedrange=True,
+        zeroline=False,
+        ticksuffix=" %" if name == "accuracy" else "",
     )
+    figure.update_yaxes(visible=False, fixedrange=True, range=[-46 * len(records) + 10, 26])
+    figure.update_layout(height=46 * len(records) + 80, margin={"l": 4, "r": 4, "t": 0, "b": 0})
     return figure
 
 
-def finished(t: Texts, job: Job[ModelRecord]) -> None:
-    """The new model and where to look at it, or why there is none."""
-    record = job.result
-    if record is not None:
-        st.info(
-            t("train.done", n=record.n_trees, seconds=t.duration(job.seconds), auc=number(record.metrics.auc)),
-            icon=":material/check_circle:",
-            title=t("train.registered"),
-        )
-        st.page_link(
-            page("overview"), label=t("train.open"), icon=":material/arrow_forward:", query_params={"model": record.id}
-        )
-        curves(t, record.curve, "train_done")
-    elif job.state == "cancelled":
-        st.info(t("train.cancelled"), icon=":material/stop_circle:")
-    else:
-        st.warning(markdown(job.error or ""), icon=":material/report:", title=t("frame.problem"))
+def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
+    """What the trainings of these models told whom: a card for each way that was taken."""
+    told = {_told(t, record): None for record in records}
+    with st.grid("auto", min_column_width=260):
+        for name, guest, hosts in told:
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"**{markdown(name)}**")
+                st.markdown(f"**{t('words.guest')}**: {guest}")
+                st.markdown(f"**{t('words.host')}**: {hosts}")
+
+
+def _told(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
+    """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
+    name, asked = reading.algorithm(record), record.parameters
+    guest, hosts = [t(f"algorithm.guest_{name}")], [t(f"algorithm.hosts_{name}")]
+    title = t(f"algorithm.name_{name}") if name != reading.IMPORTED else t("algorithm.imported")
+    if name == "forest" and asked.get("aggregation") == "median":
+        title = f"{title} · {t('choice.aggregation_median')}"
+    if asked.get("shuffle_sides"):
+        title = f"{title} · {t('parameter.shuffle_sides')}"
+        guest.append(t("algorithm.guest_shuffled"))
+    if asked.get("aggregation") == "median":
+        guest.append(t("algorithm.guest_median"))
+    if asked.get("complete"):
+        hosts.append(t("algorithm.hosts_complete"))
+    if asked.get("goss_other"):
+        hosts.append(t("algorithm.hosts_goss"))
+    if record.cipher == "none" and name != reading.IMPORTED:
+        title = f"{title} · {t('engine.label_none')}"
+        hosts.append(t("algorithm.hosts_plain"))
+    return title, " ".join(guest), " ".join(hosts)

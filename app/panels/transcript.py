@@ -1,12 +1,13 @@
-"""Every message of a run: a sequence picture and a table."""
+"""A scoring run afterwards: every message as a picture and a table, how long each stage took, who learned what."""
 
 from __future__ import annotations
 
 import pandas as pd
 import plotly.graph_objects as go
+import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
+from app.reading import View, released, speed
 from app.texts import Texts, label, size, wrap
 from backend.service import ScoreBatch, TranscriptEntry
 
@@ -123,3 +124,67 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
     figure.update_yaxes(visible=False, fixedrange=True, range=[len(entries) + 0.6, -0.9])
     figure.update_layout(height=80 + 48 * len(entries), showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return figure
+
+
+def stages(t: Texts, view: View, done: ScoreBatch) -> None:
+    """How long each stage took."""
+    slowest = max(done.stages, key=lambda stage: stage.seconds)
+    st.markdown(
+        t(
+            "score.stages_sentence",
+            total=t.duration(done.seconds),
+            slowest=t(f"stage.{slowest.name}").lower(),
+            part=t.duration(slowest.seconds),
+        )
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
+                t("words.party"): [
+                    palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages
+                ],
+                t("score.time"): [t.duration(stage.seconds) for stage in done.stages],
+            }
+        ),
+        hide_index=True,
+        key="stages",
+        alt=t("score.stages"),
+    )
+    took = speed(done, view.model.guest)
+    st.markdown(
+        t(
+            "score.traffic" if took.between else "score.traffic_direct",
+            out=size(round(took.out)),
+            between=size(round(took.between)),
+            back=size(round(took.back)),
+        )
+    )
+
+
+def learned(t: Texts, view: View, done: ScoreBatch) -> None:
+    """What each party knows after this run that it did not know before."""
+    with st.container(border=True):
+        guest = palette.name(t, view.federation, view.model.guest)
+        people = sum(score.status == "ok" for score in done.scores)
+        count = {"n": people, "people": f"{people:,}"}
+        classes, trees = len(view.model.outputs.classes), f"{len(view.model.trees):,}"
+        st.markdown(f"{guest}: {t(f'score.learned_guest_{released(view)}', **count, classes=classes, trees=trees)}")
+        for host in view.model.hosts:
+            st.markdown(f"{palette.name(t, view.federation, host)}: {t('score.learned_host', **count)}")
+        if done.cipher == "none":
+            st.markdown(f":material/science: {t('score.plain')}")
+        elif released(view) == "median":
+            cipher = frame.cipher(t, done.cipher, done.key_bits)
+            st.markdown(f":material/lock_open: {t('score.hidden_median', cipher=cipher)}")
+        else:
+            st.markdown(
+                ":material/lock: "
+                + t(
+                    f"score.hidden_{done.cipher}",
+                    cipher=frame.cipher(t, done.cipher, done.key_bits),
+                    entries=f"{done.ciphertexts_per_sample:,}",
+                    leaves=f"{done.leaves:,}",
+                ),
+                help=t(f"score.hidden_{done.cipher}_help"),
+            )

@@ -12,10 +12,13 @@ import streamlit as st
 from app import reading
 from app.panels import frame, palette
 from app.reading import View
-from app.texts import Texts, bare, label, markdown, number, percent, signed, wrap
+from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from backend.service import Feature, GuestTree, Leaf, Split
 
 STRIP = 7  # previews beside each other
+LANE = 66  # pixels between two ends
+LETTER = 8  # pixels
+FOLDED_LANE = 104  # where an end is a question with up to five lines above it
 WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
 LEVELS = 3  # questions in such a part, as many as a phone has room for
 
@@ -66,7 +69,8 @@ def _preview(view: View, tree: GuestTree) -> str:
 def named(t: Texts, view: View, index: int) -> str:
     """A tree in the menu: its number and how much its questions improve the fit."""
     gain = t("structure.gain_short", gain=number(reading.gain(view.model.trees[index])))
-    return f"{t('structure.tree', tree=index + 1)} · {gain}"
+    of = reading.class_of(view, index)
+    return " · ".join(filter(None, (t("structure.tree", tree=index + 1), cut(of, 16), gain)))
 
 
 def parts(view: View, index: int) -> tuple[int, ...]:
@@ -94,11 +98,13 @@ def sentence(t: Texts, view: View, index: int) -> str:
     """What to see in this tree."""
     tree = view.model.trees[index]
     splits = tree.splits
+    of = reading.class_of(view, index)
+    class_words = " " + t("structure.of_class", name=markdown(of)) if of else ""
     if not splits:
-        return t("structure.single", tree=index + 1)
+        return t("structure.single", tree=index + 1) + class_words
     hidden = sum(split.owner != view.model.guest for split in splits.values())
     best = max(splits.values(), key=lambda split: split.gain)
-    return t(
+    words = t(
         "structure.sentence",
         tree=index + 1,
         n=len(splits),
@@ -106,6 +112,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
         meaning=markdown(t.brief(view.model.feature(best.feature))),
         share=percent(best.gain / (reading.gain(tree) or 1)),
     )
+    return words + class_words
 
 
 @dataclass(frozen=True)
@@ -153,12 +160,22 @@ def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = 
     rows = 1 + max(row for _, row in places.values())
     sight.picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6], fixedrange=True)
     sight.picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1], fixedrange=True)
+    lane = (
+        FOLDED_LANE if any(split.left not in places for node, split in tree.splits.items() if node in places) else LANE
+    )
     sight.picture.update_layout(
-        height=max(260, 66 * rows + 70),
-        margin={"l": 0, "r": 0, "t": 36, "b": 0},
+        height=max(260, lane * rows + 70),
+        margin={"l": 0, "r": _room(view, tree, places), "t": 36, "b": 0},
         legend=palette.LEGEND,
     )
     return sight.picture
+
+
+def _room(view: View, tree: GuestTree, places: Mapping[int, tuple[int, float]]) -> int:
+    """Pixels beside the last leaves for words that are longer than a weight."""
+    ends = [node for node in places if isinstance(tree.nodes[node], Leaf)]
+    longest = max((len(leaf_short(view, tree.nodes[node])) for node in ends), default=0)
+    return max(0, longest - len("+0.123")) * LETTER
 
 
 def _edges(sight: _Sight) -> None:
@@ -196,7 +213,8 @@ def _edges(sight: _Sight) -> None:
 
 
 def _sides(view: View, split: Split) -> tuple[str, str]:
-    if view.model.feature(split.feature).kind.value == "numeric":
+    """What is known of the two ways of a Host's split."""
+    if view.model.feature(split.feature).kind.value == "numeric" and not view.model.sides_hidden:
         return ("structure.lower", "structure.higher")
     return ("structure.some", "structure.others")
 
@@ -259,11 +277,13 @@ def _feature(sight: _Sight, node: int) -> Feature:
 
 def _told(sight: _Sight, node: int, party: str) -> str:
     t, split = sight.t, sight.tree.splits[node]
+    sides_kept = sight.view.model.sides_hidden and party != sight.view.model.guest
     return "<br>".join(
         (
             f"<b>{wrap(t.meaning(_feature(sight, node)), 44, 3)}</b>",
             wrap(rule(t, sight.view, sight.index, node), 44, 4),
             label(t("structure.owner_is", party=t.party(sight.view.federation, party))),
+            *([wrap(t("structure.sides_hidden"), 44, 3)] if sides_kept else []),
             t("structure.gain_is", gain=number(split.gain)),
             t("structure.cover_is", cover=number(split.cover)),
             t("structure.missing_left" if split.default_left else "structure.missing_right"),
@@ -271,35 +291,64 @@ def _told(sight: _Sight, node: int, party: str) -> str:
     )
 
 
+def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
+    """What a leaf says, in a sentence."""
+    kind, said = reading.scale(view), reading.said(view, leaf)
+    if kind == "class_share":
+        shares = sorted(zip(view.model.outputs.classes, said, strict=True), key=lambda item: -item[1])
+        listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
+        return t("structure.says_class_share", listed=t.listed(listed))
+    words = {"weight": label(leaf_short(view, leaf)), "name": label(reading.class_of(view, index))}
+    if kind in ("share", "value"):
+        return t(f"structure.says_{kind}", **words)
+    return t(f"structure.raises_{kind}" if said[0] > 0 else f"structure.lowers_{kind}", **words)
+
+
+def leaf_short(view: View, leaf: Leaf) -> str:
+    """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
+    kind, said = reading.scale(view), reading.said(view, leaf)
+    if kind in ("log_odds", "class_score"):
+        return signed(said[0])
+    if kind == "share":
+        return percent(said[0])
+    if kind == "class_share":
+        best = max(range(len(said)), key=said.__getitem__)
+        return f"{cut(view.model.outputs.classes[best], 12)} {percent(said[best])}"
+    plus = "+" if kind == "step" and said[0] >= 0 else ""
+    return plus + amount(said[0], view.unit)
+
+
 def _leaves(sight: _Sight) -> None:
-    t = sight.t
+    t, view = sight.t, sight.view
     leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.places}
     if not leaves:
         return
     told = {
-        node: [
-            t("structure.raises" if leaf.weight > 0 else "structure.lowers", weight=signed(leaf.weight)),
-            t("structure.cover_is", cover=number(leaf.cover)),
-        ]
+        node: [leaf_words(t, view, sight.index, leaf), t("structure.cover_is", cover=number(leaf.cover))]
         for node, leaf in leaves.items()
     }
     if sight.overlaid:
         for node, lines in told.items():
             lines.append(t("structure.open" if node in sight.alive else "structure.ruled_out"))
     strong = sight.alive if sight.overlaid else ()
+    short = {node: label(leaf_short(view, leaf)) for node, leaf in leaves.items()}
+    middle, several = reading.middle(view, sight.tree), reading.scale(view) == "class_share"
     sight.picture.add_scatter(
         x=[sight.places[node][0] for node in leaves],
         y=[sight.places[node][1] for node in leaves],
         mode="markers+text",
-        name=t("structure.leaf"),
+        name=t(f"structure.leaf_{reading.scale(view)}"),
         marker={
             "size": 11,
-            "symbol": ["circle" if leaf.weight > 0 else "circle-open" for leaf in leaves.values()],
+            "symbol": [
+                "circle" if several or reading.said(view, leaf)[0] > middle else "circle-open"
+                for leaf in leaves.values()
+            ],
             "color": palette.INK,
             "line": {"width": 2, "color": palette.INK},
             "opacity": [sight.opacity(node) for node in leaves],
         },
-        text=[f"<b>{signed(x.weight)}</b>" if node in strong else signed(x.weight) for node, x in leaves.items()],
+        text=[f"<b>{words}</b>" if node in strong else words for node, words in short.items()],
         textposition="middle right",
         textfont={"size": 12},
         hovertext=["<br>".join(told[node]) for node in leaves],
@@ -315,10 +364,12 @@ def _folded(sight: _Sight) -> None:
     ]
     if ends:
         sight.picture.add_scatter(
-            x=[sight.places[node][0] + 0.1 for node in ends],
+            x=[sight.places[node][0] for node in ends],
             y=[sight.places[node][1] for node in ends],
             mode="text",
-            text=[sight.t("structure.folded", n=reading.leaves_below(sight.tree, node)) for node in ends],
+            text=[
+                f"\u2003\u2003{sight.t('structure.folded', n=reading.leaves_below(sight.tree, node))}" for node in ends
+            ],
             textposition="middle right",
             textfont={"size": 11},
             hoverinfo="skip",
@@ -327,10 +378,18 @@ def _folded(sight: _Sight) -> None:
         )
 
 
+def legend(t: Texts, view: View) -> None:
+    """How the picture is read."""
+    words = t("structure.reading", leaves=t(f"structure.reading_{reading.scale(view)}"))
+    if view.model.sides_hidden and view.model.hosts:
+        words += " " + t("structure.sides_hidden")
+    st.caption(words, help=t("glossary.candidate_leaves"))
+
+
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> pd.DataFrame:
     """The tree as a table, one row a node."""
     tree = view.model.trees[index]
-    places = reading.places(tree)
+    places, leaf = reading.places(tree), t(f"structure.leaf_{reading.scale(view)}")
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None
@@ -338,9 +397,9 @@ def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = No
             {
                 t("structure.node"): node,
                 t("structure.depth"): places[node][0],
-                t("words.party"): palette.plain(t, view.federation, split.owner) if split else t("structure.leaf"),
+                t("words.party"): palette.plain(t, view.federation, split.owner) if split else leaf,
                 t("features.meaning"): t.meaning(view.model.feature(split.feature)) if split else "",
-                t("structure.asks"): rule(t, view, index, node) if split else signed(item.weight),
+                t("structure.asks"): rule(t, view, index, node) if split else leaf_short(view, item),
                 t("structure.leads"): f"{split.left} / {split.right}" if split else "",
                 t("words.gain"): split.gain if split else None,
                 t("words.cover"): item.cover,

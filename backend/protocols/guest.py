@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -13,31 +13,28 @@ from numpy.typing import NDArray
 from backend.crypto.cipher import IntArray, KeySide, PairKeySide
 from backend.crypto.engines import encrypt_task
 from backend.crypto.fixedpoint import MAX_ROWS
+from backend.crypto.plain import PlainKeySide
 from backend.crypto.workers import Workers
-from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
-from backend.errors import FederationError, ParameterError
+from backend.errors import FederationError, ParameterError, SecurityError
 from backend.protocols.alignment.exchange import Alignment, align
 from backend.protocols.channel import Conversation, TranscriptEntry
-from backend.protocols.inference.fed_eini import CompiledGuest, to_logits
+from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import (
     DecisionVectors,
     EncryptedScores,
-    FeatureBins,
     HeldRecords,
     KeepModel,
     ModelKept,
     MoreVectors,
     OfferKey,
-    StartTraining,
     chunks,
     from_bitmap,
-    to_bitmap,
 )
-from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.parameters import SHARES, SecureBoostParameters, TreeProgress
-from backend.protocols.training.secureboost import SecureBoost
+from backend.protocols.training.algorithms import Parameters, grow
+from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Joint
+from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
 from backend.trees.artefact import content_hash, dump_guest, dump_skeleton
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
@@ -63,7 +60,7 @@ class Trained:
     host_hashes : dict of str to str
         Content hash of each Host's half.
     positive_rate : float
-        Share of positive labels among the joint records, 0 … 1.
+        Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
     alignment : Alignment
     """
 
@@ -101,12 +98,15 @@ class Scored:
     entries : int
         Ciphertexts a sample.
     timings : Timings
+    refused : dict of int to str
+        Rows without a score, and why; their units mean nothing.
     """
 
     units: list[int]
     held: dict[str, NDArray[np.bool_]]
     entries: int
     timings: Timings
+    refused: dict[int, str] = field(default_factory=dict)
 
 
 class GuestParty:
@@ -128,79 +128,112 @@ class GuestParty:
 
     def train(
         self,
-        labels: NDArray[np.int8],
-        parameters: SecureBoostParameters,
-        key: PairKeySide,
+        labels: NDArray[np.float64],
+        parameters: Parameters,
+        key: PairKeySide | None,
         conversation: Conversation,
         *,
         exclude: Sequence[str] = (),
+        scoring_key: Callable[[CompiledGuest], KeySide] = lambda compiled: PlainKeySide(),
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
     ) -> Trained:
-        """Align, bin, grow, and have every Host keep its half.
+        """Align, grow, and have every Host keep its half.
 
         Parameters
         ----------
-        labels : ndarray of int8
-            ``(n,)`` 0/1, in the table's order.
+        labels : ndarray of float64
+            ``(n,)``, in the table's order: 0/1, number of the class, or value.
+        parameters : Parameters
+            Of one of the algorithms.
+        key : PairKeySide or None
+            None for an algorithm that sends no ciphertexts.
+        scoring_key : callable
+            The key that the test records are scored under, where growing does not tell their scores.
         exclude : sequence of str
             Features that must not be used, of any party.
         """
-        conversation.broadcast(OfferKey(conversation.name, key.scheme, key.offer()))
+        if key is not None:
+            conversation.broadcast(OfferKey(conversation.name, key.scheme, key.offer()))
         on_stage("align")
-        joint, alignment = align(conversation, self.name, self._table.ids, parameters.alignment)
-        if not MIN_ROWS <= len(joint) <= MAX_ROWS:
-            raise FederationError(
-                f"{len(joint):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
-            )
-        table, labels = self._table.take(joint), labels[joint]
-        parts = draw_parts(len(joint), parameters.seed)
-        if len(np.unique(labels[parts == 0])) < 2:
-            raise FederationError(
-                f"The {int((parts == 0).sum())} joint training rows hold one class only; both are needed. Bring more records."
-            )
-        on_stage("bins")
-        for host in conversation.hosts:
-            left_out = tuple(f.name for f in self._federation.party(host).features if f.name in exclude)
-            conversation.send(
-                host,
-                StartTraining(conversation.name, to_bitmap(parts == 0), parameters.bins, left_out),
-            )
-        features = self._federation.guest.features
-        columns = BinnedColumns(features, table.columns, parts == 0, parameters.bins, exclude)
-        answers = conversation.expect_each(FeatureBins, conversation.hosts)
-        bins = {h: answers[h] for h in conversation.hosts}
+        rows, alignment = align(conversation, self.name, self._table.ids, parameters.alignment)
+        joint = self._joint(rows, labels[rows], parameters.seed, key or PlainKeySide(), conversation, exclude, on_tree)
         on_stage("tree")
-        boost = SecureBoost(conversation, key, self.name, columns, bins, labels, parts, parameters)
-        boost.grow(on_tree)
+        grown = grow(joint, parameters)
         on_stage("store")
         model = GuestModel(
             guest=self.name,
             hosts=conversation.hosts,
-            trees=tuple(boost.trees),
-            base_score=boost.base_score,
+            trees=grown.trees,
+            base_scores=grown.base_scores,
             score_bits=parameters.score_bits,
-            dictionary=self._dictionary(conversation.hosts, exclude),
-            rules=boost.rules,
+            dictionary=tuple((party, f) for party, features in joint.features.items() for f in features),
+            rules=grown.rules,
+            outputs=grown.outputs,
+            sides_hidden=grown.sides_hidden,
         )
         model_id = f"m{content_hash(self._federation.name + dump_guest(model))[:10]}"  # one id a federation and model
         hashes = self._have_kept(conversation, model_id, model)
-        test = parts == 2
+        test = joint.parts == TEST
+        if grown.units is not None:
+            margins = grown.units[test] / float(1 << parameters.score_bits)
+        else:
+            compiled = CompiledGuest(model)
+            records = joint.table.take(np.flatnonzero(test))
+            scored = self.score(model_id, compiled, records, scoring_key(compiled), conversation)
+            margins = compiled.margins(scored.units)
+        names = [PARTS[part] for part in joint.parts]
         return Trained(
             model_id=model_id,
             model=model,
-            metrics=measure(labels[test], to_logits(boost.units[test], parameters.score_bits), "test"),
-            parts={name: int((parts == i).sum()) for i, name in enumerate(("training", "validation", "test"))},
-            part_of={table.ids[i]: ("training", "validation", "test")[p] for i, p in enumerate(parts)},
+            metrics=measure(joint.labels[test], margins, "test", grown.outputs),
+            parts={name: names.count(name) for name in PARTS},
+            part_of=dict(zip(joint.table.ids, names, strict=True)),
             host_hashes=hashes,
-            positive_rate=float(labels.mean()),
+            positive_rate=float(joint.labels.mean()) if joint.task == "binary" else float("nan"),
             alignment=alignment,
         )
 
-    def _dictionary(self, hosts: Sequence[str], exclude: Sequence[str]) -> tuple[tuple[str, Feature], ...]:
-        parties = {self.name, *hosts}
-        return tuple(
-            (party, f) for party, f in self._federation.features() if party in parties and f.name not in exclude
+    def _joint(
+        self,
+        rows: NDArray[np.intp],
+        labels: NDArray[np.float64],
+        seed: int,
+        key: PairKeySide,
+        conversation: Conversation,
+        exclude: Sequence[str],
+        on_tree: Callable[[TreeProgress], None],
+    ) -> Joint:
+        """The records that all parties hold, divided into training, validation and test rows.
+
+        Raises
+        ------
+        FederationError
+            Too few or too many of them, or training rows of one class only.
+        """
+        if not MIN_ROWS <= len(rows) <= MAX_ROWS:
+            raise FederationError(
+                f"{len(rows):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
+            )
+        parts, label = draw_parts(len(rows), seed), self._federation.label
+        if len(np.unique(labels[parts == TRAINING])) < 2:
+            raise FederationError(
+                f"The {int((parts == TRAINING).sum())} joint training rows hold one "
+                f"{'value' if label.task == 'number' else 'class'} only; both are needed. Bring more records."
+            )
+        taking_part = [p for p in self._federation.parties if p.name in (self.name, *conversation.hosts)]
+        return Joint(
+            conversation=conversation,
+            key=key,
+            guest=self.name,
+            features={p.name: tuple(f for f in p.features if f.name not in exclude) for p in taking_part},
+            excluded={p.name: tuple(f.name for f in p.features if f.name in exclude) for p in taking_part},
+            table=self._table.take(rows),
+            labels=labels,
+            task=label.task,
+            classes=label.classes,
+            parts=parts,
+            on_tree=on_tree,
         )
 
     def _have_kept(self, conversation: Conversation, model_id: str, model: GuestModel) -> dict[str, str]:
@@ -235,6 +268,8 @@ class GuestParty:
         ------
         ParameterError
             The model's scores do not fit the cipher.
+        SecurityError
+            A Host refused, or a score is none that the model can give.
         """
         timings = Timings()
         n = len(table.ids)
@@ -253,7 +288,7 @@ class GuestParty:
                 began = time.perf_counter()
                 part = table.take(np.arange(batch.start, batch.stop))
                 constant, entries = compiled.encode(part.columns, len(part.ids))
-                units.extend(constant.tolist())
+                units.extend(constant)
                 encoding = time.perf_counter() - began
                 timings.add("encode", self.name, encoding)
                 timings.add("encrypt", self.name, -encoding)  # which waits for it
@@ -262,6 +297,7 @@ class GuestParty:
 
         chain = [s.host for s in folding.steps]
         held = {h: np.ones(n, dtype=bool) for h in chain}
+        refused: dict[int, str] = {}
         if not chain:
             for _ in encode():
                 pass
@@ -294,16 +330,49 @@ class GuestParty:
                     answer = conversation.expect_each(HeldRecords, [host])[host]
                     on_stage("mask", host, batch.start)
                     held[host][batch] = from_bitmap(answer.held, len(ids))
+                    refused = _refused(host, answer, batch) | refused
                 scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
                 on_stage("decrypt", self.name, batch.start)
                 began = time.perf_counter()
                 for i, value in enumerate(key.decrypt(scores.scores, len(ids)), batch.start):
                     units[i] += value
+                _check(compiled, units, table, batch, refused, chain)
                 timings.add("decrypt", self.name, time.perf_counter() - began)
         for host, seconds in host_seconds(conversation.transcript()).items():
             timings.add("mask", host, seconds)
         on_stage("done", self.name, n)
-        return Scored(units, held, folding.n_entries, timings)
+        return Scored(units, held, folding.n_entries, timings, refused)
+
+
+def _check(
+    compiled: CompiledGuest,
+    units: Sequence[int],
+    table: PartyTable,
+    batch: slice,
+    refused: Collection[int],
+    chain: Sequence[str],
+) -> None:
+    """Raise SecurityError where a score is none that the model can give: a Host has meddled with what it returned."""
+    columns = {name: column[batch] for name, column in table.columns.items()}
+    bad = [int(i) for i in np.flatnonzero(compiled.impossible(units[batch], columns)) if batch.start + i not in refused]
+    if bad:
+        raise SecurityError(
+            f"{len(bad)} of {batch.stop - batch.start} scores that came back through {', '.join(chain)} are none that the model can "
+            "give; they were thrown away and nothing was decided. A Host has returned something else than the sum it was asked for: "
+            "do not repeat the request, ask these Hosts what they run, and keep the transcript."
+        )
+
+
+def _refused(host: str, answer: HeldRecords, batch: slice) -> dict[int, str]:
+    """Rows about which a Host answers no more, each with the reason."""
+    if not answer.spent:
+        return {}
+    reason = (
+        f"The budget is spent at {host}, which answers {answer.budget} time(s) in {answer.days} days about one person and model. "
+        f"Wait, or ask {host} for a larger budget."
+    )
+    spent = from_bitmap(answer.spent, batch.stop - batch.start)
+    return {batch.start + int(i): reason for i in np.flatnonzero(spent)}
 
 
 def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:
@@ -321,7 +390,7 @@ def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:
 def draw_parts(n: int, seed: int) -> NDArray[np.int8]:
     """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A)."""
     order = np.random.default_rng(seed).permutation(n)
-    parts = np.full(n, 2, dtype=np.int8)
+    parts = np.full(n, TEST, dtype=np.int8)
     first, second = round(SHARES[0] * n), round((SHARES[0] + SHARES[1]) * n)
-    parts[order[:first]], parts[order[first:second]] = 0, 1
+    parts[order[:first]], parts[order[first:second]] = TRAINING, VALIDATION
     return parts

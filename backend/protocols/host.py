@@ -7,7 +7,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -24,23 +24,31 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
 from backend.protocols.alignment.methods import HostSide, host_side
+from backend.protocols.audit import HeadsInMemory, HeadStore, empty, newer
 from backend.protocols.channel import Network
+from backend.protocols.group_host import HostGroups
 from backend.protocols.inference.answers import HostPaths, HostWalk
 from backend.protocols.inference.fed_eini import CompiledHost, host_plan
 from backend.protocols.messages import (
     AlignmentStarted,
+    AskAuditHead,
     AskBinSums,
     AskCandidates,
+    AskGroupPairs,
+    AskGroupSums,
     AskWalk,
+    AuditHead,
     CandidateLeaves,
     DecisionVectors,
     EncryptedScores,
     EndConversation,
     Gradients,
+    GroupPairs,
     HeldRecords,
     HiddenAnswer,
     HiddenIds,
     JointRecords,
+    KeepAuditHead,
     KeepModel,
     Message,
     ModelKept,
@@ -49,12 +57,16 @@ from backend.protocols.messages import (
     PassOn,
     Refusal,
     StartAlignment,
+    StartRanks,
     StartTraining,
     StartWalk,
+    TakeRankSplits,
     TakeSplit,
     to_bitmap,
 )
 from backend.protocols.training.host_side import HostTraining
+from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
+from backend.store.query_budget import QueryBudget
 from backend.trees.artefact import content_hash, dump_host, load_host, load_skeleton
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Step, fold_structure
@@ -112,8 +124,10 @@ class _Session:
     cipher: PublicSide | None = None
     side: HostSide | None = field(default=None, repr=False)
     rows: NDArray[np.intp] | None = field(default=None, repr=False)
-    training: HostTraining | None = None
+    training: HostTraining | HostRanks | None = None
+    groups: HostGroups | None = None
     played: PartyTable | None = field(default=None, repr=False)
+    kept: bool = False
     batch: _Batch | None = None
     walk: HostWalk | None = field(default=None, repr=False)
 
@@ -142,6 +156,10 @@ class HostParty:
         Folder where tables for obfuscators are kept between runs.
     products : BinProducts, optional
         Who multiplies ciphertexts in training.
+    budget : QueryBudget, optional
+        How often it answers about a person and model. Without one, a simulated Host does not count, a real one counts in memory.
+    heads : HeadStore, optional
+        Where it keeps the head of the Guest's audit log; in memory by default.
     """
 
     def __init__(
@@ -156,12 +174,18 @@ class HostParty:
         pool: int = 0,
         tables: Path | None = None,
         products: BinProducts | None = None,
+        budget: QueryBudget | None = None,
+        heads: HeadStore | None = None,
     ) -> None:
         self.name = name
+        self._heads = heads or HeadsInMemory()
         self._table, self._features, self._store = table, tuple(features), store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._tables, self._products = tables, products
+        self._budget = budget if budget is not None or simulated else QueryBudget()
+        self._uncounted: set[str] = set()  # conversations
+        self._noisy = NoisyColumns(table, self._features)
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._models: dict[str, _Half] = {}
 
@@ -190,6 +214,8 @@ class HostParty:
                 self._refuse(network, message, f"an internal error ({type(error).__name__})")
         for _, pool in self._ciphers.values():
             pool.close()
+        if self._budget is not None:
+            self._budget.close()
 
     def _refuse(self, network: Network, message: Message, reason: str) -> None:
         session = self._sessions.get(message.conversation)
@@ -202,6 +228,12 @@ class HostParty:
         if not self._simulated:
             raise SecurityError("Only a simulated Host's records can be played.")
         self._session(conversation, guest).played = table
+
+    def leave_uncounted(self, conversation: str) -> None:
+        """Answer one conversation outside the budget (simulation: the operator measures a model or compares protocols)."""
+        if not self._simulated:
+            raise SecurityError("Only a simulated Host answers without counting; a real one counts every question.")
+        self._uncounted.add(conversation)
 
     def pool_levels(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
@@ -221,6 +253,8 @@ class HostParty:
             Gradients: self._gradients,
             AskBinSums: self._bin_sums,
             TakeSplit: self._take_split,
+            StartRanks: self._start_ranks,
+            TakeRankSplits: self._take_rank_splits,
             KeepModel: self._keep_model,
             DecisionVectors: self._decision_vectors,
             MoreVectors: self._more_vectors,
@@ -228,6 +262,11 @@ class HostParty:
             AskWalk: self._ask_walk,
             PassOn: self._pass_on,
             AskCandidates: self._ask_candidates,
+            GroupPairs: self._group_pairs,
+            AskGroupSums: self._group_sums,
+            AskGroupPairs: self._ask_group_pairs,
+            KeepAuditHead: self._keep_audit_head,
+            AskAuditHead: self._ask_audit_head,
             EndConversation: self._end,
         }
         handler = handlers.get(type(message))
@@ -265,7 +304,7 @@ class HostParty:
     def _start_alignment(self, sender: str, message: Message) -> Answer:
         start = cast(StartAlignment, message)
         side = host_side(start.method, self._table.ids)
-        self._session(message.conversation).side = side
+        self._session(message.conversation, sender).side = side
         yield sender, AlignmentStarted(message.conversation, side.records, side.open(start.records, start.opening))
 
     def _side(self, message: Message) -> HostSide:
@@ -296,31 +335,56 @@ class HostParty:
         )
         yield sender, session.training.feature_bins(message.conversation)
 
-    def _training(self, message: Message) -> HostTraining:
+    def _training(self, message: Message) -> HostTraining | HostRanks:
         training = self._session(message.conversation).training
         if training is None:
             raise SecurityError("This conversation is no training.")
         return training
 
+    def _summing(self, message: Message) -> HostTraining:
+        training = self._training(message)
+        if not isinstance(training, HostTraining):
+            raise SecurityError("This training is one on ranks; no sums are made in it.")
+        return training
+
+    def _start_ranks(self, sender: str, message: Message) -> Answer:
+        session = self._session(message.conversation)
+        if session.rows is None:
+            raise SecurityError("Ranks were asked for before ids were aligned.")
+        session.training = ranks = HostRanks(self._noisy, session.rows, cast(StartRanks, message))
+        yield sender, ranks.ranks(message.conversation)
+
+    def _take_rank_splits(self, sender: str, message: Message) -> Answer:
+        training = self._training(message)
+        if not isinstance(training, HostRanks):
+            raise SecurityError("This training is none on ranks; its splits come one by one.")
+        training.take_splits(cast(TakeRankSplits, message))
+        return iter(())
+
     def _gradients(self, sender: str, message: Message) -> Answer:
-        self._training(message).take_gradients(cast(Gradients, message))
+        self._summing(message).take_gradients(cast(Gradients, message))
         return iter(())
 
     def _bin_sums(self, sender: str, message: Message) -> Answer:
-        yield sender, self._training(message).bin_sums(cast(AskBinSums, message))
+        yield sender, self._summing(message).bin_sums(cast(AskBinSums, message))
 
     def _take_split(self, sender: str, message: Message) -> Answer:
-        yield sender, self._training(message).take_split(cast(TakeSplit, message))
+        yield sender, self._summing(message).take_split(cast(TakeSplit, message))
 
     def _keep_model(self, sender: str, message: Message) -> Answer:
         keep = cast(KeepModel, message)
-        training = self._training(message)
+        training, session = self._training(message), self._session(message.conversation)
+        if session.kept:  # fewer of the same trees under another name would be a way round the budget, tree by tree
+            raise SecurityError(
+                "This training's model is kept already; one training gives one model. Train again for another."
+            )
         skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
         training.keep_trees(len(skeletons))
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self.name}
         if own != set(training.rules):
             raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
         model = HostModel(self.name, keep.guest, keep.hosts, skeletons, training.rules, secrets.token_hex(16))
+        session.kept = True
         yield sender, ModelKept(message.conversation, keep.model_id, self._put(model, keep.model_id))
 
     def _put(self, half: HostModel, model_id: str) -> str:
@@ -362,10 +426,27 @@ class HostParty:
         if not 1 <= request.pieces <= MAX_PIECES:
             raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
         columns, held = self._records(session, request.ids)
-        yield half.model.guest, HeldRecords(request.conversation, to_bitmap(held))
-        keep = half.compiled.decide(columns, held)
-        session.batch = _Batch(request, half, session.cipher.start_fold(keep, half.plan), request.pieces)
+        spent = self._spent(session, request, held)
+        yield half.model.guest, self._held_records(request.conversation, held, spent)
+        keep, plan = half.compiled.decide(columns, held), half.plan
+        if spent.any():  # nothing of such a person goes on, not even what carries other Hosts' conditions alone
+            keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
+            plan = replace(plan, own=(True,) * len(plan.own))
+        session.batch = _Batch(request, half, session.cipher.start_fold(keep, plan), request.pieces)
         yield from self._take_piece(session, request.vectors)
+
+    def _spent(self, session: _Session, request: DecisionVectors, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whose budget is spent; the others' questions are counted, unless there is no record or the user plays this Host."""
+        spent = np.zeros(len(held), dtype=bool)
+        if self._budget is not None and request.conversation not in self._uncounted and session.played is None:
+            asked = np.flatnonzero(held)
+            spent[asked] = self._budget.take(request.model_id, [request.ids[i] for i in asked])
+        return spent
+
+    def _held_records(self, conversation: str, held: NDArray[np.bool_], spent: NDArray[np.bool_]) -> HeldRecords:
+        if self._budget is None or not spent.any():
+            return HeldRecords(conversation, to_bitmap(held))
+        return HeldRecords(conversation, to_bitmap(held), to_bitmap(spent), self._budget.limit, self._budget.days)
 
     def _records(self, session: _Session, ids: tuple[str, ...]) -> tuple[Columns, NDArray[np.bool_]]:
         """Columns of some samples, and whether a record of each is held; the rows of the others mean nothing."""
@@ -439,6 +520,49 @@ class HostParty:
         leaves = half.paths.candidates(columns, held)
         yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)
 
+    def _keep_audit_head(self, sender: str, message: Message) -> Answer:
+        self._session(message.conversation, sender)
+        head = newer(self._heads.audit_head(sender), cast(KeepAuditHead, message))
+        self._heads.put_audit_head(sender, head)
+        yield sender, AuditHead(message.conversation, head.number, head.hash)
+
+    def _ask_audit_head(self, sender: str, message: Message) -> Answer:
+        self._session(message.conversation, sender)
+        head = self._heads.audit_head(sender) or empty()
+        yield sender, AuditHead(message.conversation, head.number, head.hash)
+
+    def _groups(self, message: Message) -> HostGroups:
+        session = self._session(message.conversation)
+        if session.rows is None or not isinstance(session.cipher, PairPublicSide):
+            raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
+        if session.groups is None:
+            session.groups = HostGroups(self._table, self._features, session.rows, session.cipher)
+        return session.groups
+
+    def _group_pairs(self, sender: str, message: Message) -> Answer:
+        self._groups(message).take_pairs(sender, cast(GroupPairs, message))
+        return iter(())
+
+    def _group_sums(self, sender: str, message: Message) -> Answer:
+        if sender != self._session(message.conversation).guest:
+            raise SecurityError("Only the Guest may ask for sums by group.")
+        yield sender, self._groups(message).sums(cast(AskGroupSums, message))
+
+    def _ask_group_pairs(self, sender: str, message: Message) -> Answer:
+        asked, groups = cast(AskGroupPairs, message), self._groups(message)
+        if sender != self._session(message.conversation).guest:
+            raise SecurityError("Only the Guest may ask for encrypted groups.")
+        if sender in asked.receivers:
+            raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
+        pairs, sent = groups.pairs(asked)
+        for receiver in asked.receivers:
+            if receiver == self.name:
+                groups.take_pairs(self.name, pairs)
+            else:
+                yield receiver, pairs
+        yield sender, sent
+
     def _end(self, sender: str, message: Message) -> Answer:
         self._sessions.pop(message.conversation, None)
+        self._uncounted.discard(message.conversation)
         return iter(())

@@ -33,7 +33,7 @@ class Message:
 class OfferKey(Message):
     """Guest → Host: the public key of this conversation's ciphertexts."""
 
-    HOLDS: ClassVar[str] = "the Guest's public key"
+    HOLDS: ClassVar[str] = "the Guest's public key and a proof of its form"
     READABLE_BY: ClassVar[str] = "anyone"
     scheme: str
     key: bytes
@@ -89,13 +89,14 @@ class JointRecords(Message):
 
 @dataclass(frozen=True)
 class StartTraining(Message):
-    """Guest → Host: which of the joint records are training rows, and how finely to bin."""
+    """Guest → Host: which of the joint records are training rows, how finely to bin, and whether to hide the bins' order."""
 
     HOLDS: ClassVar[str] = "which joint records are training rows; number of bins; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     training: bytes
     bins: int
     exclude: tuple[str, ...]
+    hide_order: bool
 
 
 @dataclass(frozen=True)
@@ -111,32 +112,37 @@ class FeatureBins(Message):
 
 @dataclass(frozen=True)
 class Gradients(Message):
-    """Guest → Host: encrypted gradient and hessian of every training row, once a tree."""
+    """Guest → Host: encrypted pairs of training rows, one batch or several: gradient and hessian a tree, or labels once a forest."""
 
-    HOLDS: ClassVar[str] = "gradient and hessian of every training row, encrypted"
-    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    HOLDS: ClassVar[str] = "which training rows count; their gradients and hessians, or labels, encrypted"
+    READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
     tree: int
-    pairs: bytes
+    rows: bytes
+    pairs: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
 class AskBinSums(Message):
-    """Guest → Host: for which nodes it wants sums, and which records are in them (bitmaps over the joint records)."""
+    """Guest → Host: for which nodes of which trees it wants sums: which records are in them, by which features, of which batches."""
 
-    HOLDS: ClassVar[str] = "which records are in which node"
+    HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    trees: tuple[int, ...]
     nodes: tuple[int, ...]
     rows: tuple[bytes, ...]
+    features: tuple[bytes, ...]
+    batches: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class BinSums(Message):
-    """Host → Guest: per node, feature and bin the encrypted sum of gradients and hessians."""
+    """Host → Guest: per node and batch, and within by feature and bin, the encrypted sum of pairs."""
 
-    HOLDS: ClassVar[str] = "sums of gradients and hessians by bin, encrypted"
+    HOLDS: ClassVar[str] = "sums of gradients and hessians, or of labels, by bin, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    trees: tuple[int, ...]
     nodes: tuple[int, ...]
-    sums: tuple[bytes, ...]
+    sums: tuple[tuple[bytes, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -210,11 +216,17 @@ class MoreVectors(Message):
 
 @dataclass(frozen=True)
 class HeldRecords(Message):
-    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing."""
+    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 
-    HOLDS: ClassVar[str] = "which of the ids the Host holds"
+    `spent` marks those about which it answers no more (empty: none): `budget` questions about a person and model in `days` days.
+    """
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them it answers no more"
     READABLE_BY: ClassVar[str] = "the Guest"
     held: bytes
+    spent: bytes = b""
+    budget: int = 0
+    days: int = 0
 
 
 @dataclass(frozen=True)
@@ -285,6 +297,128 @@ class CandidateLeaves(Message):
     READABLE_BY: ClassVar[str] = "the Guest"
     held: bytes
     leaves: bytes
+
+
+@dataclass(frozen=True)
+class StartRanks(Message):
+    """Guest → Host, OpBoost: desensitise your features in this way and send their ranks (backend/protocols/training/opboost)."""
+
+    HOLDS: ClassVar[str] = "how values are to be desensitised; which of its features are left out"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    map: str
+    mechanism: str
+    epsilon: float
+    theta: int
+    alpha: float
+    levels: int
+    exclude: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ranks(Message):
+    """Host → Guest, OpBoost: per column the rank of every joint record's desensitised value; the number of ranks marks a missing one."""
+
+    HOLDS: ClassVar[str] = "ranks of the joint records' desensitised values; which values are missing"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    features: tuple[str, ...]
+    counts: tuple[int, ...]
+    ranks: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class TakeRankSplits(Message):
+    """Guest → Host, OpBoost: split these nodes by your columns below these ranks; the Host keeps thresholds on its own scale."""
+
+    HOLDS: ClassVar[str] = "tree, node, the Host's own column, below which rank goes left"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    trees: tuple[int, ...]
+    nodes: tuple[int, ...]
+    columns: tuple[int, ...]
+    cuts: tuple[int, ...]
+    default_left: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class KeepAuditHead(Message):
+    """Guest → Host: keep where the Guest's audit log stands, so that a later cut at its end shows."""
+
+    HOLDS: ClassVar[str] = "how many entries the Guest's audit log has; the last one's hash"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class AskAuditHead(Message):
+    """Guest → Host: what was the last head of the audit log that you were told?"""
+
+    HOLDS: ClassVar[str] = "nothing"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+
+
+@dataclass(frozen=True)
+class AuditHead(Message):
+    """Host → Guest: the head of the audit log that the Host keeps (number 0: it was told of none)."""
+
+    HOLDS: ClassVar[str] = "the number and hash of the Guest's audit log that the Host was told last"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class GroupPairs(Message):
+    """Guest → Host, or Host → Host: encrypted pairs of small numbers a record, to be summed by group (backend/protocols/group_sums.py)."""
+
+    HOLDS: ClassVar[str] = "which joint records count; decisions, labels, scores or groups of each, encrypted"
+    READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
+    rows: bytes
+    pairs: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class AskGroupSums(Message):
+    """Guest → Host: add up the pairs that `source` sent, by the groups of these features."""
+
+    HOLDS: ClassVar[str] = "whose pairs are to be summed, by which of the Host's features, in how many groups"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    source: str
+    features: tuple[str, ...]
+    most: int
+
+
+@dataclass(frozen=True)
+class GroupSums(Message):
+    """Host → Guest: per feature its groups (kind, name, records; small ones merged), and per batch their encrypted sums."""
+
+    HOLDS: ClassVar[str] = "groups of the Host's features and their sizes, small ones merged; sums by group, encrypted"
+    READABLE_BY: ClassVar[str] = "groups: the Guest; the sums: only the Guest (its key)"
+    source: str
+    features: tuple[str, ...]
+    groups: tuple[tuple[tuple[str, str, int], ...], ...]
+    sums: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class AskGroupPairs(Message):
+    """Guest → Host: encrypt which group of your feature each of these joint records is in, for these Hosts to add up."""
+
+    HOLDS: ClassVar[str] = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    rows: bytes
+    feature: str
+    most: int
+    receivers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupPairsSent(Message):
+    """Host → Guest: the pairs are with the other Hosts; the groups of the feature (kind, name, records; small ones merged)."""
+
+    HOLDS: ClassVar[str] = "groups of one of the Host's features and their sizes, small ones merged"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    feature: str
+    groups: tuple[tuple[str, str, int], ...]
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,17 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ParameterError, PartyUnreachable
+from backend.protocols.audit import ask_heads, tell_head
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.messages import OfferKey
 from backend.protocols.simulation import SimulatedHosts
+from backend.store.audit_log import Head
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
+from backend.store.query_budget import QueryBudget, usual_limit
 from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
@@ -63,12 +66,25 @@ class Room:
         Shortest key, bits; lower only in tests.
     pools : bool
         Whether obfuscators are made in the background.
+    budget : int, optional
+        How often each Host answers about a person and model; default what the federation file says, else
+        :func:`backend.store.query_budget.usual_limit`.
+    on_key : callable
+        Told (cipher, bits, or degree) of every key that the Guest makes.
     """
 
     def __init__(
-        self, federation: Federation, home: Path, *, key_floor: int = KEY_BITS_FLOOR, pools: bool = True
+        self,
+        federation: Federation,
+        home: Path,
+        *,
+        key_floor: int = KEY_BITS_FLOOR,
+        pools: bool = True,
+        budget: int | None = None,
+        on_key: Callable[[str, int], None] = lambda cipher, bits: None,
     ) -> None:
-        self.federation = federation
+        self.federation, self._on_key = federation, on_key
+        self._budget = budget
         self._home, self._key_floor, self._pools = home, key_floor, pools
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
@@ -83,19 +99,24 @@ class Room:
         return f"Room({self.federation.name})"
 
     def _host(self, name: str) -> HostParty:
+        limits = (self._budget, self.federation.party(name).budget, usual_limit(self.federation.synthetic))
+        limit = next(n for n in limits if n is not None)
+        store = PartyStore(self._home / name)
         return HostParty(
             name,
             read_table(self.federation, name),
             self.federation.party(name).features,
-            PartyStore(self._home / name),
+            store,
             simulated=True,
             key_floor=self._key_floor,
             pool=HOST_POOL if self._pools else 0,
             tables=self._home / name,
             products=BinProducts(Workers(cores())),
+            budget=QueryBudget(self._home / name, limit),
+            heads=store,
         )
 
-    def labels(self) -> NDArray[np.int8]:
+    def labels(self) -> NDArray[np.float64]:
         """The Guest's labels, in the order of its table."""
         return read_labels(self.federation)
 
@@ -119,6 +140,7 @@ class Room:
                 if numbers is None:
                     secret = SecretKey.generate(bits, self._key_floor)
                     write_key(path, secret.to_numbers())
+                    self._on_key("paillier", bits)
                 else:
                     secret = SecretKey.from_numbers(numbers, self._key_floor)
                 tables = path.with_suffix(".short.tables" if short else ".tables")
@@ -140,10 +162,18 @@ class Room:
                 if numbers is None:
                     lattice = RlweSecretKey.generate(parameters)
                     write_key(path, lattice.to_numbers())
+                    self._on_key("rlwe", parameters.degree)
                 else:
                     lattice = RlweSecretKey.from_numbers(numbers)
                 self._lattice_keys[parameters.name] = RlweKeySide(lattice)
             return self._lattice_keys[parameters.name]
+
+    def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
+        """The fastest key side for many records: RLWE, or Paillier of `bits` where RLWE cannot hold the model's scores."""
+        try:
+            return self.key("rlwe", bits, model)
+        except ParameterError:
+            return self.key("paillier", bits, model)
 
     def _own(self, file: str) -> Path:
         return self._home / self.federation.guest.name / file
@@ -162,9 +192,14 @@ class Room:
         """Host names, in chain order."""
         return tuple(h.name for h in self.federation.hosts)
 
-    def converse(self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False) -> Conversation:
-        """Begin a training or a scoring."""
-        return Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled)
+    def converse(
+        self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = True
+    ) -> Conversation:
+        """Begin a training or a scoring; one that is not `counted` leaves the Hosts' budgets alone (only simulated Hosts allow it)."""
+        talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled)
+        if not counted:
+            self._simulated.leave_uncounted(talk.name, hosts)
+        return talk
 
     def play(self, conversation: Conversation, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
@@ -177,6 +212,25 @@ class Room:
     def stop_host(self, host: str) -> None:
         """Take a simulated Host down."""
         self._simulated.stop(host)
+
+    def tell_audit_head(self, head: Head) -> None:
+        """Tell every Host that is up where the Guest's audit log stands."""
+        talk = self.converse(self._up())
+        try:
+            tell_head(talk, head)
+        finally:
+            talk.close()
+
+    def audit_heads(self) -> dict[str, Head]:
+        """Host that is up → the last head of the Guest's audit log that it was told."""
+        talk = self.converse(self._up())
+        try:
+            return ask_heads(talk)
+        finally:
+            talk.close()
+
+    def _up(self) -> tuple[str, ...]:
+        return tuple(host for host in self.hosts if self._network.is_up(host))
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool; the Guest's for the key used last."""

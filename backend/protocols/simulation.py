@@ -37,6 +37,11 @@ class SimulatedHosts:
         """Let the user play `host` in one conversation."""
         self._hosts[host].play(conversation, guest, table)
 
+    def leave_uncounted(self, conversation: str, hosts: Iterable[str]) -> None:
+        """Let these Hosts answer one conversation outside their budgets."""
+        for host in hosts:
+            self._hosts[host].leave_uncounted(conversation)
+
     def keep(self, half: HostModel, model_id: str) -> str:
         """Give a Host its half of a model that was not trained here; returns the half's hash."""
         return self._hosts[half.host].keep(half, model_id)

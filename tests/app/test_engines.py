@@ -324,7 +324,7 @@ def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
 
 def test_failed_rows_come_last_when_the_table_is_ordered() -> None:
     def score(name: str, probability: float, status: str = "ok") -> Score:
-        return Score(name, status, "", 0.0, probability, "", 0.0, 0.0, 0.0, 0, ())
+        return Score(name, status, "", 0.0, probability, "", (probability,), "", 0.0, 0.0, 0.0, 0, ())
 
     scores = [score("a", 0.2), score("b", float("nan"), "failed"), score("c", 0.9)]
     order = {name: [s.id for s in reading.page_of(scores, name, 1)] for name in reading.ORDERS}

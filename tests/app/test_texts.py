@@ -1,22 +1,30 @@
 """Both catalogues say the same things, every key that the code asks for is there, and hostile texts stay text."""
 
+import dataclasses
 import re
 import string
 from pathlib import Path
+from typing import get_args
+from typing import get_type_hints as hints
 
 import pytest
 
+from app.panels import training
 from app.texts import LANGUAGES, Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from backend.service import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]
 LITERAL = re.compile(r"""(?:\bt\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["']""")
 BY_RESULT = (
+    "attack",
     "direction",
     "message",
     "stage",
     "glossary",
-)  # sections whose keys come out of results and section headings
+    "parameter",
+    "choice",
+)  # sections whose keys come out of results, section headings and the fields of the parameter classes
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
@@ -61,7 +69,7 @@ def test_every_made_up_key_has_a_text_to_begin_with() -> None:
 def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
     code = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
     made_up = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
-    named = set(re.findall(r"""["']([a-z_]+)["']""", code))
+    named = set(re.findall(r"""["']([a-z0-9_]+)["']""", code))
     stems = named | {"prohibited", "conditional", "indicator", "informational", "boolean"}
     unused = []
     for key in sorted({base(key) for key in catalogue("en")}):
@@ -73,6 +81,16 @@ def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
         ):
             unused.append(key)
     assert not unused
+
+
+def test_every_parameter_and_every_choice_has_its_words_and_there_are_no_others() -> None:
+    fields = {f.name: hint for p in ALGORITHMS.values() for f in dataclasses.fields(p) for hint in [hints(p)[f.name]]}
+    drawn = {name: hint for name, hint in fields.items() if name not in training.ELSEWHERE}
+    special = {f"{name}_{algorithm}_help" for name in drawn for algorithm in ALGORITHMS}
+    named = {key.split(".", 1)[1] for key in catalogue("en") if key.startswith("parameter.")}
+    choices = {key.split(".", 1)[1] for key in catalogue("en") if key.startswith("choice.")}
+    assert named - special == set(drawn) | {f"{name}_help" for name in drawn}
+    assert choices == {f"{name}_{choice}" for name, hint in drawn.items() for choice in get_args(hint)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

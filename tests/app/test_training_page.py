@@ -1,33 +1,118 @@
-"""The Train page: parameters in, curves while it grows, a registered model out."""
+"""The Train page: an algorithm and its parameters in, curves while it grows, a registered model among the others out."""
 
+import math
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.panels import training
+from app.texts import Texts
+from backend.errors import ParameterError
+from backend.service import ALGORITHMS
 from tests.app.conftest import Opened, World
 
 
-def test_a_model_is_trained_registered_and_linked(opened: Opened, world: World) -> None:
-    at = opened("train")
-    at.number_input(key="train_trees").set_value(2)
+def chosen(at: AppTest, algorithm: str) -> AppTest:
+    return at.radio(key="train_algorithm_binary").set_value(algorithm).run()
+
+
+def plainly(at: AppTest) -> AppTest:
     at.get_by_key("train_cipher").set_value("none")
-    at.run()
-    assert any("protect nothing" in info.value for info in at.info)
+    return at.run()
+
+
+def trained(at: AppTest) -> AppTest:
     at.button(key="train_go").click().run()
     at.session_state["job:train"].wait(120)
-    at.run()
+    return at.run()
+
+
+def test_a_model_is_trained_registered_and_linked(opened: Opened) -> None:
+    at = opened("train")
+    at.number_input(key="train_secureboost_trees").set_value(2)
+    at = plainly(at)
+    assert any("protect nothing" in info.value for info in at.info)
+    at = trained(at)
     assert not at.exception
     record = at.session_state["job:train"].result
     assert record.n_trees == 2
-    assert len(at.page_link) == 1
-    assert record.id in at.session_state["job:train"].result.id
+    assert record.algorithm == "secureboost"
+    assert record.id in at.page_link[0].proto.query_string
+    assert any(f"**{record.alignment.joint:,} people** are held by all parties" in text.value for text in at.markdown)
 
 
-def test_the_cost_hint_is_measured(opened: Opened) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "asked"),
+    [("forest", {"trees": 3, "depth": 2}), ("fl-dt", {"depth": 2, "bins": 8}), ("opboost", {"trees": 3})],
+)
+def test_every_algorithm_is_trained_from_its_own_form(opened: Opened, algorithm: str, asked: dict[str, int]) -> None:
+    at = chosen(opened("train"), algorithm)
+    for name, value in asked.items():
+        at.number_input(key=f"train_{algorithm}_{name}").set_value(value)
+    at = trained(plainly(at) if algorithm != "opboost" else at)
+    assert not at.exception
+    record = at.session_state["job:train"].result
+    assert record.algorithm == algorithm
+    assert {name: record.parameters[name] for name in asked} == asked
+    assert record.alignment.method == ("bloom" if algorithm == "fl-dt" else "dh")
+
+
+def test_where_nothing_is_encrypted_no_cipher_is_asked_for(opened: Opened) -> None:
+    keys = {element.key for element in chosen(opened("train"), "opboost").get("button_group")}
+    assert not {"train_cipher", "train_key_bits"} & keys
+    assert chosen(opened("train"), "opboost").selectbox(key="train_opboost_map").value == "global"
+
+
+@pytest.mark.parametrize(("task", "offered"), [("binary", True), ("classes", True), ("number", False)])
+def test_an_algorithm_that_tells_classes_apart_is_not_offered_for_numbers(task: str, offered: bool) -> None:
+    at = AppTest.from_function(_algorithms, kwargs={"task": task}).run()
+    assert (Texts("en")("algorithm.name_fl-dt") in at.radio[0].options) == offered
+    assert bool(at.caption) != offered
+
+
+def _algorithms(task: str) -> None:
+    from app.panels import training  # noqa: PLC0415 - AppTest runs this alone
+    from app.texts import Texts  # noqa: PLC0415
+
+    training.algorithm(Texts("en"), task)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_form_offers_what_the_class_takes_and_no_more(name: str) -> None:
+    usual = ALGORITHMS[name]()
+    numbers = [field for field, value in usual.as_dict().items() if type(value) in (int, float) and field != "key_bits"]
+    assert numbers
+    for field in numbers:
+        low, high = training.bounds(name, field)
+        assert low <= getattr(usual, field) <= high
+        for beyond in (low - max(1, abs(low)), high + max(1, high)):
+            with pytest.raises(ParameterError, match=field):
+                replace(usual, **{field: beyond})
+
+
+def test_choices_that_do_not_fit_each_other_are_told_before_the_start(opened: Opened) -> None:
     at = opened("train")
-    assert any("no measured time" in caption.value for caption in at.caption)
-    at.get_by_key("train_cipher").set_value("none")
+    at.number_input(key="train_secureboost_goss_top").set_value(0.2)
     at.run()
-    assert any(caption.value.startswith(":material/schedule: Measured") for caption in at.caption)
+    assert not at.exception
+    assert any("goss_other" in warning.value.replace("\\", "") for warning in at.warning)
+    assert at.button(key="train_go").disabled
 
 
-def test_no_host_chosen_means_no_training(opened: Opened, world: World) -> None:
+def test_the_cost_hint_is_measured_on_the_same_algorithm(opened: Opened) -> None:
+    def told(at: AppTest) -> bool:
+        return any(caption.value.startswith(":material/schedule: Measured") for caption in at.caption)
+
+    at = opened("train")
+    assert not told(at)
+    at = plainly(at)
+    assert told(at)
+    at.number_input(key="train_secureboost_trees").set_value(40)
+    assert told(at.run())
+
+
+def test_no_host_chosen_means_no_training(opened: Opened) -> None:
     at = opened("train")
     at.get_by_key("train_hosts_demo").set_value([])
     at.run()
@@ -39,10 +124,44 @@ def test_leaving_every_feature_out_is_refused_with_a_reason(opened: Opened, worl
     at = opened("train")
     everything = [feature.name for _, feature in world.federation.features()]
     at.multiselect(key="train_exclude_demo").set_value(everything)
-    at.get_by_key("train_cipher").set_value("none")
-    at.run()
-    at.button(key="train_go").click().run()
-    at.session_state["job:train"].wait(60)
-    at.run()
+    at = trained(plainly(at))
     assert not at.exception
     assert any("leave at least one in" in warning.value for warning in at.warning)
+
+
+def test_the_models_stand_side_by_side_newest_first(opened: Opened, world: World) -> None:
+    at = opened("train")
+    table = next(frame for frame in at.dataframe if frame.key == "models_table").value
+    assert list(table["made"]) == sorted(table["made"], reverse=True)
+    assert world.record.metrics.auc in list(table["first"])
+    assert table["leaves"].iloc[-1] == world.record.n_leaves
+    assert any("SecureBoost · plain numbers" in text.value for text in at.markdown)
+
+
+def test_what_was_learned_depends_on_how_it_was_trained(world: World) -> None:
+    t = Texts("en")
+    forest = replace(world.record, algorithm="forest", cipher="paillier", parameters={"shuffle_sides": True})
+    _, guest, hosts = training._told(t, forest)
+    assert "Not which side" in guest
+    assert "Plain numbers" not in hosts
+    robust = replace(forest, parameters={"aggregation": "median", "complete": True})
+    assert "each tree's own answer" in training._told(t, robust)[1]
+    assert "first tree" in training._told(t, robust)[2]
+    old = replace(world.record, algorithm="SecureBoost GBDT", parameters={})
+    assert training._told(t, old)[0].startswith("SecureBoost")
+    assert training._told(t, replace(old, algorithm="imported: XGBoost"))[0] == "Imported"
+
+
+def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(world: World) -> None:
+    def made(auc: float, seconds: float, algorithm: str) -> object:
+        return replace(
+            world.record, algorithm=algorithm, seconds=seconds, metrics=replace(world.record.metrics, auc=auc)
+        )
+
+    few = [made(0.8, 9.0, "secureboost"), made(math.nan, 1.0, "forest")]
+    t = Texts("en")
+    assert training._sentence(t, world.federation, few) == t("train.models_few")
+    said = training._sentence(t, world.federation, [*few, made(0.7, 2.0, "opboost")])
+    assert said == (
+        "**SecureBoost** is best: AUC 0.800, made in 9.00 s. **OpBoost** was made fastest: 2.00 s, with AUC 0.700."
+    )

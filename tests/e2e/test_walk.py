@@ -94,6 +94,11 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
         page.get_by_role("button", name="Download the scores").click()
     assert download.value.suggested_filename == "glassleaf-scores.csv"
     _check_scores(Path(download.value.path()))
+
+    _go(page, "Protocols")
+    page.get_by_role("radio", name="RLWE").click()
+    _race(page)
+    assert page.get_by_text("All protocols gave exactly the same scores").count() == 1
     assert not troubles
     context.close()
 
@@ -145,6 +150,69 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
     context.close()
 
 
+def test_a_race_on_a_made_up_model_fits_a_phone(address: str, browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="en-US", color_scheme="dark")
+    page = context.new_page()
+    troubles = _troubles(page)
+    page.goto(f"{address}/protocols")
+    page.wait_for_selector("h1", timeout=60_000)
+    _settle(page)
+    prepare = page.get_by_role("button", name="Prepare the demo")
+    if prepare.count():  # where this walk is the first
+        prepare.click()
+    page.get_by_role("radio", name="A made-up one").click(timeout=120_000)
+    page.get_by_text("800 leaves in complete trees").wait_for(timeout=60_000)
+    page.get_by_role("radio", name="RLWE").click()
+    _race(page)
+    assert page.get_by_text("a made-up model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
+    tables = page.get_by_test_id("stTable")
+    assert tables.count() == 3
+    for table in tables.all():
+        wide = table.evaluate("node => Math.max(...[node, ...node.querySelectorAll('*')].map(n => n.scrollWidth))")
+        assert wide <= table.evaluate("node => node.clientWidth")
+    assert page.get_by_test_id("stMain").evaluate("node => node.scrollWidth") <= 390
+    assert not troubles
+    context.close()
+
+
+def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, browser) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme="light")
+    page = context.new_page()
+    troubles = _troubles(page)
+    page.goto(f"{address}/train")
+    page.wait_for_selector("h1", timeout=60_000)
+    _settle(page)
+    prepare = page.get_by_role("button", name="Prepare the demo")
+    if prepare.count():  # where this walk is the first
+        prepare.click()
+    page.get_by_text("Random forest", exact=True).first.click(timeout=120_000)
+    page.get_by_text("Trees agree by").wait_for(timeout=60_000)
+    page.get_by_role("radio", name="Plain numbers").click()
+    _settle(page)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("Registered").wait_for(timeout=240_000)
+    _settle(page)
+    assert page.get_by_text("people are held by all parties").count() == 1
+    assert page.get_by_text("is best:").count() == 1
+    page.get_by_role("link", name="Open the new model").click()
+    page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
+    page.get_by_text("Random forest", exact=True).wait_for(timeout=60_000)
+    assert not troubles
+    context.close()
+
+
+def _race(page) -> None:
+    """Run every protocol on the Protocols page, and wait for the last batch."""
+    _settle(page)
+    page.get_by_role("button", name="Run every protocol").click()
+    page.get_by_text("Points are measured runs").wait_for(timeout=240_000)
+    page.get_by_role("progressbar").wait_for(state="detached", timeout=240_000)
+    _settle(page)
+    for name in ("Who is there first", "Who wins at which batch size", "In figures", "Who learned what"):
+        assert page.get_by_role("heading", name=name).count() == 1
+    assert page.locator(".st-key-protocols_batches .scatterlayer .point").count() >= 4  # two sizes or more, two lines
+
+
 def _check_scores(file: Path) -> None:
     with file.open(encoding="utf-8", newline="") as lines:
         (row,) = csv.DictReader(lines)
@@ -179,7 +247,9 @@ def _leaves(url: str) -> bool:
     return not url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
 
 
-@pytest.mark.parametrize("page_name", ["", "features", "structure", "importance", "compliance", "score", "train"])
+@pytest.mark.parametrize(
+    "page_name", ["", "features", "structure", "importance", "compliance", "score", "protocols", "train"]
+)
 def test_a_phone_shows_one_column_and_cuts_nothing_off(address: str, browser, page_name: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, locale="en-US", color_scheme="dark")
     page = context.new_page()

@@ -80,7 +80,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
     door.close()
     totals = []
     for _, row in frame.iterrows():
-        total = round(model.base_score * 2**model.score_bits)
+        total = round(model.base_scores[0] * 2**model.score_bits)
         for t, tree in enumerate(model.trees):
             i = 0
             while isinstance(node := tree.nodes[i], Split):
@@ -96,7 +96,7 @@ def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp
     status, text, _ = run(
         "train", "demo", "--trees", 1, "--depth", 1, "--bins", 4, "--bits", 2048, "--hosts", "telecom"
     )
-    assert status == 0 and "grown on Paillier, 2048 bits" in text
+    assert status == 0 and "secureboost on Paillier, 2048 bits" in text
     bank = pd.read_csv(tmp_path / "home" / "demo" / "bank.csv", dtype=str)
     (tmp_path / "ids.csv").write_text("\n".join(["id", *bank["id"].head(2)]), encoding="utf-8")
     status, text, _ = run("score", "latest", tmp_path / "ids.csv", "--bits", 2048)

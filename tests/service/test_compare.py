@@ -14,11 +14,13 @@ from backend.service import (
     Glassleaf,
     Link,
     SecureBoostParameters,
+    Shape,
     TrainingRequest,
     usual_protocols,
 )
 
 KEY = 512
+SMALL = Shape(trees=3, depth=2, features=6)
 GROWN = SecureBoostParameters(trees=4, depth=3, cipher="none")
 FIGURES = {
     "protocol", "rounds", "hops", "messages", "bytes", "compute_seconds", "network_seconds", "total_seconds",
@@ -129,9 +131,98 @@ def test_a_comparison_can_be_stopped(door):
     assert seen == ["key", *PROTOCOLS[:2]]
 
 
+def test_a_race_is_there_while_batches_are_still_run(door):
+    """And stays when the job is stopped among them."""
+    seen = []
+
+    class Stopping:
+        """A job that is asked to stop when the second batch begins."""
+
+        result = None
+
+        def at(self, stage, party="", done=None):
+            seen.append((stage, self.result and len(self.result.batches)))
+
+        def cancelled(self):
+            return seen[-1] == ("batches", 1)
+
+    job = Stopping()
+    with pytest.raises(Cancelled):
+        door._compare(ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job)
+    assert seen == [("key", None), ("fed-eini", None), ("batches", 0), ("batches", 1)]
+    assert [batch.runs.samples for batch in job.result.batches] == [1]
+    assert len(job.result.runs.rows) == 1
+
+
+def test_batches_are_measured_once_each_and_drawn_anew_for_every_network(door):
+    job = ask(door, cipher="none", batches=(1, 2, 5))
+    done = job.get()
+    assert (job.done, job.total) == (9, 9)
+    assert [point.samples for point in done.points] == [1, 2, 5]
+    far = done.over(Link(2.0, 300_000)).points
+    assert all(later.by_level > near.by_level + 4 for near, later in zip(done.points, far, strict=True))
+    assert done.left_out == ()
+
+
+def test_a_batch_that_would_take_too_long_or_has_no_people_is_not_run(door, monkeypatch):
+    monkeypatch.setattr("backend.comparing.LONGEST", 0.0)
+    job = ask(door, cipher="none", batches=(1, 5, 10**6))
+    done = job.get()
+    assert [point.samples for point in done.points] == [1, 2]
+    assert done.left_out == (5,)
+    assert (job.done, job.total) == (9, 9)
+
+
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
+def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(door, cipher):
+    done = ask(door, cipher=cipher, shape=SMALL).get()
+    assert (done.model_id, done.shape) == ("made-up", SMALL)
+    assert [row.protocol for row in done.runs.rows] == list(PROTOCOLS)
+    assert all(row.equal for row in done.runs.rows)
+    assert [learned.party for learned in done.runs.rows[0].learned] == ["guest", "host1"]
+    assert done.runs.cipher == cipher
+    assert door._catalogue.room("demo").key(cipher, KEY, door._compiled_half(door.model("latest")).guest) is not None
+
+
+def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
+    write_demo(tmp_path / "demo", rows=400)
+    door = Glassleaf(tmp_path / "home", key_floor=KEY, pools=False)
+    door.start_training(TrainingRequest(door.add_federation(tmp_path / "demo").name, GROWN)).get()
+
+    def files():
+        return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
+
+    before = files()
+    ask(door, shape=SMALL, batches=(1, 3)).get()
+    changed = {file for file, when in files().items() if before.get(file) != when}
+    door.close()
+    assert {file.parent.name for file in changed} == {"bank"}
+    assert {file.name for file in changed} <= {f"paillier-{KEY}.key", f"paillier-{KEY}.tables"}
+
+
+def test_a_made_up_models_pools_are_filled_like_any_others(home):
+    door = Glassleaf(home, key_floor=KEY)
+    try:
+        assert ask(door, samples=1, names=("fed-eini",), shape=SMALL).get().pools == "warm"
+    finally:
+        door.close()
+
+
+def test_more_trees_cost_bytes_or_round_trips(door):
+    few, many = (ask(door, cipher="none", shape=Shape(trees, 3, 8)).get().runs.rows for trees in (2, 20))
+    ours, by_tree, by_level = (
+        PROTOCOLS.index(f) for f in ("fed-eini", *(f"multi-interactive-{w}" for w in ("tree", "level")))
+    )
+    assert many[ours].exchange.bytes > 3 * few[ours].exchange.bytes
+    assert many[ours].exchange.rounds == few[ours].exchange.rounds == 1
+    assert many[by_tree].exchange.rounds > 3 * few[by_tree].exchange.rounds
+    assert many[by_level].exchange.rounds <= 3
+
+
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
+        ({"samples": 0, "shape": SMALL}, "ask for 1 or more"),
         ({"samples": 0}, "ask for 1 or more"),
         ({"samples": 10**6}, "1000000 test records were asked for"),
         ({"names": ("quick",)}, "quick was asked for"),
@@ -157,7 +248,7 @@ def test_the_command_prints_every_figure_as_json(run):
     assert found["latency_seconds"] == 0.01
     assert found["bandwidth_bytes_per_second"] == 500_000
     assert (found["samples"], found["cipher"], found["key_bits"]) == (2, "paillier", 2048)
-    assert (found["pools"], found["left_out"]) == ("cold", [])
+    assert (found["pools"], found["left_out"], found["shape"]) == ("cold", [], None)
     assert [p["protocol"] for p in found["protocols"]] == list(PROTOCOLS)
     for protocol in found["protocols"]:
         assert set(protocol) == FIGURES
@@ -180,6 +271,29 @@ def test_the_command_runs_all_where_asked(run):
     found = json.loads(run("latest", "--samples", 21, "--cipher", "none", "--all", "--json")[1])
     assert len(found["protocols"]) == 7
     assert found["left_out"] == []
+
+
+def test_the_command_compares_on_a_made_up_model(run):
+    shape = ("--trees", 3, "--depth", 2, "--features", 6)
+    found = json.loads(run("made-up", *shape, "--cipher", "none", "--json")[1])
+    assert found["model"] == "made-up"
+    assert found["shape"] == {"trees": 3, "depth": 2, "features": 6, "hosts": 1}
+    assert all(protocol["equal"] for protocol in found["protocols"])
+    text = run("made-up", *shape, "--cipher", "none")[1]
+    assert text.startswith("made-up, 3 trees of depth 2, 6 features: 1 sample, ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("latest", "--depth", 3), "--depth describes a made-up model"),
+        (("made-up", "--trees", 0), "trees of the made-up model is 0"),
+    ],
+)
+def test_a_shape_that_cannot_be_is_one_sentence(run, words, said):
+    status, _, error = run(*words)
+    assert status == 1
+    assert said in error.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

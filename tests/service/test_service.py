@@ -82,8 +82,8 @@ def test_scores_under_encryption_equal_the_plain_models_and_add_up(door):
     assert [s.units for s in encrypted.scores] == [s.units for s in plain.scores]
     assert encrypted.key_bits == KEY and encrypted.cipher == "paillier" and plain.cipher == "none"
     for s in encrypted.scores:
-        assert s.logit == pytest.approx(s.base + s.guest_part + s.hosts_part)
-        assert s.probability == pytest.approx(1 / (1 + np.exp(-s.logit)))
+        assert s.margin == pytest.approx(s.base + s.guest_part + s.hosts_part)
+        assert s.probability == pytest.approx(1 / (1 + np.exp(-s.margin)))
         assert s.decision == ("decline" if s.probability >= 0.5 else "accept")
     assert {stage.name for stage in encrypted.stages} == {"key", "encode", "encrypt", "mask", "decrypt"}
     assert 0 < encrypted.ciphertexts_per_sample < encrypted.leaves

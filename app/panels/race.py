@@ -1,0 +1,276 @@
+"""The race drawn: its verdict, a bar for each protocol that grows in simulated time, and who is faster at which size of a batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.panels.protocols import OURS, bits, marked, model, named
+from app.texts import Texts, bare, label, number, wrap
+from backend.service import PAIR, Compared, Lead, Point, Row, leads
+
+FRAMES, FRAME_MS = 40, 80
+CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
+LANE = 46  # pixels
+LINES = (("solid", "circle"), ("dot", "diamond-open"))
+
+
+def verdict(t: Texts, rows: Sequence[Row]) -> str:
+    """Which protocol is fastest over this network, what that costs, and whom Fed-EINI beats."""
+    ours = next(row for row in rows if row.protocol == OURS)
+    others = sorted((row for row in rows if row is not ours), key=lambda row: row.exchange.total)
+    best = others[0]
+    told = max((host.bits or 0.0 for host in best.learned[1:]), default=0.0)
+    faster = best.exchange.total < ours.exchange.total
+    words = t(
+        "protocols.loses" if faster else "protocols.wins",
+        name=named(t, best.protocol),
+        other=t.duration(best.exchange.total),
+        total=t.duration(ours.exchange.total),
+        ratio=number(ours.exchange.total / best.exchange.total),
+        bits=bits(t, best.learned[0].directions),
+        hosts=t("protocols.to_hosts", bits=bits(t, told)) if told else "",
+    )
+    beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
+    if faster and beaten:
+        words += " " + t("protocols.beats", names=t.listed(beaten))
+    if faster and all(row.learned[0].directions for row in others):
+        words += " " + t("protocols.best_private")
+    return words
+
+
+def draw(t: Texts, done: Compared) -> None:
+    """The verdict, and a bar for each protocol that grows in simulated time."""
+    runs = done.runs
+    wrong = [named(t, row.protocol) for row in runs.rows if not row.equal]
+    if wrong:
+        frame.problem(t, t("protocols.unequal", names=t.listed(wrong)))
+    words = verdict(t, runs.rows)
+    st.markdown(words)
+    frame.picture(_bars(t, runs.rows), words, "protocols_race")
+    ours, longest = _ours(runs.rows), max(row.exchange.total for row in runs.rows)
+    st.caption(
+        (t("protocols.cut", times=bare(CUT)) + " " if longest > CUT * ours else "")
+        + t(
+            "protocols.ran",
+            n=runs.samples,
+            model=model(t, done),
+            key=frame.cipher(t, runs.cipher, runs.key_bits),
+            pools=t(f"protocols.pools_{done.pools}"),
+        )
+        + " "
+        + t("protocols.only", words=t("protocols.comparison_only")),
+        help=t("glossary.simulated_time"),
+    )
+
+
+def _ours(rows: Sequence[Row]) -> float:
+    return next(row for row in rows if row.protocol == OURS).exchange.total
+
+
+def _bars(t: Texts, rows: Sequence[Row]) -> go.Figure:
+    end = min(max(row.exchange.total for row in rows), CUT * _ours(rows))
+    places = [-LANE * i - 30 for i in range(len(rows))]
+    figure = go.Figure(_at(t, rows, places, end, None))
+    for place, row in zip(places, rows, strict=True):
+        text = wrap(marked(t, row.protocol), 60, 1)
+        figure.add_annotation(
+            x=0,
+            y=place + 8,
+            text=f"<b>{text}</b>" if row.protocol == OURS else text,
+            showarrow=False,
+            xanchor="left",
+            yanchor="bottom",
+            font={"size": 12},
+        )
+    figure.frames = [
+        go.Frame(data=_at(t, rows, places, end, end * (i + 1) / FRAMES), name=str(i)) for i in range(FRAMES)
+    ] + [go.Frame(data=_at(t, rows, places, end, None), name="end")]
+    moving = {
+        "frame": {"duration": FRAME_MS, "redraw": True},
+        "transition": {"duration": 0},
+        "fromcurrent": False,
+        "mode": "immediate",
+    }
+    figure.update_xaxes(visible=False, fixedrange=True, range=[0, end * 1.3])
+    figure.update_yaxes(visible=False, fixedrange=True, range=[places[-1] - 14, 0])
+    figure.update_layout(
+        barmode="stack",
+        height=LANE * len(rows) + 70,
+        margin={"l": 0, "r": 0, "t": 64, "b": 0},
+        legend=palette.LEGEND,
+        updatemenus=[
+            {
+                "type": "buttons",
+                "showactive": False,
+                "x": 1,
+                "y": 1,
+                "xanchor": "right",
+                "yanchor": "bottom",
+                "pad": {"b": 24, "r": 4},
+                "bgcolor": "rgba(0,0,0,0)",
+                "bordercolor": palette.INK,
+                "buttons": [{"label": t("protocols.play"), "method": "animate", "args": [None, moving]}],
+            }
+        ],
+    )
+    return figure
+
+
+def _at(
+    t: Texts, rows: Sequence[Row], places: Sequence[int], end: float, now: float | None
+) -> list[go.Bar | go.Scatter]:
+    """The race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
+    totals = [row.exchange.total for row in rows]
+    reached = [total if now is None else min(total, now) for total in totals]
+    shares = [row.exchange.compute / total if total else 0.0 for row, total in zip(rows, totals, strict=True)]
+    lengths = [min(value, end) for value in reached]
+    hover = [_hover(t, row, end) for row in rows]
+    parts = (
+        ("compute", [v * s for v, s in zip(lengths, shares, strict=True)], {"color": palette.INK}),
+        (
+            "network_time",
+            [v * (1 - s) for v, s in zip(lengths, shares, strict=True)],
+            {"color": palette.FAINT, "pattern": {"shape": "/", "fgcolor": palette.INK, "size": 5}},
+        ),
+    )
+    over = [value >= total for value, total in zip(reached, totals, strict=True)]
+    words = [
+        f"{'» ' if total > end else ''}{t.duration(value)}{' ✓' if finished else ''}"
+        for value, total, finished in zip(totals if now is None else reached, totals, over, strict=True)
+    ]
+    bars = [
+        go.Bar(
+            x=lengths_of,
+            y=list(places),
+            orientation="h",
+            width=14,
+            name=t(f"protocols.{name}"),
+            marker=marker,
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+        for name, lengths_of, marker in parts
+    ]
+    beside = go.Scatter(
+        x=lengths, y=list(places), mode="text", text=[f" {w}" for w in words], textposition="middle right",
+        hoverinfo="skip", showlegend=False, cliponaxis=False,
+    )  # fmt: skip
+    return [*bars, beside]
+
+
+def _hover(t: Texts, row: Row, end: float) -> str:
+    """What a protocol does, its two times, and by how much its bar is cut."""
+    exchange = row.exchange
+    lines = [
+        f"<b>{label(named(t, row.protocol))}</b>",
+        wrap(t(f"protocols.what_{row.protocol}"), 48, 6),
+        f"{t('protocols.compute')}: {t.duration(exchange.compute)}",
+        f"{t('protocols.network_time')}: {t.duration(exchange.network)}",
+    ]
+    if exchange.total > end:
+        lines.append(label(t("protocols.cut_here", times=number(exchange.total / end))))
+    return "<br>".join(lines)
+
+
+def batches(t: Texts, done: Compared) -> None:
+    """Fed-EINI against its baseline by the number of people scored together."""
+    measured = done.points
+    frame.chart(t, _lines(t, measured), who_wins(t, leads(measured)), _table(t, measured), "protocols_batches")
+    runs = [done, *done.batches]
+    warm = max((run.runs.samples for run in runs if run.pools == "warm"), default=0)
+    notes = [t("protocols.batches_caption")]
+    if warm and any(run.pools == "cold" for run in runs):
+        notes.append(t("protocols.batches_warm", n=warm))
+    if done.left_out:
+        notes.append(t("protocols.batches_left_out", sizes=t.listed([str(size) for size in done.left_out])))
+    st.caption(" ".join(notes))
+
+
+def who_wins(t: Texts, found: Sequence[Lead]) -> str:
+    """Which of the two is faster from which size to which, and where the lines cross."""
+
+    def sizes(lead: Lead) -> str:
+        if lead.first == lead.last:
+            return t("protocols.size", n=lead.first)
+        return t("protocols.sizes", first=lead.first, last=lead.last)
+
+    def winner(lead: Lead) -> str:
+        return named(t, PAIR[0 if lead.wins else 1])
+
+    if len(found) == 1:
+        return t("protocols.wins_all", name=winner(found[0]), sizes=sizes(found[0]))
+    each = [t("protocols.wins_at", name=winner(lead), sizes=sizes(lead)) for lead in found]
+    where = [f"{max(1, round(lead.until)):,}" for lead in found if lead.until is not None]
+    return (
+        t("protocols.wins_some", each=t.listed(each)) + " " + t("protocols.cross", n=len(where), where=t.listed(where))
+    )
+
+
+def _table(t: Texts, measured: Sequence[Point]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            t("protocols.people"): [point.samples for point in measured],
+            named(t, PAIR[0]): [t.duration(point.fed_eini) for point in measured],
+            named(t, PAIR[1]): [t.duration(point.by_level) for point in measured],
+            t("protocols.faster"): [named(t, PAIR[0 if point.wins else 1]) for point in measured],
+        }
+    )
+
+
+def _lines(t: Texts, measured: Sequence[Point]) -> go.Figure:
+    """Seconds by people, both logarithmic; the stretches where Fed-EINI is ahead are shaded."""
+    figure = go.Figure()
+    people = [point.samples for point in measured]
+    every = ([point.fed_eini for point in measured], [point.by_level for point in measured])
+    for protocol, seconds, (dash, symbol) in zip(PAIR, every, LINES, strict=True):
+        figure.add_scatter(
+            x=people,
+            y=seconds,
+            mode="lines+markers",
+            name=marked(t, protocol),
+            line={"color": palette.INK, "dash": dash, "width": 2},
+            marker={"symbol": symbol, "size": 9},
+            text=[t.duration(value) for value in seconds],
+            hovertemplate=f"{label(named(t, protocol))}: %{{text}}<extra></extra>",
+        )
+    start = float(people[0])
+    for lead in leads(measured):
+        end = lead.until or float(people[-1])
+        if lead.wins:
+            figure.add_vrect(x0=start, x1=end, fillcolor=palette.FAINT, opacity=0.5, line_width=0, layer="below")
+            figure.add_annotation(
+                x=math.log10(start * end) / 2, y=0, yref="paper", yanchor="bottom", showarrow=False,
+                text=label(t("protocols.ahead")), font={"size": 12},
+            )  # fmt: skip
+        start = end
+    ticks = _ticks(min(map(min, every)), max(map(max, every)))
+    figure.update_xaxes(
+        type="log", title=t("protocols.people"), fixedrange=True, tickvals=people, ticktext=[str(n) for n in people],
+        showgrid=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        type="log", fixedrange=True, tickvals=ticks, ticktext=[t.duration(value) for value in ticks],
+        range=[math.log10(ticks[0]), math.log10(ticks[-1])],
+    )  # fmt: skip
+    figure.update_layout(
+        height=320, margin={"l": 0, "r": 8, "t": 40, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
+    )
+    return figure
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from below `low` to above `high`: 1, 2 and 5 times powers of ten, or these alone over more than two powers."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 3 else (1,)
+    every = [step * 10.0**power for power in powers for step in steps]
+    return [
+        *[v for v in every if v < low][-1:],
+        *[v for v in every if low <= v <= high],
+        *[v for v in every if v > high][:1],
+    ]

@@ -1,0 +1,200 @@
+"""What a regulator asks the shell for: `report`, `audit`, `attack`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backend.errors import GlassleafError, ModelError, ParameterError
+from backend.reporting import check, language_of_pdf, schema
+from backend.service import Entry, Glassleaf, Verdict
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
+SHOWN = 50  # entries
+auditing = typer.Typer(no_args_is_help=True, help="The audit log: verify, show, export.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command(name="report")(report)
+    app.command(name="attack")(attack)
+    app.add_typer(auditing, name="audit")
+
+
+def report(
+    model: Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")] = "latest",
+    form: Annotated[str, typer.Option("--format", help="json, html or pdf (default: what --out ends in).")] = "",
+    out: Annotated[Path | None, typer.Option(help="File to write; JSON goes to standard output without one.")] = None,
+    language: Annotated[str, typer.Option(help="en or zh; JSON holds both.")] = "en",
+    check_file: Annotated[Path | None, typer.Option("--check", help="Check a report's hashes instead.")] = None,
+    print_schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a report instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the canonical report on a model, or check one."""
+    if print_schema:
+        sys.stdout.write(schema())
+        return
+    door = _door()
+    try:
+        if check_file is not None:
+            _print(*_checked(door, check_file), as_json)
+            return
+        chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
+        if out is None and chosen != "json":
+            raise ParameterError(f"A report as {chosen} needs a file; add --out FILE.")
+        written = door.export_report(model, chosen, language)
+        if out is None:
+            sys.stdout.write(written.decode())
+            return
+        if chosen == "pdf" and language_of_pdf(language) != language:
+            _say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")
+        _save(out, written)
+        made, _ = check(written)
+        body = {"file": str(out), "format": chosen, "sha256": made.sha256, "content_sha256": made.content_sha256}
+        _print(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
+    finally:
+        door.close()
+
+
+def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
+    try:
+        blob = file.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{file} cannot be read ({error.strerror}).") from error
+    made, said = check(blob)
+    named = [
+        {"federation": f.name, "entry": e.number, "time": e.time, "actor": e.actor}
+        for f in door.federations()
+        for e in door.audit_entries(f.name)
+        if e.action == "report" and e.body.get("report_sha256") == made.sha256
+    ]
+    logged = "; ".join(f"entry {n['entry']} of {n['federation']}, {n['time']}, {n['actor']}" for n in named)
+    text = f"{said}\nModel {made.content.identity.model}, issued {made.issued.time}, SHA-256 {made.sha256}\n"
+    text += f"Named by this home's audit log: {logged or 'no, so it was not issued from here'}"
+    return {"holds": True, "said": said, "sha256": made.sha256, "named_by": named}, text
+
+
+@auditing.command()
+def verify(federation: Federation = "", as_json: AsJson = False) -> None:
+    """Check the chain of every entry, and against what the Hosts were told; exit status 1 where something is wrong."""
+    door = _door()
+    verdicts = {name: door.verify_audit(name) for name in _chosen(door, federation)}
+    door.close()
+    lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
+    _print({name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json)
+    if not all(verdict.holds for verdict in verdicts.values()):
+        raise typer.Exit(1)
+
+
+@auditing.command()
+def show(
+    federation: Federation = "",
+    action: Annotated[str, typer.Option(help="Only these: train, score, override, report …")] = "",
+    last: Annotated[int, typer.Option(help="How many, the newest.")] = SHOWN,
+    as_json: AsJson = False,
+) -> None:
+    """Show entries of the log."""
+    door = _door()
+    entries = [
+        (name, entry)
+        for name in _chosen(door, federation)
+        for entry in door.audit_entries(name)
+        if not action or entry.action == action
+    ][-max(1, last) :]
+    door.close()
+    _print(
+        [{"federation": n, **asdict(e)} for n, e in entries], "\n".join(_entry_text(n, e) for n, e in entries), as_json
+    )
+
+
+@auditing.command()
+def export(
+    federation: Annotated[str, typer.Argument(help="A federation's name.")],
+    out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole log; the export is an entry itself."""
+    door = _door()
+    text = door.export_audit(federation)
+    door.close()
+    _save(out, text.encode())
+    _print({"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json)
+
+
+def attack(
+    names: Annotated[list[str] | None, typer.Argument(help="Attacks by their id, e.g. A1 T2.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them (minutes).")] = False,
+    only_list: Annotated[bool, typer.Option("--list", help="List them instead.")] = False,
+    seed: Annotated[int, typer.Option(help="Draws data and what an attacker chooses.", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run attacks without and with the defence; exit status 1 where one works against what is shipped."""
+    from backend.assurance.attacks.lab import ATTACKS, run_all  # noqa: PLC0415 (needed by this command alone)
+    from backend.assurance.attacks.result import works  # noqa: PLC0415
+
+    if only_list:
+        listed = [{"id": a.id, "name": a.name, "severity": a.severity} for a in ATTACKS.values()]
+        _print(listed, "\n".join(f"{a['id']:8} {a['severity']:10} {a['name']}" for a in listed), as_json)
+        return
+    if not names and not every:
+        raise ParameterError(f"Name attacks, or ask for all with --all; there are {', '.join(ATTACKS)}.")
+    results = run_all([] if every else names or [], seed, lambda a: _say(f"{a.id} {a.name} …"))
+    lines = []
+    for result in results:
+        off, on = (
+            f"{result.defence_off:.1%}",
+            "not shipped" if result.defence_on is None else f"{result.defence_on:.1%}",
+        )
+        verdict = "WORKS" if works(result) else "fails"
+        lines.append(
+            f"{result.id:8} without {off:>7}  with {on:>11}  guessing {result.chance:.1%}  {verdict}: {result.name}"
+        )
+    _print([result.as_dict() for result in results], "\n".join(lines), as_json)
+    if any(works(result) for result in results):
+        raise typer.Exit(1)
+
+
+def _chosen(door: Glassleaf, federation: str) -> Sequence[str]:
+    return [door.federation(federation).name] if federation else [f.name for f in door.federations()]
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+    return {**asdict(verdict), "holds": verdict.holds}
+
+
+def _verdict_text(name: str, verdict: Verdict) -> str:
+    kept = ", ".join(verdict.witnesses) or "no Host, so that a cut at the end would not show"
+    lines = [f"{name}: {verdict.entries} entries, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"]
+    lines += [f"  {problem}" for problem in verdict.problems]
+    return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with what was told to: {kept}"])
+
+
+def _entry_text(federation: str, entry: Entry) -> str:
+    told = ", ".join(f"{k} {v}" for k, v in entry.body.items() if isinstance(v, (str, int)) and k != "salt")
+    return f"{federation} {entry.number}  {entry.time[:19]}  {entry.actor} ({entry.role})  {entry.action}: {told}"
+
+
+def _door() -> Glassleaf:
+    return Glassleaf(pools=False)
+
+
+def _save(out: Path, blob: bytes) -> None:
+    try:
+        out.write_bytes(blob)
+    except OSError as error:
+        raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _print(document: Any, text: str, as_json: bool) -> None:
+    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201

@@ -1,0 +1,117 @@
+"""`train`: one command for all algorithms, whose options are the fields of their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from backend.errors import ParameterError
+from backend.service import ALGORITHMS, Parameters
+
+DEFAULT = "secureboost"
+FLAGS = {"reg_lambda": "--lambda", "key_bits": "--bits"}
+HELP = {
+    "trees": "Trees, or rounds of one tree a class.",
+    "depth": "Most splits on a path.",
+    "learning_rate": "What a tree's leaves are multiplied by.",
+    "bins": "Most bins a feature.",
+    "reg_lambda": "Pulls leaf weights to 0.",
+    "gamma": "Least gain of a split (half of XGBoost's).",
+    "min_child_weight": "Least sum of hessians in a child.",
+    "min_gain": "Least fall of the impurity by a split.",
+    "min_samples_split": "Fewest training rows in a node that is split.",
+    "min_samples_leaf": "Fewest training rows in a child.",
+    "criterion": "Impurity: gini or entropy.",
+    "aggregation": "Over the trees: mean, or median (decrypts every tree's value).",
+    "shuffle_sides": "Hosts hide which side of a split holds the lower values; the direction of their features is then unknown.",
+    "seed": "Draws the 60/20/20 split, rows and features.",
+    "early_stopping": "Rounds without improvement; 0 = off.",
+    "cipher": "paillier; paillier-short; or none: plain numbers to simulated Hosts, protects nothing.",
+    "key_bits": "Paillier key size: 2048, 3072 or 4096.",
+    "score_bits": "Scores are multiples of 2**-score_bits.",
+    "alignment": "How ids are compared: dh, or bloom (docs/alignment.md).",
+    "complete": "Grow the first tree from the Guest's features alone.",
+    "row_sample": "Share of the training rows a tree uses.",
+    "column_sample": "Share of the features a tree uses (forest: 0 = the square root of their number).",
+    "goss_top": "Gradient-based sampling: share of rows with the largest gradients that is kept.",
+    "goss_other": "Gradient-based sampling: share drawn from the other rows.",
+    "monotone": "Keep to the dictionary's expected directions.",
+    "class_weight": "none, or balanced: every class weighs the same.",
+    "map": "How values are desensitised: global, adj or local (docs/opboost.md).",
+    "mechanism": "exponential, or laplace (bounded, discrete).",
+    "epsilon": "Privacy budget for a step of distance 1.",
+    "theta": "Levels a partition.",
+    "alpha": "How much larger the budget between partitions is.",
+    "levels": "Levels that values are mapped to.",
+}
+
+
+def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
+    """Parameters of an algorithm from the options that were given (None = not given).
+
+    Raises
+    ------
+    ParameterError
+        No such algorithm, an option that it does not have, or a value out of range.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ParameterError(f"--algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}.")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    known = {f.name for f in fields(ALGORITHMS[algorithm])}
+    strange = [_flag(name) for name in chosen if name not in known]
+    if strange:
+        raise ParameterError(f"{', '.join(strange)}: {algorithm} has no such parameter. Leave it out.")
+    return ALGORITHMS[algorithm](**chosen)
+
+
+def with_options(run: Callable[..., None]) -> Callable[..., None]:
+    """The command `run(federation, algorithm, hosts, exclude, as_json, **given)` with an option for every parameter."""
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _options().items()
+    ]
+
+    def command(**given: Any) -> None:
+        run(**given)
+
+    own = list(inspect.signature(run, eval_str=True).parameters.values())
+    fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    command.__doc__ = run.__doc__
+    command.__signature__ = inspect.Signature([*fixed, *options])  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in (*fixed, *options)}
+    return command
+
+
+def _options() -> dict[str, Any]:
+    """Field → what typer needs to know of it."""
+    owners: dict[str, dict[str, Any]] = {}
+    kinds: dict[str, Any] = {}
+    for algorithm, parameters in ALGORITHMS.items():
+        hints = get_type_hints(parameters)
+        for f in fields(parameters):
+            owners.setdefault(f.name, {})[algorithm] = f.default
+            kinds[f.name] = hints[f.name] if hints[f.name] in (int, float, bool) else str
+    return {name: Annotated[kinds[name] | None, _option(name, owners[name])] for name in owners}
+
+
+def _option(name: str, defaults: Mapping[str, Any]) -> Any:
+    whose = "" if len(defaults) == len(ALGORITHMS) else f" Only {', '.join(defaults)}."
+    values = list(dict.fromkeys(v for v in defaults.values() if v is not MISSING))
+    usual = str(values[0]) if len(values) == 1 else ", ".join(f"{a} {v}" for a, v in defaults.items())
+    flag = _flag(name)
+    flags = (f"{flag}/--no-{flag[2:]}",) if isinstance(values[0], bool) else (flag,)
+    return typer.Option(*flags, help=f"{HELP[name]}{whose} (default: {usual})", show_default=False)
+
+
+def _flag(name: str) -> str:
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+Federation = Annotated[str, typer.Argument(help="A federation's folder, file or name.")]
+Algorithm = Annotated[str, typer.Option(help=f"How the model is grown: {', '.join(ALGORITHMS)}.")]
+Hosts = Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")]
+Exclude = Annotated[str, typer.Option(help="Features left out, separated by commas.")]

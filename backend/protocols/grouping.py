@@ -1,0 +1,151 @@
+"""One party's records in groups by one of its features; small groups are merged. Stays with the party: it holds a group a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.binning import make_bins
+from backend.data.dictionary import Feature, Kind
+from backend.errors import SecurityError
+
+MIN_GROUP = 20  # records of the smallest group that another party may be told of
+MOST_GROUPS = (2, 32)  # of one feature, beside those who have no value
+
+GroupKind = Literal["code", "bin", "missing", "rest"]
+Told = tuple[str, str, int]  # a group on the wire: kind, name, records
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as another party may know it.
+
+    Attributes
+    ----------
+    kind : {"code", "bin", "missing", "rest"}
+        One code of a category (or 0 and 1); one bin of numbers; those who have no value; all small groups together.
+    name : str
+        The code, or the bin's number, 1 being the lowest values; else empty.
+    n : int
+        Records in it.
+    """
+
+    kind: GroupKind
+    name: str
+    n: int
+
+
+@dataclass(frozen=True, repr=False)
+class Grouped:
+    """One feature's groups.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        Empty where fewer than two groups of the least size can be made: then nothing may be told.
+    index : ndarray of int
+        ``(n,)`` place of each record's group.
+    """
+
+    feature: str
+    groups: tuple[Group, ...]
+    index: NDArray[np.intp]
+
+
+def group(feature: Feature, column: NDArray[np.generic], most: int, least: int = MIN_GROUP) -> Grouped:
+    """Group records by a feature: equal-frequency bins of numbers, codes of categories, and those who have no value.
+
+    Merging rather than leaving out: whoever knows the sums over all records gets a group that was left out by subtraction.
+
+    Parameters
+    ----------
+    column : ndarray
+        ``(n,)`` values; NaN or None where missing.
+    most : int
+        Most bins or codes; rarer codes are merged.
+    least : int
+        Records of the smallest group. Smaller bins join a neighbour; smaller codes join each other and, if they are still few, the
+        smallest of the other groups; so do those who have no value.
+    """
+    make = _bins if feature.kind is Kind.NUMERIC else _codes
+    runs, index = make(feature, column, most, least)
+    place = np.zeros(index.max(initial=0) + 1, dtype=np.intp)
+    for k, (_, _, members) in enumerate(runs):
+        place[[m for m in members if m < len(place)]] = k
+    sizes = np.bincount(place[index], minlength=len(runs))
+    if len(runs) < 2 or sizes.min() < least:
+        return Grouped(feature.name, (), np.zeros(len(column), dtype=np.intp))
+    groups = tuple(Group(kind, name, int(n)) for (kind, name, _), n in zip(runs, sizes, strict=True))
+    return Grouped(feature.name, groups, place[index])
+
+
+def read_groups(message: Sequence[Told], records: int) -> tuple[Group, ...]:
+    """Groups as another party tells them.
+
+    Raises
+    ------
+    SecurityError
+        A kind is not known, or their sizes do not add up to `records`.
+    """
+    known = get_args(GroupKind)
+    groups = tuple(Group(cast(GroupKind, kind), name, n) for kind, name, n in message)
+    if any(g.kind not in known or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):
+        raise SecurityError(f"Groups came that are not those of {records:,} records; the exchange was stopped.")
+    return groups
+
+
+def told(groups: Sequence[Group]) -> tuple[Told, ...]:
+    """Inverse of :func:`read_groups`."""
+    return tuple((g.kind, g.name, g.n) for g in groups)
+
+
+Runs = list[tuple[GroupKind, str, list[int]]]  # kind and name of each group, and the bins or codes in it
+
+
+def _bins(feature: Feature, column: NDArray[np.generic], most: int, least: int) -> tuple[Runs, NDArray[np.intp]]:
+    """Equal-frequency bins; small ones join their smaller neighbour, few missing values the smallest bin."""
+    bins = make_bins(feature, column, most)
+    index = bins.index(column)
+    sizes = np.bincount(index, minlength=bins.count + 1).tolist()
+    runs, count = [[b] for b in range(bins.count)], sizes[: bins.count]
+    while len(runs) > 1 and min(count) < least:
+        at = count.index(min(count))
+        near = min((i for i in (at - 1, at + 1) if 0 <= i < len(runs)), key=lambda i: count[i])
+        low = min(at, near)
+        runs[low : low + 2] = [runs[low] + runs[low + 1]]
+        count[low : low + 2] = [count[low] + count[low + 1]]
+    named: Runs = [("bin", str(number), run) for number, run in enumerate(runs, 1)]
+    if sizes[-1] >= least:
+        named.append(("missing", "", [bins.count]))
+    else:
+        runs[count.index(min(count))].append(bins.count)
+    return named, index
+
+
+def _codes(feature: Feature, column: NDArray[np.generic], most: int, least: int) -> tuple[Runs, NDArray[np.intp]]:
+    """A group a code; small and too many ones together, with the smallest of the others where they are still few."""
+    texts = _texts(feature, column)
+    codes = sorted({text for text in texts if text is not None})
+    place = {code: i for i, code in enumerate(codes)}
+    numbers = (len(codes) if text is None else place[text] for text in texts)
+    index = np.fromiter(numbers, dtype=np.intp, count=len(texts))
+    sizes = np.bincount(index, minlength=len(codes) + 1).tolist()
+    commonest = sorted(range(len(codes)), key=lambda i: -sizes[i])[:most]
+    large = [i for i in (*commonest, len(codes)) if sizes[i] >= least]
+    small = [i for i in range(len(sizes)) if i not in large]
+    few = sum(sizes[i] for i in small)
+    if 0 < few < least and large:
+        small.append(large.pop(large.index(min(large, key=lambda i: sizes[i]))))
+    runs: Runs = [("code", codes[i], [i]) if i < len(codes) else ("missing", "", [i]) for i in sorted(large)]
+    return ([*runs, ("rest", "", small)] if few else runs), index
+
+
+def _texts(feature: Feature, column: NDArray[np.generic]) -> list[str | None]:
+    """Codes as text; None where missing."""
+    if feature.kind is Kind.CATEGORICAL:
+        return [None if value is None else str(value) for value in column]
+    return [None if np.isnan(value) else str(int(value)) for value in column.astype(np.float64)]

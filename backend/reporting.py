@@ -1,0 +1,345 @@
+"""Fills the canonical report with what the Guest's registry, store and audit log know; reads no Host's table and no Host's half."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from backend.assurance import report
+from backend.assurance.compliance import ComplianceReport, Duty, Evidence, Finding
+from backend.assurance.direction import LearnedDirection
+from backend.assurance.importance import FeatureImportance
+from backend.assurance.report_html import read_html, to_html
+from backend.assurance.report_pdf import is_drawn_here, read_pdf, to_pdf
+from backend.assurance.report_words import Words
+from backend.data.federation import Federation
+from backend.protocols.messages import MESSAGES
+from backend.results import ModelRecord
+from backend.store.audit_log import Entry, Verdict
+from backend.store.reviews import Review, SignOff
+from backend.trees.ensemble import GuestModel
+
+FORMS: dict[str, Callable[[report.Report, str], bytes]] = {
+    "json": lambda made, language: report.to_json(made).encode(),
+    "html": lambda made, language: to_html(made, language).encode(),
+    "pdf": to_pdf,
+}
+FIGURES = ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a report is made of.
+
+    Attributes
+    ----------
+    reviews : tuple of Review
+        Oldest first.
+    entries : sequence of Entry
+        Of the federation's audit log.
+    """
+
+    record: ModelRecord
+    federation: Federation
+    model: GuestModel
+    importance: Sequence[FeatureImportance]
+    directions: Sequence[LearnedDirection]
+    compliance: ComplianceReport
+    reviews: Sequence[Review]
+    sign_offs: Sequence[SignOff]
+    entries: Sequence[Entry]
+
+
+def content_of(sources: Sources) -> report.Content:
+    """What people assess and sign."""
+    findings = sources.compliance.findings
+    return report.Content(
+        identity=_identity(sources),
+        parties=_parties(sources),
+        features=_features(sources),
+        structure=_structure(sources.model),
+        assessment=_assessment(sources),
+        fairness=_evidenced((f.feature, f.disparities) for f in findings),
+        proxies=_evidenced((f.feature, f.proxies) for f in findings),
+        quality=_quality(sources.record),
+        training_traffic=_training_traffic(sources),
+        limits=tuple(report.Limit(key=key, text=Words("en")(f"document.limit_{key}")) for key in _limits(sources)),
+    )
+
+
+def issued_of(
+    sources: Sources, content: report.Content, verdict: Verdict, now: str, by: tuple[str, str]
+) -> report.Issued:
+    """What belongs to the day of the report; `by` is actor and role."""
+    digest = report.content_hash(content)
+    return report.Issued(
+        time=now,
+        actor=by[0],
+        role=by[1],
+        law_of=sources.compliance.on,
+        sign_offs=tuple(
+            report.SignOffLine(
+                person=s.person,
+                role=s.role,
+                statement=s.statement,
+                report_sha256=s.report_hash,
+                covers=s.report_hash == digest,
+                time=s.time,
+            )
+            for s in sources.sign_offs
+        ),
+        use=_use(sources),
+        audit=report.AuditLine(
+            entries=verdict.entries,
+            head_sha256=verdict.head.hash,
+            holds=verdict.holds,
+            problems=verdict.problems,
+            witnesses=verdict.witnesses,
+        ),
+    )
+
+
+def _identity(sources: Sources) -> report.Identity:
+    record, federation = sources.record, sources.federation
+    return report.Identity(
+        model=record.id,
+        federation=federation.name,
+        title=federation.title,
+        title_zh=federation.title_zh,
+        synthetic=federation.synthetic,
+        created=record.created,
+        task=record.task,
+        predicts=federation.label.meaning,
+        predicts_zh=federation.label.meaning_zh,
+        algorithm=record.algorithm,
+        cipher=record.cipher,
+        key_bits=record.key_bits,
+        score_bits=record.score_bits,
+        guest_sha256=record.content_hash,
+        host_sha256=record.host_hashes,
+        parameters={name: str(value) for name, value in record.parameters.items()},
+        left_out=record.exclude,
+        training_seconds=round(record.seconds, 1),
+    )
+
+
+def _parties(sources: Sources) -> tuple[report.PartyLine, ...]:
+    lines = []
+    brought = sources.record.alignment.records if sources.record.alignment else {}
+    for name in (sources.model.guest, *sources.model.hosts):
+        party, rows = sources.federation.party(name), [r for r in sources.importance if r.party == name]
+        lines.append(
+            report.PartyLine(
+                name=name,
+                title=party.title,
+                title_zh=party.title_zh,
+                role="guest" if name == sources.model.guest else "host",
+                records=brought.get(name),
+                features=len(rows),
+                used=sum(r.splits > 0 for r in rows),
+                splits=sum(r.splits for r in rows),
+                gain_share=_share(sum(r.gain_share for r in rows)),
+            )
+        )
+    return tuple(lines)
+
+
+def _features(sources: Sources) -> tuple[report.FeatureLine, ...]:
+    features = {feature.name: feature for _, feature in sources.model.dictionary}
+    ways = {direction.feature: direction for direction in sources.directions}
+    return tuple(
+        report.FeatureLine(
+            name=row.feature,
+            party=row.party,
+            meaning=features[row.feature].meaning,
+            meaning_zh=features[row.feature].meaning_zh,
+            unit=features[row.feature].unit,
+            kind=features[row.feature].kind.value,
+            sensitivity=features[row.feature].sensitivity,
+            codes=features[row.feature].categories,
+            splits=row.splits,
+            trees=row.trees,
+            gain_share=_share(row.gain_share),
+            cover_share=_share(row.cover_share),
+            expected=ways[row.feature].expected,
+            learned=ways[row.feature].learned,
+            strength=round(ways[row.feature].strength, 2),
+            contradicts=ways[row.feature].contradicts,
+            against=len(ways[row.feature].where),
+        )
+        for row in sources.importance
+    )
+
+
+def _structure(model: GuestModel) -> report.Structure:
+    owners = [split.owner for tree in model.trees for split in tree.splits.values()]
+    median = model.outputs.aggregation == "median"
+    return report.Structure(
+        trees=len(model.trees),
+        leaves=model.n_leaves,
+        depth=max(tree.depth for tree in model.trees),
+        splits=len(owners),
+        hidden_splits=sum(owner != model.guest for owner in owners),
+        aggregation=model.outputs.aggregation,
+        outputs=len(model.trees) if median else model.outputs.count,
+    )
+
+
+def _assessment(sources: Sources) -> report.Assessment:
+    found, reviews = sources.compliance, sources.reviews
+    return report.Assessment(
+        assessed=found.assessed,
+        words=found.words,
+        findings=tuple(_finding(f, reviews) for f in found.findings),
+        set_aside=tuple(_finding(f, reviews) for f in found.set_aside),
+        not_in_force=tuple(_finding(f, reviews) for f in found.not_in_force),
+        duties=tuple(
+            report.DutyLine(**_law(duty), evidence=duty.evidence, evidence_zh=duty.evidence_zh) for duty in found.duties
+        ),
+        packs=tuple(report.PackLine(**asdict(pack)) for pack in found.packs),
+        problems=found.problems,
+    )
+
+
+def _law(law: Finding | Duty) -> dict[str, Any]:
+    names = (name for name in report.LawLine.model_fields if name != "rule")
+    return {"rule": law.rule_id, **{name: getattr(law, name) for name in names}}
+
+
+def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
+    about = [r for r in reviews if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
+    last = about[-1] if about else None
+    return report.FindingLine(
+        **_law(finding),
+        feature=finding.feature,
+        party=finding.party,
+        matched=finding.matched,
+        matched_in=finding.matched_in,
+        splits=finding.usage.splits,
+        gain_share=_share(finding.usage.gain_share),
+        proxies=_measured(finding.proxies),
+        disparities=_measured(finding.disparities),
+        decision=last
+        and report.Decision(decision=last.verdict, reason=last.reason, person=last.person, time=last.time),
+        earlier_decisions=max(0, len(about) - 1),
+    )
+
+
+def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, ...] | None:
+    if evidence is None:
+        return None
+    return tuple(
+        report.Measured(
+            about=e.about, measure=e.measure, n=e.n, value=_figure(e.value), low=_figure(e.low), high=_figure(e.high)
+        )
+        for e in evidence
+    )
+
+
+def _evidenced(found: Iterable[tuple[str, tuple[Evidence, ...] | None]]) -> tuple[report.Evidenced, ...] | None:
+    by_feature = {feature: measures for feature, evidence in found if (measures := _measured(evidence)) is not None}
+    return tuple(report.Evidenced(feature=f, measures=m) for f, m in by_feature.items()) or None
+
+
+def _quality(record: ModelRecord) -> report.Quality:
+    figures = {name: _figure(getattr(record.metrics, name)) for name in FIGURES}
+    return report.Quality(
+        part=record.metrics.part,
+        n=record.metrics.n,
+        **figures,
+        positive_rate=_figure(record.positive_rate),
+        rows=record.parts,
+    )
+
+
+def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:
+    trained = [
+        e for e in sources.entries if e.action == "train" and e.body.get("model_sha256") == sources.record.content_hash
+    ]
+    return _traffic(trained[-1:]) or None
+
+
+def _traffic(entries: Iterable[Entry]) -> tuple[report.Traffic, ...]:
+    """Messages and bytes of all entries, by class, sender and receiver, in the order in which they first came."""
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    for entry in entries:
+        for kind, sender, receiver, messages, size in entry.body.get("traffic", ()):
+            line = counts.setdefault((kind, sender, receiver), [0, 0])
+            line[0] += messages
+            line[1] += size
+    return tuple(
+        report.Traffic(
+            kind=kind,
+            sender=sender,
+            receiver=receiver,
+            messages=messages,
+            bytes=size,
+            holds=MESSAGES[kind].HOLDS,
+            readable_by=MESSAGES[kind].READABLE_BY,
+        )
+        for (kind, sender, receiver), (messages, size) in counts.items()
+        if kind in MESSAGES
+    )
+
+
+def _use(sources: Sources) -> report.Use:
+    own = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
+    scorings = [e for e in own if e.action == "score" and "cipher" in e.body]
+    comparisons = [e for e in own if e.action == "compare" and not e.body.get("made_up")]
+    return report.Use(
+        scorings=len(scorings),
+        rows=sum(e.body["rows"] for e in scorings),
+        failed=sum(e.body["failed"] for e in scorings),
+        in_the_clear=sum(e.body["rows"] for e in scorings if e.body["cipher"] == "none"),
+        comparisons=len(comparisons),
+        traffic=_traffic([*scorings, *comparisons]),
+    )
+
+
+def _limits(sources: Sources) -> Iterable[str]:
+    record = sources.record
+    yield "honest"
+    yield "score"
+    if record.algorithm.startswith("imported"):
+        yield "imported"
+    elif record.cipher == "ranks":
+        yield "ranks"
+    else:
+        yield "training"
+    if record.cipher == "none":
+        yield "plain"
+    if sources.model.outputs.aggregation == "median":
+        yield "median"
+    yield from ("simulation", "assessed", "direction", "signature")
+
+
+def _share(value: float) -> float:
+    return round(value, report.SHARE_DIGITS)
+
+
+def _figure(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(value, report.SHARE_DIGITS)
+
+
+def check(blob: bytes) -> tuple[report.Report, str]:
+    """The report in a file of any form, and what was checked: its hashes, and that what is drawn belongs to it.
+
+    Raises
+    ------
+    ModelError
+        The file holds no report, or was changed.
+    """
+    if blob.startswith(b"%PDF"):
+        made = read_pdf(blob)
+        if is_drawn_here(blob, made):
+            return made, "The report inside has its hash, and the pages are those that are drawn from it."
+        return made, (
+            "The report inside has its hash. The pages are not those that this machine draws from it: they were drawn with other "
+            "fonts or another version, or changed. Read the JSON, or ask for the report again."
+        )
+    text = blob.decode("utf-8", errors="replace")
+    if text.lstrip()[:1] == "<":
+        return read_html(text), "The report inside has its hash, and the page is the one that is drawn from it."
+    return report.read(text), "The report has its hash."

@@ -1,0 +1,60 @@
+"""`python -m bench.paper`: measure the papers' tables and write docs/paper.md; some minutes to an hour, `--quick` a few minutes.
+
+A quick run takes small samples (the built-in demo where ../shared/data is absent) and writes its page into a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from backend.errors import FederationError
+from bench.paper.data import papers_tables
+from bench.paper.page import PARTS, write
+from bench.setting import machine, say
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
+ABSENT = 2  # exit status where the data is absent
+
+
+def main() -> int:
+    """Run all parts or one; results of the others stay as they were."""
+    parser = argparse.ArgumentParser(prog="python -m bench.paper", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small samples, into a temporary folder")
+    parser.add_argument("--only", choices=list(PARTS), help="one paper")
+    chosen = parser.parse_args()
+    try:
+        tables = papers_tables(chosen.quick)
+    except FederationError as error:
+        sys.stderr.write(f"{error}\n")
+        return ABSENT
+    folder = Path(tempfile.mkdtemp(prefix="glassleaf-paper-")) if chosen.quick else DOCS
+    kept = folder if chosen.quick else RESULTS
+    for name in [chosen.only] if chosen.only else list(PARTS):
+        began, setting = time.perf_counter(), machine()
+        found = PARTS[name].measure(tables, chosen.quick)
+        found = {"machine": setting, "quick": chosen.quick, "seconds": time.perf_counter() - began} | found
+        say(f"{name}: {found['seconds']:.0f} s")
+        _file(kept, name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{write(read(kept), folder)}\n")
+    return 0
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What earlier runs found, part by part."""
+    there = {name: _file(folder, name) for name in PARTS}
+    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in there.items() if file.exists()}
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"paper-{name}.json"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

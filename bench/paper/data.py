@@ -1,0 +1,142 @@
+"""The papers' data as federations: the credit-card, bank and car tables, split between a Guest and a Host. Nothing is fetched.
+
+The tables lie in ../shared/data and are no part of the project. In quick mode the built-in demo stands in where they are absent.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from backend.data.credit_card import DICTIONARY
+from backend.data.demo import write_demo
+from backend.errors import FederationError
+from backend.service import Glassleaf
+from bench.setting import CREDIT_CARD
+
+FOLDER = CREDIT_CARD.parent
+CREDIT, BANK, CAR = "credit_card", "bank", "car"
+SEED = 7
+ID, HOST = "id", "host"
+QUICK_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a paper, every cell a text.
+
+    Attributes
+    ----------
+    name, title : str
+    frame : DataFrame
+        ``(n, 2 + n_features)``: ids, then the features in the file's order, then the label.
+    label : str
+    positive : str or None
+        The label's cell that means 1; None where the label names one of several classes.
+    dictionary : Path or None
+    """
+
+    name: str
+    title: str
+    frame: pd.DataFrame = field(repr=False)
+    label: str
+    positive: str | None
+    dictionary: Path | None = None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names, in the file's order."""
+        return tuple(c for c in self.frame.columns if c not in (ID, self.label))
+
+    def first(self, share: float) -> tuple[str, ...]:
+        """The first `share` of the features: what a party holds where the paper does not say which."""
+        return self.features[: max(1, min(len(self.features) - 1, round(share * len(self.features))))]
+
+    def sample(self, n: int, seed: int = SEED) -> Table:
+        """`n` random records; all where there are no more."""
+        rows = np.sort(np.random.default_rng(seed).permutation(len(self.frame))[:n])
+        return replace(self, frame=self.frame.iloc[rows])
+
+
+def papers_tables(quick: bool) -> dict[str, Table]:
+    """The tables by name; the demo for all of them in quick mode where they are absent.
+
+    Raises
+    ------
+    FederationError
+        They are absent and the mode is not quick.
+    """
+    absent = [file.name for file in _FILES.values() if not file.exists()]
+    if absent and not quick:
+        raise FederationError(
+            f"{', '.join(absent)}: not found in {FOLDER}; the papers' tables are measured on these files. Put them there "
+            "(../shared/data/README.md says where they come from), or run with --quick, which takes the built-in demo."
+        )
+    if absent:
+        return {CREDIT: _demo()}
+    found = {CREDIT: _credit_card(), BANK: _bank(), CAR: _car()}
+    return {name: table.sample(QUICK_ROWS) for name, table in found.items()} if quick else found
+
+
+def federate(door: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
+    """Give the Guest its columns and one Host the others, and remember the federation as `name`."""
+    folder = door.home / "tables" / name
+    folder.mkdir(parents=True)
+    table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
+    host = [c for c in table.features if c not in guest]
+    return door.init(
+        folder / f"{table.name}.csv",
+        id_column=ID,
+        label=table.label,
+        positive=table.positive,
+        guest=guest,
+        hosts={HOST: host},
+        dictionary=table.dictionary,
+        out=door.home / "federations" / name,
+        name=name,
+    ).name
+
+
+_FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}
+
+
+def _read(file: Path, separator: str = ",") -> pd.DataFrame:
+    return pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False)
+
+
+def _credit_card() -> Table:
+    frame = _read(CREDIT_CARD).rename(columns={"ID": ID})
+    return Table(CREDIT, "credit card", frame, "default.payment.next.month", "1", DICTIONARY)
+
+
+def _bank() -> Table:
+    return Table(BANK, "bank", _numbered(_read(_FILES[BANK], ";")), "y", "yes")
+
+
+def _car() -> Table:
+    names = ["buying", "maint", "doors", "persons", "lug_boot", "safety", "class"]
+    return Table(CAR, "car", _numbered(_read(_FILES[CAR]).set_axis(names, axis=1)), "class", None)
+
+
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with ids: the place in the file."""
+    frame.insert(0, ID, [f"r{i}" for i in range(1, len(frame) + 1)])
+    return frame
+
+
+def _demo() -> Table:
+    """The demo's parties put side by side: records that all of them hold."""
+    with tempfile.TemporaryDirectory(prefix="glassleaf-demo-") as name:
+        federation = write_demo(Path(name), rows=QUICK_ROWS)
+        parties = [_read(Path(name) / party.file) for party in federation.parties]
+    label = federation.label
+    frame = parties[0]
+    for other in parties[1:]:
+        frame = frame.merge(other, on=ID)
+    frame[label.column] = frame.pop(label.column)  # the label last
+    return Table("demo", "the built-in demo (made up)", frame, label.column, label.positive)

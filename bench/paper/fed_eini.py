@@ -1,0 +1,189 @@
+"""Fed-EINI §V (Chen et al.): Table IV, Figures 7 and 8. One model, scored by the multi-interactive protocol and by Fed-EINI.
+
+An operator's view: test records and labels of a simulated federation, and the protocols' own scores, protocol by protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from backend.catalogue import Catalogue
+from backend.crypto.engines import Cipher
+from backend.crypto.workers import Workers, cores
+from backend.data.table import read_labels
+from backend.protocols.channel import TranscriptEntry
+from backend.protocols.comparison import protocols
+from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.network import Exchange, Link, simulate
+from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from bench.paper.data import CREDIT, ID, SEED, Table, federate
+from bench.setting import fresh_home, say
+
+Found = dict[str, Any]
+
+TREES, DEPTH, RATE = 100, 4, 0.1  # §V-A names 100 trees of depth 4, no learning rate
+GUEST_FEATURES = 5  # "The Guest party holds five features, and the Host party holds the remaining features", §V-D
+SAMPLING = (0.2, 0.8, 1.0)
+INSTANCES = (1, 10, 100, 600, 6000)
+TOGETHER = 100  # instances where features or trees vary
+HOST_FEATURES = (5, 10, 18)
+TREE_COUNTS = (10, 20, 100)
+PAPERS_KEY = 512  # bits, §V-A; factored since 1999, and refused outside tests and this comparison
+RLWE, PAPERS, OURS = "RLWE", "Paillier 512", "Paillier 2048"
+KEYS: dict[str, tuple[Cipher, int, int]] = {  # cipher, bits, most instances that are timed with it
+    RLWE: ("rlwe", 2048, 10**9),
+    PAPERS: ("paillier", PAPERS_KEY, 600),
+    OURS: ("paillier", 2048, 10),
+}
+WARM = 50  # records that are scored before the clock starts
+BASELINE, LEVELS = "MI, tree by tree", "MI, level by level"
+WALKS = {BASELINE: "multi-interactive-tree", LEVELS: "multi-interactive-level"}
+LINKS = {"LAN": Link(0.001, 125e6), "WAN": Link()}  # 1 Gbit/s and 1 ms; 300 kB/s and 50 ms (Yao et al. §5.1)
+
+
+def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+    """Everything of §V that the tables allow."""
+    table = tables[CREDIT]
+    trees, few = (10, 1) if quick else (TREES, None)
+    with fresh_home() as home:
+        door = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
+        bench = _Bench(door, trees)
+        found: Found = {
+            "data": table.title,
+            "trees": trees,
+            "depth": DEPTH,
+            "learning_rate": RATE,
+            "guest_features": GUEST_FEATURES,
+            "n_features": len(table.features),
+            "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
+        }
+        whole = bench.model(table, "whole", trees)
+        found["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
+        found["features"] = [
+            bench.times(bench.model(_narrowed(table, k), f"host{k}", trees), TOGETHER, {"features": k})
+            for k in HOST_FEATURES[:few]
+        ]
+        found["tree_counts"] = [
+            bench.times(bench.model(table, f"trees{k}", k), TOGETHER, {"trees": k}) for k in TREE_COUNTS[:few]
+        ]
+        bench.close()
+        door.close()
+    return found
+
+
+def _narrowed(table: Table, host_features: int) -> Table:
+    """The Guest's five features and `host_features` others."""
+    kept = table.features[: GUEST_FEATURES + host_features]
+    return replace(table, frame=table.frame[[ID, *kept, table.label]])
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One protocol on some records."""
+
+    units: NDArray[np.int64]
+    transcript: tuple[TranscriptEntry, ...]
+
+    def over(self) -> dict[str, Exchange]:
+        return {name: simulate(self.transcript, link) for name, link in LINKS.items()}
+
+
+class _Bench:
+    """Trains through the service, and runs one protocol at a time on the model's test records."""
+
+    def __init__(self, door: Glassleaf, trees: int) -> None:
+        self._door, self._trees = door, trees
+        self._catalogue = Catalogue(door.home, PAPERS_KEY, pools=False)
+        self._workers = Workers(cores())
+
+    def close(self) -> None:
+        """Stop the Hosts and the workers."""
+        self._catalogue.close()
+        self._workers.close()
+
+    def model(self, table: Table, name: str, trees: int) -> ModelRecord:
+        """Grown on plain numbers: ciphertexts give the same trees, byte for byte (docs/speed.md measures that)."""
+        say(f"fed-eini: growing {name}, {trees} trees")
+        federation = federate(self._door, table, table.features[:GUEST_FEATURES], name)
+        parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
+        return self._door.start_training(TrainingRequest(federation, parameters)).get()
+
+    def sampled(self, table: Table, rate: float) -> Found:
+        """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
+        record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
+        n = record.parts["test"]
+        runs = self._runs(record, n)
+        labels = self._labels(record, n)
+        return {
+            "rate": rate,
+            "instances": n,
+            "auc_training": record.curve[-1].auc_training,
+            "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
+            **_told(runs),
+        }
+
+    def times(self, record: ModelRecord, n: int, point: Found) -> Found:
+        """One point of Figure 8."""
+        n = min(n, record.parts["test"])
+        return point | {"scored": n, **_told(self._runs(record, n))}
+
+    def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
+        """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
+        say(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
+        room, model = self._catalogue.room(record.federation), self._door.guest_model(record.id)
+        compiled, table = CompiledGuest(model), room.table.take(self._rows(record, n))
+        first = table.take(np.arange(min(n, WARM)))
+        runs = {}
+        for name, protocol, (cipher, bits) in [
+            *((name, protocol, ("none", 2048)) for name, protocol in WALKS.items()),
+            *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, most) in KEYS.items() if n <= most),
+        ]:
+            key = room.key(cipher, bits, compiled)
+            every = protocols(room.guest, model, compiled, key, workers=self._workers)
+            for records in (first, table):
+                talk = room.converse(record.hosts, counted=False)  # no budget is spent, as in every comparison
+                try:
+                    outcome = every[protocol].run(record.id, records, talk)
+                finally:
+                    transcript = talk.close()
+            runs[name] = _Run(np.asarray(outcome.scored.units, dtype=np.int64).reshape(n, -1)[:, 0], transcript)
+        return runs
+
+    def _rows(self, record: ModelRecord, n: int) -> NDArray[np.intp]:
+        parts = self._door.samples(record.id)["part"].to_numpy()
+        return np.random.default_rng(SEED).permutation(np.flatnonzero(parts == "test"))[:n]
+
+    def _labels(self, record: ModelRecord, n: int) -> NDArray[np.float64]:
+        return read_labels(self._door.federation(record.federation))[self._rows(record, n)]
+
+
+def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, float]:
+    """§V-A: area under the curve, and the largest difference of true and false positive rate."""
+    false, true, _ = roc_curve(labels, scores)
+    return {"auc": float(roc_auc_score(labels, scores)), "ks": float(np.max(true - false))}
+
+
+def _told(runs: Mapping[str, _Run]) -> Found:
+    """Times over both links, and whether all scores are the same."""
+    baseline = runs[BASELINE]
+    return {
+        "equal": all(bool((run.units == baseline.units).all()) for run in runs.values()),
+        "runs": {name: _figures(run) for name, run in runs.items()},
+    }
+
+
+def _figures(run: _Run) -> Found:
+    over = run.over()
+    any_link = next(iter(over.values()))
+    return {
+        "rounds": any_link.rounds,
+        "bytes": any_link.bytes,
+        "compute": any_link.compute,
+        "seconds": {link: exchange.total for link, exchange in over.items()},
+    }
