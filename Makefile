@@ -53,6 +53,10 @@ bench: .venv-dev ## Measure (half an hour) and write the figures into README.md
 		mv bench/results/$$claim.new bench/results/$$claim.json; done
 	@$(PY) -m bench.readme
 
+.PHONY: paper
+paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and write docs/paper.md; needs the data sets (QUICK=1: small samples)
+	@$(PY) -m bench.paper $(if $(QUICK),--quick)
+
 .PHONY: docs
 docs: .venv-dev ## Write docs/architecture.md and the README's figures anew
 	@$(PY) docs/architecture.py

@@ -14,6 +14,7 @@ import streamlit as st  # noqa: E402
 from app import session  # noqa: E402
 from app.panels import frame, sidebar  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
+from backend.service import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
 
 ICONS = {
     "overview": "home",
@@ -22,13 +23,26 @@ ICONS = {
     "importance": "leaderboard",
     "compliance": "gavel",
     "score": "lock",
+    "privacy": "visibility",
     "protocols": "flag",
     "train": "model_training",
+    "report": "description",
+    "audit": "receipt_long",
 }
+FIRST = {REGULATOR: ("report", "audit")}  # role: pages that stand above the others
+FOR = {
+    "train": (OPERATOR,),
+    "score": (OPERATOR, ANALYST),
+}  # page: whose it is; a courtesy, for roles are not authenticated
 
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ROOT / "assets" / "mark.svg", layout="wide")
 st.logo(ROOT / "assets" / "logo.svg", size="large", icon_image=ROOT / "assets" / "mark.svg")
+if session.signed_in() is False:
+    sidebar.sign_in(t)
+    st.stop()
+role = session.role()
+first = FIRST.get(role, ())
 here = st.navigation(
     [
         st.Page(
@@ -38,8 +52,9 @@ here = st.navigation(
             url_path=name,
             default=name == "overview",
             help=t(f"{name}.question"),
+            visibility="visible" if role in FOR.get(name, ROLES) else "hidden",
         )
-        for name, icon in ICONS.items()
+        for name, icon in sorted(ICONS.items(), key=lambda item: item[0] not in first)
     ]
 )
 try:
@@ -51,6 +66,11 @@ try:
             sidebar.models(t, records, federations, key)
             session.publish("model")
         sidebar.language(t, "language")
-    here.run()
+        sidebar.role(t, "role", session.account())
+    session.note_sign_in()
+    if role in FOR.get(here.url_path, ROLES):
+        here.run()
+    else:
+        sidebar.not_for(t, FOR[here.url_path])
 except GlassleafError as error:
     frame.problem(t, str(error))

@@ -17,14 +17,14 @@ import streamlit as st
 from app.reading import Speed, View, speed
 from app.texts import LANGUAGES, Texts
 from backend.errors import GlassleafError
-from backend.service import Glassleaf, Job, ModelRecord
+from backend.service import OPERATOR, ROLES, Glassleaf, Job, ModelRecord
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 
 def service() -> Glassleaf:
-    """The service that all sessions share."""
-    return _service(os.environ.get("GLASSLEAF_HOME", ""))
+    """The service that all sessions share, as the door of this session's actor and role."""
+    return _service(os.environ.get("GLASSLEAF_HOME", "")).acting(actor(), role())
 
 
 @st.cache_resource(show_spinner=False)
@@ -64,6 +64,56 @@ def _samples(home: str, model_id: str) -> pd.DataFrame:
 def page(name: str) -> Path:
     """The file of the page called `name`, for links between pages."""
     return PAGES / f"{name}.py"
+
+
+# -- who ----------------------------------------
+
+
+def role() -> str:
+    """The role chosen in the sidebar; it is not authentication."""
+    chosen = st.session_state.setdefault("role", OPERATOR)
+    return chosen if chosen in ROLES else OPERATOR
+
+
+def signed_in() -> bool | None:
+    """Whether somebody signed in at an identity provider; None where none is set up (.streamlit/secrets.toml, [auth])."""
+    found = st.user.get("is_logged_in")
+    return None if found is None else bool(found)
+
+
+def account() -> str:
+    """The account that the identity provider told; empty where nobody signed in."""
+    return str(st.user.get("email") or st.user.get("name") or st.user.get("sub") or "") if signed_in() else ""
+
+
+def actor() -> str:
+    """Who the audit log says it was."""
+    return account() or "not signed in"
+
+
+def note_sign_in() -> None:
+    """Log once a session that somebody signed in."""
+    name = account()
+    if name and kept("signed_in") != name:
+        keep("signed_in", name)
+        service().note_sign_in("oidc")
+
+
+def attempt(done: str, act: Callable[[], object]) -> None:
+    """Do something that may be refused, and draw the page anew: it tells the reason, or `done`."""
+    try:
+        act()
+    except GlassleafError as error:
+        st.session_state["told"] = False, str(error)
+    else:
+        st.session_state["told"] = True, done
+    st.rerun()
+
+
+def told() -> tuple[bool, str] | None:
+    """What became of the last attempt, told once."""
+    found: tuple[bool, str] | None = st.session_state.pop("told", None)
+    return found
 
 
 # -- language ----------------------------------------

@@ -12,6 +12,7 @@ from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
 from backend.protocols.room import Room
 from backend.store.audit_log import AuditLog
+from backend.store.measurements import Measurements
 from backend.store.party_store import PartyStore
 from backend.store.reviews import Reviews
 
@@ -42,6 +43,7 @@ class Catalogue:
         self._stores: dict[str, PartyStore] = {}
         self._logs: dict[str, AuditLog] = {}
         self._reviews: dict[str, Reviews] = {}
+        self._measurements: dict[str, Measurements] = {}
         self._on_key = on_key
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
@@ -133,6 +135,14 @@ class Catalogue:
                 self._reviews[federation] = Reviews(folder)
             return self._reviews[federation]
 
+    def measurements(self, federation: str) -> Measurements:
+        """What was measured as evidence about a federation's models, in the Guest's folder."""
+        with self._lock:
+            if federation not in self._measurements:
+                folder = self._parties(federation) / self.federation(federation).guest.name
+                self._measurements[federation] = Measurements(folder)
+            return self._measurements[federation]
+
     def _parties(self, federation: str) -> Path:
         return self._home / "parties" / federation
 
@@ -145,6 +155,9 @@ class Catalogue:
                 store.close()
             for log in self._logs.values():
                 log.close()
+            for measurements in self._measurements.values():
+                measurements.close()
+            self._measurements.clear()
             for reviews in self._reviews.values():
                 reviews.close()
             self._rooms.clear()

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from backend.assurance.fairness import Rate
+from backend.assurance.rule_pack import read_rule_pack
 from backend.errors import GlassleafError, ModelError, ParameterError
 from backend.reporting import check, language_of_pdf, schema
-from backend.service import Entry, Glassleaf, Verdict
+from backend.service import DisparityRequest, Entry, Glassleaf, ProxyRequest, Verdict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
@@ -21,11 +23,19 @@ SHOWN = 50  # entries
 auditing = typer.Typer(no_args_is_help=True, help="The audit log: verify, show, export.")
 
 
+ruling = typer.Typer(no_args_is_help=True, help="The rule packs: list, check, add one's own.")
+ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
+Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command(name="report")(report)
     app.command(name="attack")(attack)
     app.add_typer(auditing, name="audit")
+    app.add_typer(ruling, name="rules")
+    app.command(name="disparity")(disparity)
+    app.command(name="proxies")(proxies)
 
 
 def report(
@@ -56,11 +66,19 @@ def report(
         if chosen == "pdf" and language_of_pdf(language) != language:
             _say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")
         _save(out, written)
-        made, _ = check(written)
+        made = check(written).report
         body = {"file": str(out), "format": chosen, "sha256": made.sha256, "content_sha256": made.content_sha256}
         _print(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
     finally:
         door.close()
+
+
+DRAWN = {
+    "json": "The report has its hash.",
+    "yes": "The report inside has its hash, and what is drawn is what this version draws from it.",
+    "other": "The report inside has its hash. The pages are not those that this machine draws from it: other fonts or another version "
+    "drew them, or they were changed. Trust the JSON.",
+}
 
 
 def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
@@ -68,17 +86,13 @@ def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
         blob = file.read_bytes()
     except OSError as error:
         raise ModelError(f"{file} cannot be read ({error.strerror}).") from error
-    made, said = check(blob)
-    named = [
-        {"federation": f.name, "entry": e.number, "time": e.time, "actor": e.actor}
-        for f in door.federations()
-        for e in door.audit_entries(f.name)
-        if e.action == "report" and e.body.get("report_sha256") == made.sha256
-    ]
+    found = door.check_report(blob)
+    made, said = found.report, DRAWN[found.drawn]
+    named = [{"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by]
     logged = "; ".join(f"entry {n['entry']} of {n['federation']}, {n['time']}, {n['actor']}" for n in named)
     text = f"{said}\nModel {made.content.identity.model}, issued {made.issued.time}, SHA-256 {made.sha256}\n"
     text += f"Named by this home's audit log: {logged or 'no, so it was not issued from here'}"
-    return {"holds": True, "said": said, "sha256": made.sha256, "named_by": named}, text
+    return {"drawn": found.drawn, "sha256": made.sha256, "named_by": named}, text
 
 
 @auditing.command()
@@ -198,3 +212,75 @@ def _say(text: str) -> None:
 
 def _print(document: Any, text: str, as_json: bool) -> None:
     print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
+
+
+@ruling.command(name="list")
+def list_rules(as_json: AsJson = False) -> None:
+    """Name every pack with its version and day, and what is wrong with those that cannot be used."""
+    packs, problems = _door().rule_packs()
+    rows = [{"name": p.name, "version": p.version, "as_of": str(p.as_of), "rules": len(p.rules)} for p in packs]
+    lines = [f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rules" for p in rows]
+    _print({"packs": rows, "problems": problems}, "\n".join([*lines, *(f"Problem: {p}" for p in problems)]), as_json)
+
+
+@ruling.command(name="check")
+def check_rules(
+    file: Annotated[Path, typer.Argument(help="A rule pack (docs/rules.md).")], as_json: AsJson = False
+) -> None:
+    """Say whether a pack can be used; every problem with its line."""
+    pack = read_rule_pack(file)
+    _print(
+        {"name": pack.name, "rules": len(pack.rules)}, f"{file}: {pack.name}, {len(pack.rules)} rules, usable.", as_json
+    )
+
+
+@ruling.command(name="add")
+def add_rules(
+    file: Annotated[Path, typer.Argument(help="A rule pack (docs/rules.md).")], as_json: AsJson = False
+) -> None:
+    """Apply a pack of one's own from now on."""
+    pack = _door().add_rule_pack(file)
+    _print({"name": pack.name, "rules": len(pack.rules)}, f"{pack.name} applies from now on.", as_json)
+
+
+def disparity(
+    model: ModelId,
+    feature: Annotated[str, typer.Argument(help="A feature of any party.")],
+    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
+    bits: Bits = DisparityRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
+    door = _door()
+    done = door.start_disparity(DisparityRequest(door.model(model).id, feature, cutoff, key_bits=bits)).get()
+    lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
+    for outcome in done.groups:
+        rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
+        lines.append(f"  {outcome.group.kind} {outcome.group.name}, n={outcome.group.n:,}: {rates}")
+    lines += [f"  {gap.measure}: ratio {_share(gap.ratio)}, difference {_share(gap.difference)}" for gap in done.gaps]
+    _print(asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
+    door.close()
+
+
+def proxies(
+    model: ModelId,
+    attribute: Annotated[str, typer.Argument(help="The protected attribute, of any party.")],
+    bits: Bits = ProxyRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Measure which features go with an attribute, without moving data; kept for findings and reports."""
+    door = _door()
+    done = door.start_proxies(ProxyRequest(door.model(model).id, attribute, key_bits=bits)).get()
+    lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
+    lines += [
+        f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
+        for a in done.features
+    ]
+    _print(asdict(done), "\n".join(lines), as_json)
+    door.close()
+
+
+def _share(rate: Rate) -> str:
+    if rate.value is None:
+        return "not told"
+    return f"{rate.value:.3f}" if rate.low is None else f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]"

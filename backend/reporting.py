@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from backend.assurance import report
 from backend.assurance.compliance import ComplianceReport, Duty, Evidence, Finding
 from backend.assurance.direction import LearnedDirection
 from backend.assurance.importance import FeatureImportance
+from backend.assurance.report import schema
 from backend.assurance.report_html import read_html, to_html
-from backend.assurance.report_pdf import is_drawn_here, read_pdf, to_pdf
+from backend.assurance.report_outline import answers
+from backend.assurance.report_pdf import is_drawn_here, language_of_pdf, read_pdf, to_pdf
 from backend.assurance.report_words import Words
 from backend.data.federation import Federation
 from backend.protocols.messages import MESSAGES
@@ -20,6 +22,8 @@ from backend.results import ModelRecord
 from backend.store.audit_log import Entry, Verdict
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
+
+__all__ = ["FORMS", "Checked", "Sources", "answers", "check", "content_of", "issued_of", "language_of_pdf", "schema"]
 
 FORMS: dict[str, Callable[[report.Report, str], bytes]] = {
     "json": lambda made, language: report.to_json(made).encode(),
@@ -39,6 +43,8 @@ class Sources:
         Oldest first.
     entries : sequence of Entry
         Of the federation's audit log.
+    disparities, proxies : dict of str to tuple of Evidence, optional
+        Feature → what was measured about it; by default what the findings carry.
     """
 
     record: ModelRecord
@@ -50,6 +56,8 @@ class Sources:
     reviews: Sequence[Review]
     sign_offs: Sequence[SignOff]
     entries: Sequence[Entry]
+    disparities: Mapping[str, tuple[Evidence, ...]] | None = None
+    proxies: Mapping[str, tuple[Evidence, ...]] | None = None
 
 
 def content_of(sources: Sources) -> report.Content:
@@ -61,8 +69,8 @@ def content_of(sources: Sources) -> report.Content:
         features=_features(sources),
         structure=_structure(sources.model),
         assessment=_assessment(sources),
-        fairness=_evidenced((f.feature, f.disparities) for f in findings),
-        proxies=_evidenced((f.feature, f.proxies) for f in findings),
+        fairness=_evidenced(sources.disparities, ((f.feature, f.disparities) for f in findings)),
+        proxies=_evidenced(sources.proxies, ((f.feature, f.proxies) for f in findings)),
         quality=_quality(sources.record),
         training_traffic=_training_traffic(sources),
         limits=tuple(report.Limit(key=key, text=Words("en")(f"document.limit_{key}")) for key in _limits(sources)),
@@ -238,9 +246,17 @@ def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, .
     )
 
 
-def _evidenced(found: Iterable[tuple[str, tuple[Evidence, ...] | None]]) -> tuple[report.Evidenced, ...] | None:
-    by_feature = {feature: measures for feature, evidence in found if (measures := _measured(evidence)) is not None}
-    return tuple(report.Evidenced(feature=f, measures=m) for f, m in by_feature.items()) or None
+def _evidenced(
+    given: Mapping[str, tuple[Evidence, ...]] | None, carried: Iterable[tuple[str, tuple[Evidence, ...] | None]]
+) -> tuple[report.Evidenced, ...] | None:
+    """What was measured, feature by feature; None where nothing was."""
+    found = dict(
+        given if given is not None else ((name, evidence) for name, evidence in carried if evidence is not None)
+    )
+    lines = tuple(
+        report.Evidenced(feature=name, measures=_measured(evidence) or ()) for name, evidence in found.items()
+    )
+    return lines if lines or given is not None else None
 
 
 def _quality(record: ModelRecord) -> report.Quality:
@@ -323,8 +339,27 @@ def _figure(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, report.SHARE_DIGITS)
 
 
-def check(blob: bytes) -> tuple[report.Report, str]:
-    """The report in a file of any form, and what was checked: its hashes, and that what is drawn belongs to it.
+@dataclass(frozen=True)
+class Checked:
+    """What a check of a report's file found.
+
+    Attributes
+    ----------
+    report : Report
+    drawn : {"json", "yes", "other"}
+        Whether what a reader sees is what is drawn from the report inside: nothing is drawn in JSON; ``other``: a PDF that other
+        fonts or another version drew, or that was changed.
+    named_by : tuple of (str, Entry)
+        Federation and entry of its audit log that name the report; none where it was not issued from this home.
+    """
+
+    report: report.Report
+    drawn: Literal["json", "yes", "other"]
+    named_by: tuple[tuple[str, Entry], ...] = ()
+
+
+def check(blob: bytes) -> Checked:
+    """Read the report in a file of any form; check its hashes, and that what is drawn belongs to it.
 
     Raises
     ------
@@ -333,13 +368,8 @@ def check(blob: bytes) -> tuple[report.Report, str]:
     """
     if blob.startswith(b"%PDF"):
         made = read_pdf(blob)
-        if is_drawn_here(blob, made):
-            return made, "The report inside has its hash, and the pages are those that are drawn from it."
-        return made, (
-            "The report inside has its hash. The pages are not those that this machine draws from it: they were drawn with other "
-            "fonts or another version, or changed. Read the JSON, or ask for the report again."
-        )
+        return Checked(made, "yes" if is_drawn_here(blob, made) else "other")
     text = blob.decode("utf-8", errors="replace")
     if text.lstrip()[:1] == "<":
-        return read_html(text), "The report inside has its hash, and the page is the one that is drawn from it."
-    return report.read(text), "The report has its hash."
+        return Checked(read_html(text), "yes")
+    return Checked(report.read(text), "json")

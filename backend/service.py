@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,19 @@ import platformdirs
 from numpy.typing import NDArray
 
 from backend import auditing, comparing
-from backend.assurance.compliance import ComplianceReport, Finding, Usage, assess
+from backend.assurance.compliance import ComplianceReport, Evidence, Finding, Usage, assess
 from backend.assurance.direction import LearnedDirection, learned_directions
+from backend.assurance.fairness import Disparity
+from backend.assurance.fairness import as_evidence as disparity_evidence
 from backend.assurance.importance import FeatureImportance, feature_importance
+from backend.assurance.leakage import SCORE_BITS, LeakMeter, LeakPoint, Reading, joint_audit, leak_curve
+from backend.assurance.ledger import Line, table_two
+from backend.assurance.ledger import Row as LedgerRow
+from backend.assurance.ledger import lines as ledger_lines
+from backend.assurance.proxies import as_evidence as proxy_evidence
 from backend.assurance.report import Report, make
 from backend.assurance.report import content_hash as report_content_hash
+from backend.assurance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs
 from backend.auditing import ANALYST, OPERATOR, REGULATOR, ROLES, Auditor
 from backend.catalogue import Catalogue
 from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
@@ -38,6 +46,15 @@ from backend.data.label import Label
 from backend.data.split import split_table
 from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError, SampleError
+from backend.evidence import (
+    DisparityRequest,
+    Ground,
+    Proxies,
+    ProxyRequest,
+    group_names,
+    measure_disparity,
+    measure_proxies,
+)
 from backend.importing import JOINT, import_model
 from backend.jobs import Job
 from backend.protocols.alignment.exchange import Alignment
@@ -55,7 +72,7 @@ from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, TreeProgress
-from backend.reporting import FORMS, Sources, content_of, issued_of
+from backend.reporting import FORMS, Checked, Sources, answers, check, content_of, issued_of, language_of_pdf
 from backend.results import (
     NODE_BY_NODE_SAMPLES,
     Compared,
@@ -82,18 +99,91 @@ from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
 from backend.trees.metrics import Metrics, measure
 
 __all__ = [
-    "ALGORITHMS", "ANALYST", "BATCHES", "CIPHERS", "KEY_SIZES", "MADE_UP", "METHODS", "NODE_BY_NODE_SAMPLES",
-    "OPERATOR", "PAIR", "PROTOCOLS", "RANKS", "REGULATOR", "ROLES", "SHAPE_LIMITS", "Alignment", "Compared",
-    "Comparison", "ComparisonRequest", "ComplianceReport", "DecisionTreeParameters", "Entry", "Evaluation",
-    "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding", "ForestParameters", "Glassleaf",
-    "GuestModel", "GuestTree", "Job", "Kind", "Label", "Lead", "Leaf", "Learned", "LearnedDirection", "Link",
-    "Metrics", "ModelRecord", "OpBoostParameters", "Parameters", "Party", "Point", "PoolLevel", "Report", "Review",
-    "Row", "Rule", "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "SecureBoostParameters", "Shape",
-    "SignOff", "Split", "Stage", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "Verdict", "leads",
+    "ALGORITHMS",
+    "ANALYST",
+    "BATCHES",
+    "CIPHERS",
+    "FORMS",
+    "KEY_SIZES",
+    "MADE_UP",
+    "METHODS",
+    "NODE_BY_NODE_SAMPLES",
+    "OPERATOR",
+    "PAIR",
+    "PROTOCOLS",
+    "RANKS",
+    "REGULATOR",
+    "ROLES",
+    "SHAPE_LIMITS",
+    "Alignment",
+    "Checked",
+    "Compared",
+    "Comparison",
+    "ComparisonRequest",
+    "ComplianceReport",
+    "DecisionTreeParameters",
+    "Disparity",
+    "DisparityRequest",
+    "Entry",
+    "Evaluation",
+    "Evidence",
+    "ExpectedDirection",
+    "Feature",
+    "FeatureImportance",
+    "Federation",
+    "Finding",
+    "ForestParameters",
+    "Glassleaf",
+    "GuestModel",
+    "GuestTree",
+    "Job",
+    "Kind",
+    "Label",
+    "Lead",
+    "Leaf",
+    "LeakPoint",
+    "Learned",
+    "LearnedDirection",
+    "LedgerRow",
+    "Line",
+    "Link",
+    "Metrics",
+    "ModelRecord",
+    "OpBoostParameters",
+    "Parameters",
+    "Party",
+    "Point",
+    "PoolLevel",
+    "Proxies",
+    "ProxyRequest",
+    "Reading",
+    "Report",
+    "Review",
+    "Row",
+    "Rule",
+    "RulePack",
+    "SampleSheet",
+    "Score",
+    "ScoreBatch",
+    "ScoringRequest",
+    "SecureBoostParameters",
+    "Shape",
+    "SignOff",
+    "Split",
+    "Stage",
+    "TrainingRequest",
+    "TranscriptEntry",
+    "TreeProgress",
+    "Usage",
+    "Verdict",
+    "leads",
     "usual_protocols",
 ]  # fmt: skip
 
 DEMO = "demo"
+DISPARITY, PROXIES = "disparity", "proxies"  # kinds of evidence
+RULES = "rules"  # the folder of one's own rule packs, below the home
+LEAK_RECORDS = 2000  # Host records that released scores are compared with at most
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 HALVES_KEPT = 16  # models read once and kept in memory
 DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
@@ -299,7 +389,32 @@ class Glassleaf:
             row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
             for row in feature_importance(model)
         }
-        return assess(model.dictionary, usage)
+        own, problems = read_own_packs(self.home / RULES)
+        return assess(
+            model.dictionary,
+            usage,
+            (*load_packs(), *own),
+            problems=problems,
+            proxies=self._measured(model_id, PROXIES),
+            disparities=self._measured(model_id, DISPARITY),
+        )
+
+    def _measured(self, model_id: str, kind: str) -> dict[str, tuple[Evidence, ...]]:
+        record = self.model(model_id)
+        found = self._catalogue.measurements(record.federation).of(record.content_hash, kind)
+        return {feature: tuple(Evidence(**row) for row in rows) for feature, rows in found.items()}
+
+    def add_rule_pack(self, file: Path) -> RulePack:
+        """Check a rule pack of one's own and apply it from now on; raises RulePackError with every problem found."""
+        pack = add_rule_pack(file, self.home / RULES)
+        for federation in self.federations():
+            self._audit.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
+        return pack
+
+    def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+        """The built-in packs and one's own, and what is wrong with those that cannot be used."""
+        own, problems = read_own_packs(self.home / RULES)
+        return (*load_packs(), *own), tuple(problems)
 
     # samples ----------------------------------------------------------------------------------------------------------
 
@@ -418,7 +533,6 @@ class Glassleaf:
                 key,
                 talk,
                 exclude=request.exclude,
-                scoring_key=lambda compiled: room.bulk_key(KEY_BITS, compiled),
                 on_stage=lambda stage: job.at(stage, room.guest.name),
                 on_tree=job.tree_grown,
             )
@@ -601,6 +715,81 @@ class Glassleaf:
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
         return np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
 
+    # what a run tells -------------------------------------------------------------------------------------------------
+
+    def ledger(self, batch: ScoreBatch) -> tuple[tuple[LedgerRow, ...], tuple[Line, ...]]:
+        """Who saw what in a scoring: the paper's Table II, and every field of every message."""
+        record = self.model(batch.model_id)
+        by_tree = self.guest_model(record.id).outputs.aggregation == "median"
+        return (
+            table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree),
+            ledger_lines(batch.transcript, record.guest, batch.cipher),
+        )
+
+    def leak_meter(self, model_id: str, score: Score) -> Reading:
+        """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
+
+        Raises
+        ------
+        SampleError
+            The score is of no record of the Guest's as it stands: typed in or uploaded values are not kept.
+        ParameterError
+            The model's leaves hold several numbers each.
+        """
+        record = self.model(model_id)
+        own, expectation = self.sample_of(record.id, score.id).guest, self._compiled_half(record).expectation
+        known = score.base + score.guest_part
+        if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
+            raise SampleError(
+                f"The score of {score.id!r} was made of other values than those in the Guest's table, and these are not kept. "
+                "Score the person as the table has it."
+            )
+        return LeakMeter(self.guest_model(record.id)).read(own.columns, [score.units])[0]
+
+    def start_leak_curve(self, model_id: str, people: int = 100, seed: int = 7) -> Job[tuple[LeakPoint, ...]]:
+        """Read the meter for some test records at several widths of the score: a joint audit that only simulated Hosts answer.
+
+        The points so far are in the job's `result`.
+        """
+
+        def work(job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
+            record = self.model(model_id)
+            body = {**auditing.of_model(record), "people": people, "seed": seed}
+            with self._audit.noting_failure(record.federation, "leak-audit", body):
+                points = self._leak_curve(record, people, seed, job)
+            self._audit.note(record.federation, "leak-audit", {**body, "outcome": auditing.DONE})
+            return points
+
+        return Job(work, 0).start()
+
+    def _leak_curve(
+        self, record: ModelRecord, people: int, seed: int, job: Job[tuple[LeakPoint, ...]]
+    ) -> tuple[LeakPoint, ...]:
+        room, model = self._catalogue.room(record.federation), self.guest_model(record.id)
+        rows = self._test_rows(record, room, min(people, len(self._test_ids(record))), seed)
+        if not len(rows):
+            raise ParameterError(f"The model {record.id} has no test records to read the meter for.")
+        own = room.table.take(rows)
+        chosen = set(own.ids)
+        known = (*own.ids, *(i for i in self._part_of(record) if i not in chosen))[:LEAK_RECORDS]
+        widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
+        job.at("leak_audit", room.guest.name, 0)
+        talk = room.converse(record.hosts, job.cancelled, counted=False)
+        try:
+            hosts = joint_audit(talk, record.id, model, known)
+        finally:
+            job.read_transcript = _constant(talk.close())
+        job.total, job.result = len(rows) * len(widths), ()
+        job.at("leak_count", room.guest.name, 0)
+
+        def person() -> None:
+            job.done += 1
+            talk.check()
+
+        for point in leak_curve(model, own.columns, hosts, np.arange(len(rows)), widths, person):
+            job.result = (*job.result, point)
+        return job.result
+
     # reviews and reports ----------------------------------------------------------------------------------------------
 
     def review(
@@ -683,6 +872,27 @@ class Glassleaf:
         self._audit.note(record.federation, "report", {**body, "report_sha256": report.sha256})
         return written
 
+    @staticmethod
+    def report_answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
+        """A regulator's questions, each with what the report answers."""
+        return answers(report, language)
+
+    @staticmethod
+    def language_of_pdf(language: str) -> str:
+        """The language that a PDF can be drawn in on this machine."""
+        return language_of_pdf(language)
+
+    def check_report(self, blob: bytes) -> Checked:
+        """Check a report's file, and look for it in this home's audit logs; raises ModelError where it was changed."""
+        checked = check(blob)
+        named = [
+            (federation.name, entry)
+            for federation in self.federations()
+            for entry in self.audit_entries(federation.name)
+            if entry.action == "report" and entry.body.get("report_sha256") == checked.report.sha256
+        ]
+        return replace(checked, named_by=tuple(named))
+
     def _sources(self, record: ModelRecord) -> Sources:
         return Sources(
             record=record,
@@ -694,7 +904,48 @@ class Glassleaf:
             reviews=self.reviews(record.id),
             sign_offs=self._catalogue.reviews(record.federation).sign_offs(record.content_hash),
             entries=self.audit_entries(record.federation),
+            disparities=self._measured(record.id, DISPARITY),
+            proxies=self._measured(record.id, PROXIES),
         )
+
+    # evidence ---------------------------------------------------------------------------------------------------------
+
+    def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
+        """Measure outcomes by the groups of a feature in the background; the findings and the report show it from then on."""
+
+        def work(job: Job[Disparity]) -> Disparity:
+            record = self.model(request.model_id)
+            done = measure_disparity(self._ground(record), request, job)
+            names = group_names([outcome.group for outcome in done.groups], self._feature(record, request.feature))
+            self._keep(record, DISPARITY, request.feature, disparity_evidence(done, names))
+            return done
+
+        return Job(work, 1).start()
+
+    def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
+        """Measure which features go with a protected attribute in the background; the findings and the report show it."""
+
+        def work(job: Job[Proxies]) -> Proxies:
+            record = self.model(request.model_id)
+            done = measure_proxies(self._ground(record), request, job)
+            self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features))
+            return done
+
+        return Job(work, 1).start()
+
+    def _ground(self, record: ModelRecord) -> Ground:
+        room = self._catalogue.room(record.federation)
+        half = self._compiled_half(record)
+        return Ground(room, record, self.guest_model(record.id), half, self._test_ids(record), self._workers)
+
+    def _feature(self, record: ModelRecord, name: str) -> Feature:
+        return next(f for _, f in self.federation(record.federation).features() if f.name == name)
+
+    def _keep(self, record: ModelRecord, kind: str, feature: str, found: tuple[Evidence, ...]) -> None:
+        kept = self._catalogue.measurements(record.federation)
+        kept.put(record.content_hash, kind, feature, [asdict(row) for row in found])
+        body = {**auditing.of_model(record), "feature": feature, "numbers": len(found), "outcome": auditing.DONE}
+        self._audit.note(record.federation, kind, body)
 
     # audit ------------------------------------------------------------------------------------------------------------
 

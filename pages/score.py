@@ -41,11 +41,11 @@ with left:
 with right:
     frame.section(t, "score.answer", "probability")
     speeds = session.speeds(model_id, view.model.guest)
-    cipher, bits = engine.pick(t, speeds)
+    cipher, bits = engine.pick(t, speeds, one_output=view.model.outputs.slots(view.record.n_trees) == 1)
     engine.hint(t, cipher, len(sheet.ids) if sheet else 0, speeds)
     if cipher == "paillier":
         backend.start_key(view.record.federation, bits)
-    cutoff = run.cutoff(t)
+    cutoff = run.cutoff(t, view.task)
     job = session.job("score")
     running = job is not None and job.state == "running"
     if st.button(

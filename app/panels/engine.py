@@ -18,8 +18,14 @@ DEFAULT_BITS = ScoringRequest.key_bits
 MANY = 50  # people from which one ciphertext a number is the slow way
 
 
-def pick(t: Texts, speeds: Mapping[str, Speed]) -> tuple[Engine, int]:
-    """Choose a cipher, with both side by side; returns it and the bits of its key (of Paillier's)."""
+def pick(t: Texts, speeds: Mapping[str, Speed], one_output: bool) -> tuple[Engine, int]:
+    """Choose a cipher, with both side by side; returns it and the bits of its key (of Paillier's).
+
+    A model of several outputs can be scored under Paillier only.
+    """
+    if not one_output:
+        st.caption(f":material/info: {t('engine.several_outputs')}")
+        return "paillier", _bits(t, "score")
     chosen, bits = choose(t, "score", "stretch")
     with st.grid(2, min_column_width=230, gap="medium"):
         for name in ENGINES:
@@ -41,8 +47,10 @@ def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content"
         persist_state="session",
         width=width,
     )
-    if chosen != "paillier":
-        return chosen, DEFAULT_BITS
+    return chosen, _bits(t, page) if chosen == "paillier" else DEFAULT_BITS
+
+
+def _bits(t: Texts, page: str) -> int:
     bits: int = st.segmented_control(
         t("engine.key_bits"),
         KEY_BITS,
@@ -53,7 +61,7 @@ def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content"
         help=t("glossary.key_bits"),
         persist_state="session",
     )
-    return chosen, bits
+    return bits
 
 
 def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> None:

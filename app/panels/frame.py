@@ -46,6 +46,14 @@ def problem(t: Texts, text: str) -> None:
     )
 
 
+def told(t: Texts, done: tuple[bool, str] | None) -> None:
+    """What became of what was just tried."""
+    if done is not None and done[0]:
+        st.success(markdown(done[1]), icon=":material/check:")
+    elif done is not None:
+        problem(t, done[1])
+
+
 def section(t: Texts, key: str, term: str | None = None) -> None:
     """A section's heading, with the glossary on hover."""
     st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app.texts import LANGUAGES, Texts, cut, number
-from backend.service import Federation, ModelRecord
+from app.panels import frame
+from app.texts import LANGUAGES, Texts, cut, markdown
+from backend.service import ROLES, Federation, ModelRecord
 
 SHOWN = {"en": "English", "zh": "中文"}
 
@@ -23,11 +24,15 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
         title = t.federation(federation) if federation else record.federation
         when = record.created[5:16].replace("T", " ")
         short = re.split(r"[:：]", title)[0]
-        return f"{cut(short, 15)} › {when}" if len(federations) > 1 else t("sidebar.named", n=record.n_trees, when=when)
+        mark = record.id[1:5]  # two models may be of one minute, and a widget tells its options apart by their labels
+        if len(federations) > 1:
+            return f"{cut(short, 13)} › {when} · {mark}"
+        return f"{t('sidebar.named', n=record.n_trees, when=when)} · {mark}"
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record = by_id[chosen]
-    st.caption(t("sidebar.summary", n=record.n_trees, auc=number(record.metrics.auc), id=record.id[:8]))
+    unit = federations[record.federation].label.unit if record.federation in federations else ""
+    st.caption(t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8]))
 
 
 def language(t: Texts, key: str) -> None:
@@ -35,3 +40,31 @@ def language(t: Texts, key: str) -> None:
     st.segmented_control(
         t("sidebar.language"), LANGUAGES, key=key, format_func=SHOWN.__getitem__, required=True, persist_state="session"
     )
+
+
+def role(t: Texts, key: str, account: str) -> None:
+    """The role switch, which says that it is no authentication."""
+    st.selectbox(
+        t("sidebar.role"),
+        ROLES,
+        key=key,
+        format_func=lambda role: t(f"sidebar.role_{role}"),
+        help=t("sidebar.role_help"),
+        persist_state="session",
+    )
+    if account:
+        st.caption(t("sidebar.signed_in", name=markdown(account)))
+        st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+
+
+def sign_in(t: Texts) -> None:
+    """What stands in place of every page until somebody has signed in."""
+    st.title("Glassleaf", anchor=False)
+    st.markdown(t("sidebar.sign_in_why"))
+    st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
+
+
+def not_for(t: Texts, roles: Sequence[str]) -> None:
+    """A page that the chosen role is not meant to use."""
+    named = t.listed([t(f"sidebar.role_{role}") for role in roles])
+    st.info(t("sidebar.not_for", roles=named), icon=":material/badge:")

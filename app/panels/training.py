@@ -6,10 +6,8 @@ What can be chosen comes from the parameter classes themselves, so that a page o
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import cache
 from typing import Any, get_args, get_type_hints
 
 import pandas as pd
@@ -20,7 +18,7 @@ from app import reading
 from app.panels import frame, palette
 from app.session import page
 from app.texts import Texts, label, markdown
-from backend.errors import GlassleafError, ParameterError
+from backend.errors import GlassleafError
 from backend.service import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
 
 FIRST = {  # the few that matter; all others stand under "more"
@@ -151,6 +149,7 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
         format_func=lambda scheme: t(f"train.cipher_{scheme}"),
         help=t("glossary.paillier"),
         persist_state="session",
+        wrap=True,
     )
     if cipher == "none":
         st.info(t("train.plain_warning"), icon=":material/science:")
@@ -188,7 +187,7 @@ def _field(t: Texts, name: str, field: str) -> Any:
         if len(choices) > 2:  # too wide for a grid's cell
             return st.selectbox(title, choices, index=choices.index(usual), **shared)
         return st.segmented_control(title, choices, default=usual, required=True, **shared)
-    low, high = (kind(bound) for bound in bounds(name, field))
+    low, high = (kind(bound) for bound in ALGORITHMS[name].RANGES[field])
     step = 1 if kind is int else STEPS.get(field, STEP)
     shape = None if kind is int else "%g"
     return st.number_input(title, min_value=low, max_value=high, value=usual, step=step, format=shape, **shared)
@@ -196,18 +195,6 @@ def _field(t: Texts, name: str, field: str) -> Any:
 
 def _usual(name: str, field: str) -> Any:
     return getattr(ALGORITHMS[name](), field)
-
-
-@cache
-def bounds(name: str, field: str) -> tuple[float, float]:
-    """Lowest and highest value of a parameter that is a number: what its class answers to one that no range holds."""
-    try:
-        ALGORITHMS[name](**{field: -(10**18)})
-    except ParameterError as refused:
-        found = re.search(rf"\b{field} is \S+; choose a value from (\S+) to (\S+)\.", str(refused))
-        if found:
-            return float(found[1]), float(found[2])
-    raise ParameterError(f"{field} of {name} has no range; give it one beside the others.")
 
 
 def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[ModelRecord]) -> None:
@@ -240,7 +227,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
     unit = chosen.label.unit
     words = _sentence(t, chosen, records)
     st.markdown(words)
-    frame.picture(_dots(t, chosen, records[:SHOWN]), words, "models_picture")
+    frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
     number = st.column_config.NumberColumn
     st.dataframe(
         pd.DataFrame(
@@ -321,14 +308,25 @@ def _hosts(chosen: Federation) -> list[str]:
     return [host.name for host in chosen.hosts]
 
 
-def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> str:
-    """Which model is best and which was made fastest."""
+def _known(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
+    """The models whose deciding figure is known, best first."""
     name, sign = reading.FIGURES[chosen.label.task][0], 1 if chosen.label.task == "number" else -1
     known = [record for record in records if not math.isnan(_shown(record, name))]
+    return sorted(known, key=lambda record: sign * _shown(record, name))
+
+
+def _drawn(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
+    """The newest models, and the best one wherever it stands."""
+    newest, best = list(records[:SHOWN]), _known(chosen, records)[:1]
+    return newest if not best or best[0] in newest else newest[:-1] + best
+
+
+def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> str:
+    """Which model is best and which was made fastest."""
+    known = _known(chosen, records)
     if len(known) < 2:
         return t("train.models_few")
-    best = min(known, key=lambda record: sign * _shown(record, name))
-    fast = min(known, key=lambda record: record.seconds)
+    best, fast = known[0], min(known, key=lambda record: record.seconds)
 
     def told(record: ModelRecord) -> dict[str, str]:
         return {

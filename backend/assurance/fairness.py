@@ -156,10 +156,9 @@ def from_records(
 ) -> Disparity:
     """Outcomes from records, ``(n,)`` each, of which `index` tells the group."""
     accepted = probabilities < cutoff
-    sums = [
-        np.bincount(index, weights=mark, minlength=len(groups)) for mark in marks(accepted, labels, probabilities)[0]
-    ]
-    counts = _Counts.of(groups, np.array(sums).reshape(4, len(groups)).astype(np.int64))
+    summed = marks(accepted, labels, probabilities)[0]
+    sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in summed], dtype=np.int64)
+    counts = _Counts.of(groups, sums)
     values = _by_fairlearn(index, labels, accepted, len(groups)) if len(groups) else {m: np.empty(0) for m in MEASURES}
     return _disparity(party, feature, cutoff, counts, values, "records", seed)
 

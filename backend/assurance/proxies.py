@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy.stats import random_table
 
 from backend.assurance.compliance import Evidence
+from backend.protocols.crossing import Table
 
 SHUFFLES = 2000  # tables drawn for chance
 RESAMPLES = 1000  # tables drawn for an interval
 LEVEL = 0.05  # of a finding over all features together, and outside an interval
 NOTABLE = 0.1  # Cramér's V from which an association is worth a finding (Cohen 1988: w = 0.1, a small effect)
 
-Table = NDArray[np.int64]  # (groups of the attribute, groups of the feature): records
 Floats = NDArray[np.float64]
 
 
@@ -81,7 +81,7 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     draw = np.random.default_rng(seed)
     shuffled = {key: _shuffled(table, draw) for key, table in tables.items()}
     shares = {
-        key: float(np.mean(np.append(chi > _chi(tables[key]) * (1 - 1e-9), True))) for key, chi in shuffled.items()
+        key: float(np.mean(np.append(chi >= _chi(tables[key]) * (1 - 1e-9), True))) for key, chi in shuffled.items()
     }
     adjusted = _holm(shares)
     rows = []

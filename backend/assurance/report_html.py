@@ -21,7 +21,7 @@ _LANGUAGE = re.compile(r'<html lang="(\w+)">')
 STYLE = """
 :root{color-scheme:light}
 *{box-sizing:border-box}
-body{font:15px/1.5 "Source Sans 3","Noto Sans","Noto Sans CJK SC",system-ui,sans-serif;color:#22303C;background:#fff;
+body{font:15px/1.5 "Source Sans 3","Noto Sans","DejaVu Sans",system-ui,sans-serif;color:#22303C;background:#fff;
 max-width:960px;margin:0 auto;padding:32px 20px}
 h1{font-size:28px;line-height:1.2;margin:0 0 4px}
 h2{font-size:20px;margin:36px 0 10px;padding-top:12px;border-top:1px solid #D8DEE4;break-after:avoid}
@@ -39,7 +39,7 @@ tr{break-inside:avoid}
 code{display:block;font:12.5px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;background:#F4F6F8;padding:8px 10px;
 margin:6px 0;overflow-wrap:anywhere;white-space:pre-wrap}
 svg{max-width:100%;height:auto;margin:8px 0}
-svg text{font:13px "Source Sans 3","Noto Sans","Noto Sans CJK SC",system-ui,sans-serif;fill:#22303C}
+svg text{font:13px "Source Sans 3","Noto Sans","DejaVu Sans",system-ui,sans-serif;fill:#22303C}
 @media (max-width:640px){.facts th,.facts td{display:block;width:100%;border-bottom:0}.facts td{padding-top:0}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}table{font-size:9pt}h2{margin-top:22px}.wide{overflow:visible}
 @page{size:A4;margin:16mm 14mm}}

@@ -58,6 +58,11 @@ def outline(report: Report, language: str) -> Outline:
     )
 
 
+def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
+    """The summary: a regulator's seven questions, each with its answer."""
+    return Says(report, Words(language)).answers()
+
+
 class Says:
     """Sections of a report in one language."""
 
@@ -96,12 +101,16 @@ class Says:
 
     # sections ---------------------------------------------------------------------------------------------------------
 
-    def summary(self) -> list[Block]:
+    def answers(self) -> tuple[tuple[str, str], ...]:
         """Seven questions with their answers."""
-        answers = (self._used, self._whom, self._way, self._flagged, self._done, self._saw, self._verifiable)
+        said = (self._used, self._whom, self._way, self._flagged, self._done, self._saw, self._verifiable)
         keys = ("use", "whom", "way", "flag", "done", "saw", "verify")
+        return tuple((self._d(f"ask_{key}"), say()) for key, say in zip(keys, said, strict=True))
+
+    def summary(self) -> list[Block]:
+        """The answers, and whether the people are made up."""
         synthetic = [Text(self.w("frame.synthetic"), "note")] if self._content.identity.synthetic else []
-        return [*synthetic, Facts(tuple((self._d(f"ask_{k}"), a()) for k, a in zip(keys, answers, strict=True)))]
+        return [*synthetic, Facts(self.answers())]
 
     def _used(self) -> str:
         used = [f for f in self._content.features if f.splits]
@@ -294,6 +303,8 @@ class Says:
         heading = Heading(self._d(key), 2)
         if found is None:
             return [heading, Text(self._d(f"{key}_not_measured"))]
+        if not found:
+            return [heading, Text(self._d("nothing_found"))]
         rows = tuple(
             (
                 self._named(e.feature),

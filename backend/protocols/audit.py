@@ -65,7 +65,7 @@ def ask_heads(conversation: Conversation) -> dict[str, Head]:
 
 def _answers(conversation: Conversation) -> dict[str, Head]:
     answers = conversation.expect_each(AuditHead, conversation.hosts)
-    return {host: Head(a.number, a.hash) for host, a in answers.items()}
+    return {host: Head(answers[host].number, answers[host].hash) for host in conversation.hosts}
 
 
 def newer(kept: Head | None, told: KeepAuditHead) -> Head:

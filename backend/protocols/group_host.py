@@ -72,11 +72,12 @@ class HostGroups:
     def pairs(self, message: AskGroupPairs) -> tuple[GroupPairs, GroupPairsSent]:
         """Which group of a feature each of some joint records is in, encrypted under the Guest's key, and the groups.
 
-        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups.
+        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
         """
         rows = self._rows[unpack_rows(message.rows, len(self._rows))]
         grouped = self._grouped(message.feature, rows, message.most)
-        marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
+        marked = len(grouped.groups) - 1 if message.receivers else 0
+        marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
         pairs = pack(marks, slots([1] * len(marks), len(rows)))
         blobs = tuple(encrypt_as_host(self._cipher, first, second) for first, second in pairs)
         return (

@@ -134,7 +134,6 @@ class GuestParty:
         conversation: Conversation,
         *,
         exclude: Sequence[str] = (),
-        scoring_key: Callable[[CompiledGuest], KeySide] = lambda compiled: PlainKeySide(),
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
     ) -> Trained:
@@ -148,8 +147,6 @@ class GuestParty:
             Of one of the algorithms.
         key : PairKeySide or None
             None for an algorithm that sends no ciphertexts.
-        scoring_key : callable
-            The key that the test records are scored under, where growing does not tell their scores.
         exclude : sequence of str
             Features that must not be used, of any party.
         """
@@ -180,7 +177,7 @@ class GuestParty:
         else:
             compiled = CompiledGuest(model)
             records = joint.table.take(np.flatnonzero(test))
-            scored = self.score(model_id, compiled, records, scoring_key(compiled), conversation)
+            scored = self.score(model_id, compiled, records, PlainKeySide(), conversation)
             margins = compiled.margins(scored.units)
         names = [PARTS[part] for part in joint.parts]
         return Trained(

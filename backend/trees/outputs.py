@@ -43,6 +43,10 @@ class Outputs:
         """Numbers that a prediction is made of: one a class, else one."""
         return len(self.classes) or 1
 
+    def slots(self, trees: int) -> int:
+        """Numbers that are decrypted of a sample: for the median those of every tree."""
+        return self.count * (trees if self.aggregation == "median" else 1)
+
     def predict(self, margins: Floats) -> Floats:
         """Probabilities, shares or values.
 

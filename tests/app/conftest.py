@@ -18,7 +18,18 @@ from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, Train
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
-PAGES = ("overview", "features", "structure", "importance", "compliance", "score", "protocols", "train")
+PAGES = (
+    "overview",
+    "features",
+    "structure",
+    "importance",
+    "compliance",
+    "score",
+    "protocols",
+    "train",
+    "report",
+    "audit",
+)
 
 Opened = Callable[..., AppTest]
 

@@ -19,12 +19,14 @@ LITERAL = re.compile(r"""(?:\bt\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["'
 BY_RESULT = (
     "attack",
     "direction",
+    "document",
     "message",
     "stage",
     "glossary",
     "parameter",
     "choice",
-)  # sections whose keys come out of results, section headings and the fields of the parameter classes
+    "document",
+)  # sections whose keys come out of results, section headings, the fields of the parameter classes and written reports
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

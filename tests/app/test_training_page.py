@@ -1,16 +1,35 @@
 """The Train page: an algorithm and its parameters in, curves while it grows, a registered model among the others out."""
 
 import math
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import session
 from app.panels import training
 from app.texts import Texts
 from backend.errors import ParameterError
 from backend.service import ALGORITHMS
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Opened, World, _fresh
+
+
+@pytest.fixture(scope="module")
+def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of its own: what is trained here is nobody else's newest model."""
+    copy = tmp_path_factory.mktemp("training") / "home"
+    shutil.copytree(world.home, copy)
+    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
+    yield copy
+    session._service(str(copy)).close()
+
+
+@pytest.fixture
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    return _fresh(home, monkeypatch)
 
 
 def chosen(at: AppTest, algorithm: str) -> AppTest:
@@ -84,7 +103,7 @@ def test_a_form_offers_what_the_class_takes_and_no_more(name: str) -> None:
     numbers = [field for field, value in usual.as_dict().items() if type(value) in (int, float) and field != "key_bits"]
     assert numbers
     for field in numbers:
-        low, high = training.bounds(name, field)
+        low, high = training.ALGORITHMS[name].RANGES[field]
         assert low <= getattr(usual, field) <= high
         for beyond in (low - max(1, abs(low)), high + max(1, high)):
             with pytest.raises(ParameterError, match=field):
@@ -165,3 +184,15 @@ def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(wor
     assert said == (
         "**SecureBoost** is best: AUC 0.800, made in 9.00 s. **OpBoost** was made fastest: 2.00 s, with AUC 0.700."
     )
+
+
+def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -> None:
+    def made(auc: float) -> object:
+        return replace(world.record, id=f"m{auc}", metrics=replace(world.record.metrics, auc=auc))
+
+    records = [made(0.5 + i / 100) for i in range(training.SHOWN + 3)]  # the oldest is the best
+    drawn = training._drawn(world.federation, records)
+    assert len(drawn) == training.SHOWN
+    assert drawn[:-1] == records[: training.SHOWN - 1]
+    assert drawn[-1] is records[-1]
+    assert training._drawn(world.federation, records[:3]) == records[:3]

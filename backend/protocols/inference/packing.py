@@ -54,7 +54,7 @@ class Packing:
                 slot += range(at, at + len(weights))
                 weight += weights
                 place += 1
-        self.slots = count * len(model.trees) if self._median else count
+        self.slots = model.outputs.slots(len(model.trees))
         self.n_leaves = place
         self.leaf, self.slot = np.array(leaf, dtype=np.intp), np.array(slot, dtype=np.intp)
         self.unit: IntArray = quantise(weight, model.score_bits)

@@ -25,7 +25,7 @@ from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table, problems_of
-from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.training.parameters import Ranges, TreeProgress
 from backend.trees.criteria import Stops
 from backend.trees.metrics import measure
 from backend.trees.outputs import Floats, Outputs
@@ -49,6 +49,7 @@ class DecisionTreeParameters:
     """
 
     ALGORITHM: ClassVar[str] = "fl-dt"
+    RANGES: ClassVar[Ranges] = RANGES
 
     depth: int = 5
     bins: int = 256
@@ -62,7 +63,7 @@ class DecisionTreeParameters:
     score_bits: int = 10
 
     def __post_init__(self) -> None:
-        problems = problems_of(self, RANGES)
+        problems = problems_of(self, self.RANGES)
         if problems:
             raise ParameterError(" ".join(problems))
 

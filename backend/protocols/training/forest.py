@@ -38,7 +38,7 @@ from backend.protocols.training.label_trees import (
     leaf_table,
     problems_of,
 )
-from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.training.parameters import Ranges, TreeProgress
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
 from backend.trees.metrics import measure
@@ -84,6 +84,7 @@ class ForestParameters:
     """
 
     ALGORITHM: ClassVar[str] = "forest"
+    RANGES: ClassVar[Ranges] = RANGES | {"trees": (1, 1000), "row_sample": (0.01, 1.0), "column_sample": (0.01, 1.0)}
 
     trees: int = 20
     depth: int = 6
@@ -104,9 +105,7 @@ class ForestParameters:
     score_bits: int = 10
 
     def __post_init__(self) -> None:
-        problems = problems_of(
-            self, RANGES | {"trees": (1, 1000), "row_sample": (0.01, 1.0), "column_sample": (0.01, 1.0)}
-        )
+        problems = problems_of(self, self.RANGES)
         if self.criterion not in IMPURITIES:
             problems.append(f"criterion is {self.criterion!r}; choose one of {', '.join(IMPURITIES)}.")
         if self.aggregation not in get_args(ForestAggregation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -17,7 +18,9 @@ SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
 SCORE_BITS = (4, 24)
 ClassWeight = Literal["none", "balanced"]
 
-_RANGES: dict[str, tuple[float, float]] = {
+Ranges = Mapping[str, tuple[float, float]]  # field → lowest and highest value
+
+_RANGES: Ranges = {
     "trees": (1, 1000),
     "depth": (1, 8),
     "learning_rate": (0.001, 1.0),
@@ -73,6 +76,7 @@ class SecureBoostParameters:
     """
 
     ALGORITHM: ClassVar[str] = "secureboost"
+    RANGES: ClassVar[Ranges] = _RANGES
 
     trees: int = 20
     depth: int = 3
@@ -98,7 +102,7 @@ class SecureBoostParameters:
     def __post_init__(self) -> None:
         problems = [
             f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
-            for name, (low, high) in _RANGES.items()
+            for name, (low, high) in self.RANGES.items()
             if not low <= getattr(self, name) <= high
         ]
         if self.goss_top or self.goss_other:

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from backend.errors import ParameterError
 from backend.protocols.alignment.methods import METHODS
+from backend.protocols.training.opboost.maps import RANGES as NOISE_RANGES
 from backend.protocols.training.opboost.maps import Map, Noise
 from backend.protocols.training.opboost.sampling import Mechanism
-from backend.protocols.training.parameters import SCORE_BITS
+from backend.protocols.training.parameters import SCORE_BITS, Ranges
 
 _RANGES: dict[str, tuple[float, float]] = {
     "trees": (1, 1000),
@@ -49,6 +50,7 @@ class OpBoostParameters:
     """
 
     ALGORITHM: ClassVar[str] = "opboost"
+    RANGES: ClassVar[Ranges] = {**_RANGES, **NOISE_RANGES}
 
     trees: int = 20
     depth: int = 3

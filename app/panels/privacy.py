@@ -1,0 +1,189 @@
+"""Who learned what: Table II of a real run, field by field, and the leak meter's readings of one score and of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View
+from app.texts import Texts, label, markdown, number, percent
+from backend.service import Job, LeakPoint, LedgerRow, Line, Reading, Score, ScoreBatch
+
+EXACT = 10**6  # counts above are rounded to a power of ten
+LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
+
+
+def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[Line]) -> None:
+    """The paper's table for the last run; Hosts that have the same in every row share a column."""
+    hidden = sum(entry.receiver in _blind(lines, entry.kind) for entry in done.transcript)
+    cipher = frame.cipher(t, done.cipher, done.key_bits)
+    if done.cipher == "none":
+        st.markdown(t("privacy.plain"))
+    else:
+        st.markdown(t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript)))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for host in view.model.hosts:
+        alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)
+    columns = {palette.plain(t, view.federation, view.model.guest): [_told(t, row.guest) for row in rows]}
+    for told, hosts in alike.items():
+        title = ", ".join(palette.plain(t, view.federation, host) for host in hosts)
+        columns[title] = [_told(t, word) for word in told]
+    what = {t("privacy.information"): [t(f"privacy.what_{row.what}") for row in rows]}
+    st.table(
+        pd.DataFrame({markdown(k): v for k, v in (what | columns).items()}),
+        hide_index=True,
+        border="horizontal",
+        alt=t("privacy.ledger"),
+    )
+    st.caption(t("privacy.paper"))
+
+
+def _blind(lines: Sequence[Line], kind: str) -> set[str]:
+    return {line.party for line in lines if line.kind == kind and not line.readable}
+
+
+def _told(t: Texts, word: str) -> str:
+    return t(f"privacy.told_{word}")
+
+
+def fields(t: Texts, view: View, lines: Sequence[Line]) -> None:
+    """Every field of every message, by the party that got it."""
+
+    def title(line: Line) -> str:
+        key = f"message.{line.kind}.title"
+        return t(key) if t.has(key) else line.kind
+
+    twin = pd.DataFrame(
+        {
+            t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
+            t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
+            t("transcript.kind"): [title(line) for line in lines],
+            t("privacy.field"): [line.field for line in lines],
+            t("privacy.times"): [line.messages for line in lines],
+            t("privacy.form"): [t("privacy.encrypted" if line.encrypted else "privacy.clear") for line in lines],
+            t("privacy.key"): [t.party(view.federation, line.key_of) if line.key_of else "–" for line in lines],
+            t("privacy.readable"): [t("privacy.told_yes" if line.readable else "privacy.told_no") for line in lines],
+        }
+    )
+    with st.expander(t("privacy.fields"), icon=":material/table:"):
+        st.dataframe(twin, hide_index=True, key="privacy_fields", alt=t("privacy.fields"))
+
+
+def person(t: Texts, scores: Sequence[Score]) -> Score:
+    """Whose score is read: the last one, or any other of the run."""
+    if len(scores) == 1:
+        return scores[0]
+    place = st.selectbox(
+        t("score.person"), range(len(scores)), len(scores) - 1, key="privacy_person",
+        format_func=lambda i: scores[i].id,
+    )  # fmt: skip
+    return scores[place or 0]
+
+
+def reading(t: Texts, score: Score, read: Reading) -> None:
+    """What one score leaves open, in words and numbers."""
+    st.markdown(
+        t(
+            "privacy.one_way" if read.count == 1 else "privacy.ways",
+            id=markdown(score.id),
+            count=_many(read.count),
+            before=_many(round(2**read.combinations)),
+            sure=percent(2**-read.min_entropy),
+        )
+    )
+    cells = (
+        ("count", _many(read.count)),
+        ("entropy", t("privacy.bits", bits=number(read.entropy))),
+        ("least", t("privacy.bits", bits=number(read.min_entropy))),
+        ("prior", t("privacy.bits", bits=number(read.prior))),
+    )
+    with st.container(horizontal=True):
+        for name, value in cells:
+            st.metric(t(f"privacy.{name}"), value, help=t(f"privacy.{name}_help"), border=True)
+    st.caption(f":material/info: {t('privacy.upper_bound')}")
+
+
+def _many(count: int) -> str:
+    """1,290; from a million on as a power of ten: 3.1 × 10²⁴."""
+    if count < EXACT:
+        return f"{count:,}"
+    power = len(str(count)) - 1
+    return f"{count / 10**power:.1f} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+@st.fragment(run_every=0.4)
+def follow(t: Texts, job: Job[tuple[LeakPoint, ...]], shown: Sequence[LeakPoint], redraw: Callable[[], None]) -> None:
+    """How far the audit is, and a way to stop; `redraw` draws the page once there is more than is `shown`."""
+    with st.container(border=True):
+        st.markdown(f":material/arrow_right_alt: **{t(f'stage.{job.stage}')}**")
+        share = job.done / job.total if job.total else 0.0
+        counted = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") + ", " if job.total else ""
+        st.progress(share, text=counted + t("stage.elapsed", seconds=t.duration(job.seconds)))
+        stopping = job.cancelled()
+        st.button(
+            t("stage.cancelling") if stopping else t("stage.cancel"),
+            icon=":material/stop_circle:",
+            key="cancel_privacy",
+            disabled=stopping,
+            on_click=job.cancel,
+        )
+    if job.state != "running" or len(job.result or ()) > len(shown):
+        redraw()
+
+
+def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
+    """How many people's scores are theirs alone, by the width of the score."""
+    twin = pd.DataFrame(
+        {
+            t("privacy.width"): [point.score_bits for point in points],
+            t("privacy.unique"): [percent(point.unique) for point in points],
+            t("privacy.named"): [percent(point.named) for point in points],
+            t("privacy.paths"): [number(point.paths) for point in points],
+            t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
+            t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
+        }
+    )
+    frame.chart(t, _chart(t, view, points), _verdict(t, view, points), twin, "privacy_curve")
+    st.caption(t("privacy.audit"))
+
+
+def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
+    own = min(points, key=lambda point: abs(point.score_bits - view.record.score_bits))
+    return t(
+        "privacy.verdict",
+        bits=own.score_bits,
+        unique=percent(own.unique),
+        people=f"{own.people:,}",
+        records=f"{own.records:,}",
+        named=percent(own.named),
+    )
+
+
+def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
+    figure, widths = go.Figure(), [point.score_bits for point in points]
+    for name, dash, symbol in LINES:
+        figure.add_scatter(
+            x=widths,
+            y=[getattr(point, name) for point in points],
+            mode="lines+markers",
+            name=t(f"privacy.{name}"),
+            line={"color": palette.INK, "dash": dash, "width": 2},
+            marker={"symbol": symbol, "size": 9},
+            hovertemplate=f"{label(t(f'privacy.{name}'))}: %{{y:.1%}}<extra></extra>",
+        )
+    if view.record.score_bits in widths:
+        figure.add_vline(view.record.score_bits, line={"color": palette.FAINT, "width": 6}, layer="below")
+        figure.add_annotation(
+            x=view.record.score_bits, y=1.0, text=label(t("privacy.this_model")), showarrow=False, xanchor="right",
+            xshift=-8, font={"size": 12},
+        )  # fmt: skip
+    figure.update_xaxes(title=t("privacy.width"), tickvals=widths, fixedrange=True, showgrid=False)
+    figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%", fixedrange=True)
+    figure.update_layout(
+        height=340, margin={"l": 0, "r": 8, "t": 48, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
+    )
+    return figure

@@ -1,0 +1,187 @@
+"""The report's own first page, its files, and what people add to it: decisions on findings and sign-offs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View
+from app.texts import Texts, label, markdown, percent, wrap
+from backend.errors import GlassleafError
+from backend.service import FORMS, Checked, Report
+
+MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
+ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
+MOST_BYTES = 5_000_000  # of a file that is checked
+SHOWN = 10  # features drawn; the table holds all
+ONE_LINE = 44  # letters of a bar's words on a phone
+
+Attempt = Callable[[str, Callable[[], object]], None]
+
+
+def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf_language: str) -> None:
+    """A button a form; the file is made, and logged, when it is pressed."""
+    with st.container(horizontal=True):
+        for form in ("pdf", "html", "json"):
+            st.download_button(
+                t(f"report.file_{form}"),
+                data=lambda form=form: export(model_id, form, t.language),
+                file_name=f"glassleaf-{model_id}.{form}",
+                mime=MIME[form],
+                key=f"report_{form}",
+                type=frame.emphasis() if form == "pdf" else "secondary",
+                icon=f":material/{ICONS[form]}:",
+                on_click="ignore",
+            )
+    st.caption(t("report.files_note"))
+    if pdf_language != t.language:
+        st.caption(f":material/translate: {t('report.no_font')}")
+
+
+def answers(t: Texts, said: Sequence[tuple[str, str]]) -> None:
+    """A regulator's questions with their answers."""
+    with st.container(border=True):
+        for question, answer in said:
+            st.markdown(f"**{markdown(question)}**  \n{markdown(answer)}")
+
+
+def features(t: Texts, view: View, made: Report) -> None:
+    """Used features as bars, in the colour of their party, with the direction."""
+    used = [f for f in made.content.features if f.splits]
+    top = t.listed([markdown(t.either(f.meaning, f.meaning_zh)) for f in used[:2]])
+    sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(f.gain_share for f in used[:2])))
+    if len(used) > SHOWN:
+        sentence += " " + t("report.first", n=SHOWN)
+    twin = pd.DataFrame(
+        {
+            t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
+            t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
+            t("words.gain"): [percent(f.gain_share) for f in used],
+            t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
+            t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
+            t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
+        }
+    )
+    figure, y = go.Figure(), 0.0
+    for f in used[:SHOWN]:
+        sign = palette.mark(view.federation, f.party)
+        words = wrap(t.either(f.meaning, f.meaning_zh), ONE_LINE, 2)
+        told = f"{percent(f.gain_share)}, {label(frame.direction(t, view.task, f.learned))}"
+        warning = (
+            f" <span style='color:{palette.FINDING}'>⚠ {label(t('report.against'))}</span>" if f.contradicts else ""
+        )
+        lines = words.count("<br>") + 2
+        text = f"{sign.glyph} {words}<br>{told}{warning}"
+        figure.add_annotation(
+            x=0, y=-y, text=text, showarrow=False, xanchor="left", yanchor="top", align="left", font={"size": 12}
+        )
+        y += 17 * lines + 2
+        figure.add_bar(
+            x=[f.gain_share], y=[-y - 6], orientation="h", width=10, marker={"color": sign.colour}, hoverinfo="skip"
+        )
+        y += 26
+    figure.update_xaxes(visible=False, fixedrange=True)
+    figure.update_yaxes(visible=False, fixedrange=True, range=[-y, 0])
+    figure.update_layout(height=int(y) + 10, showlegend=False, margin={"l": 0, "r": 0, "t": 4, "b": 0})
+    frame.chart(t, figure, sentence, twin, "report_features")
+
+
+def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object]) -> None:
+    """Every finding with what was decided, and a form to decide on one."""
+    found = made.content.assessment.findings
+    if not found:
+        st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
+        return
+    named = [f"{t.brief(view.model.feature(f.feature))} · {t.either(f.title, f.title_zh)}" for f in found]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                t("report.finding"): named,
+                t("report.status"): [t(f"compliance.{f.status}") for f in found],
+                t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
+                t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
+                t("report.person"): [f.decision.person if f.decision else "–" for f in found],
+            }
+        ),
+        hide_index=True,
+        key="report_decisions",
+        alt=t("report.decide"),
+    )
+    with st.expander(t("report.decide_form"), icon=":material/gavel:"), st.form("report_decide", border=False):
+        place = st.selectbox(
+            t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
+        )
+        verdict = st.radio(
+            t("report.decision"),
+            ("confirmed", "overridden"),
+            format_func=lambda word: t(f"report.long_{word}"),
+            key="report_verdict",
+        )
+        reason = st.text_area(t("report.reason"), key="report_reason", help=t("report.reason_help"))
+        person = st.text_input(t("report.person"), key="report_reviewer")
+        if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:"):
+            chosen = found[place]
+            given: dict[str, Any] = {"rule": chosen.rule, "feature": chosen.feature, "verdict": verdict}
+            attempt(t("report.decided"), lambda: review(**given, reason=reason, person=person))
+
+
+def sign_offs(t: Texts, made: Report, attempt: Attempt, sign_off: Callable[..., object]) -> None:
+    """Who stands by the report, and a form to add oneself."""
+    lines = made.issued.sign_offs
+    if lines:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    t("report.person"): [s.person for s in lines],
+                    t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
+                    t("report.statement"): [s.statement for s in lines],
+                    t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
+                    t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
+                }
+            ),
+            hide_index=True,
+            key="report_sign_offs",
+            alt=t("report.sign"),
+        )
+    else:
+        st.markdown(t("report.no_sign_offs"))
+    with st.expander(t("report.sign_form"), icon=":material/signature:"), st.form("report_sign", border=False):
+        st.markdown(t("report.sign_note"))
+        person = st.text_input(t("report.person"), key="report_signer")
+        statement = st.text_area(t("report.statement"), key="report_statement")
+        if st.form_submit_button(t("report.sign_go"), icon=":material/signature:"):
+            attempt(t("report.signed"), lambda: sign_off(person=person, statement=statement))
+
+
+def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
+    """The hashes, and a place to hand in a file that somebody was given."""
+    st.markdown(t("report.hash_now"))
+    st.code(made.content_sha256, language=None, wrap_lines=True)
+    file = st.file_uploader(t("report.check_file"), type=list(FORMS), key="report_check")
+    if file is None:
+        return
+    if file.size > MOST_BYTES:
+        frame.problem(t, t("report.too_large"))
+        return
+    try:
+        found = checked(file.getvalue())
+    except GlassleafError as error:
+        st.error(markdown(str(error)), icon=":material/gpp_bad:")
+        return
+    identity, issued = found.report.content.identity, found.report.issued
+    told = t(
+        "report.holds", model=identity.model, time=issued.time[:16].replace("T", " "), actor=markdown(issued.actor)
+    )
+    if found.drawn == "other":
+        st.warning(f"{told} {t('report.drawn_other')}", icon=":material/gpp_maybe:")
+    else:
+        st.success(f"{told} {t(f'report.drawn_{found.drawn}')}", icon=":material/verified:")
+    for federation, entry in found.named_by:
+        st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(federation)))
+    if not found.named_by:
+        st.markdown(t("report.not_named"))

@@ -1,0 +1,220 @@
+"""More of what a model's structure says: how steady importances are, which features meet, what the Guest's own features are worth.
+
+From the Guest's half alone; :func:`permuted` also needs scores of changed records, which whoever calls it obtains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata, spearmanr
+
+from backend.trees.ensemble import Columns, GuestModel, GuestTree, Split
+from backend.trees.metrics import Metrics, measure
+
+RESAMPLES = 1000
+FEWEST_TREES = 10  # below which resampled trees say nothing
+BOUNDS = (0.025, 0.975)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SteadyImportance:
+    """A feature's share of the gain, and how it moves when trees are drawn with replacement from those there are.
+
+    The trees of a forest are grown alike on random parts of the data, so that this is a bootstrap: about 95 % of other forests of as
+    many trees, grown in the same way on these records, would lie inside. Boosted trees follow one another and are no sample; there a
+    wide interval says that few trees carry the share. Neither says what other records would have given.
+
+    Attributes
+    ----------
+    share, low, high : float
+        0 … 1; `low` and `high` are None with fewer than :data:`FEWEST_TREES` trees.
+    rank, first, last : int
+        Place by share, from 1, and the places between which 95 % of draws lie (None likewise).
+    """
+
+    party: str
+    feature: str
+    share: float
+    low: float | None
+    high: float | None
+    rank: int
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Two features that meet on paths: one splits somewhere below the other.
+
+    That is where a model can let the effect of one depend on the other; whether it does, the leaves decide. No threshold is needed.
+
+    Attributes
+    ----------
+    features : ((party, feature), (party, feature))
+        In alphabetical order.
+    gain, share : float
+        Of all splits that have the other feature above them, and of the model's whole gain. Shares of all pairs may add up to
+        more than 1, because a split has several features above it.
+    splits, trees : int
+    """
+
+    features: tuple[tuple[str, str], tuple[str, str]]
+    gain: float
+    share: float
+    splits: int
+    trees: int
+
+    @property
+    def across(self) -> bool:
+        """Whether two parties hold them."""
+        return self.features[0][0] != self.features[1][0]
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """What a feature of the Guest is worth: how much quality falls when its values are shuffled among the records.
+
+    Shuffling makes records that cannot be where features depend on each other, and a feature whose twin remains looks worthless.
+
+    Attributes
+    ----------
+    quality : {"auc", "r2"}
+    fall, low, high : float
+        Mean, smallest and largest over the repeats; negative = it did better by chance.
+    n, repeats : int
+    """
+
+    party: str
+    feature: str
+    quality: str
+    fall: float
+    low: float
+    high: float
+    n: int
+    repeats: int
+
+
+def steady_importance(model: GuestModel, seed: int = 7) -> tuple[SteadyImportance, ...]:
+    """Every feature offered to the training, largest share first."""
+    gains = _gains(model)
+    trees, features = gains.shape
+    shares = gains.sum(axis=0) / (gains.sum() or 1.0)
+    order = np.argsort(-shares, kind="stable")
+    ranks = np.empty(features, dtype=np.intp)
+    ranks[order] = np.arange(1, features + 1)
+    low = high = first = last = None
+    if trees >= FEWEST_TREES:
+        times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
+        drawn = times @ gains
+        drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        places = rankdata(-drawn, method="min", axis=1)
+        low, high = np.quantile(drawn, BOUNDS, axis=0)
+        first, last = np.quantile(places, BOUNDS, axis=0, method="nearest")
+    return tuple(
+        SteadyImportance(
+            party=model.dictionary[i][0],
+            feature=model.dictionary[i][1].name,
+            share=float(shares[i]),
+            low=None if low is None else min(float(low[i]), float(shares[i])),
+            high=None if high is None else max(float(high[i]), float(shares[i])),
+            rank=int(ranks[i]),
+            first=None if first is None else int(first[i]),
+            last=None if last is None else int(last[i]),
+        )
+        for i in order
+    )
+
+
+def agreement(model: GuestModel) -> float:
+    """Spearman's rank correlation of the features' gains in even and in odd trees, -1 … 1; NaN where too few split to tell.
+
+    Near 1: any part of the trees tells the same story. Boosting lowers it by itself, since each tree corrects the ones before.
+    """
+    gains = _gains(model)
+    used = gains.sum(axis=0) > 0
+    halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
+    if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
+        return float("nan")
+    return float(spearmanr(*halves).statistic)
+
+
+def interactions(model: GuestModel) -> tuple[Interaction, ...]:
+    """Pairs of features that meet on paths, the largest gain first."""
+    met = sorted((pair, t, gain) for t, tree in enumerate(model.trees) for pair, gain in _meetings(tree))
+    whole = sum(split.gain for tree in model.trees for split in tree.splits.values()) or 1.0
+    found = []
+    for pair, group in groupby(met, key=lambda m: m[0]):
+        rows = list(group)
+        gain = sum(g for _, _, g in rows)
+        found.append(Interaction(pair, gain, gain / whole, len(rows), len({t for _, t, _ in rows})))
+    return tuple(sorted(found, key=lambda i: (-i.gain, i.features)))
+
+
+def permuted(
+    model: GuestModel,
+    columns: Columns,
+    labels: Floats,
+    margins_of: Callable[[Columns, int], Floats],
+    *,
+    repeats: int,
+    seed: int,
+) -> Iterator[Permuted]:
+    """What each of the Guest's features that split is worth, one after the other.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        The Guest's, ``(n,)`` each.
+    labels : ndarray of float64
+        ``(n,)``.
+    margins_of : callable
+        The Guest's columns of the same people, so many times over → ``(times * n, outputs.count)`` margins.
+    """
+    n, draw = len(labels), np.random.default_rng(seed)
+    own = [f.name for party, f in model.dictionary if party == model.guest]
+    whole = measure(labels, margins_of(columns, 1), "sample", model.outputs)
+    for name in [f for f in own if any(s.feature == f for tree in model.trees for s in tree.splits.values())]:
+        several = {feature: np.tile(column, repeats) for feature, column in columns.items()}
+        several[name] = np.concatenate([draw.permutation(columns[name]) for _ in range(repeats)])
+        margins = np.split(margins_of(several, repeats), repeats)
+        falls = [_quality(whole)[1] - _quality(measure(labels, m, "sample", model.outputs))[1] for m in margins]
+        mean = float(np.mean(falls))
+        yield Permuted(model.guest, name, _quality(whole)[0], mean, min(falls), max(falls), n, repeats)
+
+
+def _quality(metrics: Metrics) -> tuple[str, float]:
+    """AUC; for numbers the share of variance that is explained."""
+    return ("auc", metrics.auc) if np.isnan(metrics.rmse) else ("r2", metrics.r2)
+
+
+def _gains(model: GuestModel) -> Floats:
+    """``(trees, features)`` in the dictionary's order."""
+    place = {f.name: i for i, (_, f) in enumerate(model.dictionary)}
+    gains = np.zeros((len(model.trees), len(place)))
+    for t, tree in enumerate(model.trees):
+        for split in tree.splits.values():
+            gains[t, place[split.feature]] += split.gain
+    return gains
+
+
+Pair = tuple[tuple[str, str], tuple[str, str]]
+
+
+def _meetings(tree: GuestTree) -> Iterator[tuple[Pair, float]]:
+    """Each split's gain, once for every other feature above it."""
+    stack: list[tuple[int, Sequence[tuple[str, str]]]] = [(0, ())]
+    while stack:
+        i, above = stack.pop()
+        node = tree.nodes[i]
+        if isinstance(node, Split):
+            own = node.owner, node.feature
+            for other in {feature for feature in above if feature != own}:
+                yield (min(own, other), max(own, other)), node.gain
+            stack += [(node.left, (*above, own)), (node.right, (*above, own))]

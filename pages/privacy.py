@@ -1,0 +1,62 @@
+"""Who learned what?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, privacy
+from backend.errors import GlassleafError
+
+t = session.texts()
+model_id = session.chosen_model()
+if model_id is None:
+    frame.header(t, "privacy", session.notices())
+    frame.empty(t, session.service().prepare_demo, session.page("train"))
+    st.stop()
+
+view, backend = session.view(model_id), session.service()
+frame.header(t, "privacy", session.notices(), view.federation)
+
+frame.section(t, "privacy.ledger", "table_two")
+last = session.job("score")
+done = last.result if last is not None and last.result is not None and last.result.model_id == model_id else None
+if done is None:
+    other = last is not None and last.result is not None
+    st.info(t("privacy.other_model" if other else "privacy.no_run"), icon=":material/lock:")
+    st.page_link(session.page("score"), label=t("privacy.to_score"), icon=":material/arrow_forward:")
+else:
+    rows, lines = backend.ledger(done)
+    privacy.table_two(t, view, done, rows, lines)
+    privacy.fields(t, view, lines)
+
+frame.section(t, "privacy.meter", "leak_meter")
+scores = [score for score in done.scores if score.status == "ok"] if done else []
+if not scores:
+    st.info(t("privacy.nobody"), icon=":material/speed:")
+else:
+    score = privacy.person(t, scores)
+    read = session.kept("leak", (None, None))
+    try:
+        if read[0] is not score:
+            read = score, backend.leak_meter(model_id, score)
+            session.keep("leak", read)
+        privacy.reading(t, score, read[1])
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+
+frame.section(t, "privacy.widths", "score_bits")
+job = session.job(f"leak:{model_id}")
+running = job is not None and job.state == "running"
+points = (job.result if job is not None else None) or ()
+if not points and not running:
+    st.markdown(t("privacy.widths_hint"))
+if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=running, key="privacy_go"):
+    session.start(f"leak:{model_id}", lambda: backend.start_leak_curve(model_id))
+    session.rerun()
+if running:
+    privacy.follow(t, job, points, session.rerun)
+if points:
+    privacy.curve(t, view, points)
+if job is not None and job.state == "cancelled":
+    st.info(t("privacy.cancelled"), icon=":material/stop_circle:")
+if job is not None and job.state == "failed":
+    frame.problem(t, job.error or "")

@@ -1,0 +1,143 @@
+"""The Privacy page: Table II of a run, the meter's reading of a person, and the model's figures by width, in both languages."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.panels.privacy import _many
+from backend.errors import SampleError
+from backend.service import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, ScoringRequest
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything
+from tests.app.test_nothing_leaks import leaks
+
+
+@pytest.fixture(scope="module")
+def door(world: World) -> Iterator[Glassleaf]:
+    service = Glassleaf(world.home, pools=False)
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="module")
+def batch(door: Glassleaf, world: World) -> ScoreBatch:
+    person = door.samples(world.record.id).index[0]
+    request = ScoringRequest(world.record.id, door.sample_of(world.record.id, person), cipher="rlwe")
+    return door.start_scoring(request, counted=False).get()
+
+
+@pytest.fixture(scope="module")
+def points(door: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
+    return door.start_leak_curve(world.record.id, people=8).get()
+
+
+@pytest.fixture
+def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoint, ...]) -> AppTest:
+    """The page after a scoring and an audit that were made once for all tests."""
+    at = opened("privacy")
+    at.session_state["job:score"] = Job(lambda job: batch, 1).start().wait(10)
+    at.session_state[f"job:leak:{world.record.id}"] = Job(lambda job: points, 1).start().wait(10)
+    return at.run()
+
+
+def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
+    at = opened("privacy")
+    assert not at.exception
+    assert any("Score somebody, and this table" in info.value for info in at.info)
+    assert any("Score somebody first" in info.value for info in at.info)
+    assert not at.table
+
+
+def test_table_two_is_read_off_the_last_run(seen: AppTest, world: World) -> None:
+    assert not seen.exception
+    table = seen.table[0].value
+    assert len(table.columns) == 3  # both Hosts have the same, so they share a column
+    path = table[table.iloc[:, 0] == "Decision paths"].iloc[0].tolist()
+    assert path == ["Decision paths", "◐ its own only", "◐ its own only"]
+    weights = table[table.iloc[:, 0] == "Leaf weights"].iloc[0].tolist()
+    assert weights == ["Leaf weights", "✓ yes", "✗ no"]
+    assert all(host.title in table.columns[2] for host in world.federation.hosts)
+
+
+def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) -> None:
+    metrics = {metric.label: metric.value for metric in seen.metric}
+    read = seen.session_state["kept:leak"][1]
+    assert read.count >= 1
+    assert metrics["Combinations left"] == _many(read.count)
+    assert metrics["Uncertainty left"].endswith("bits")
+    assert any("one combination proves that the path is known" in caption.value for caption in seen.caption)
+    assert any(batch.scores[0].id in text.value and "combination" in text.value for text in seen.markdown)
+
+
+def test_the_widths_are_drawn_with_a_sentence_and_a_table(seen: AppTest, points: tuple[LeakPoint, ...]) -> None:
+    twin = next(frame.value for frame in seen.dataframe if "Bits after the point of a score" in frame.value)
+    assert twin["Bits after the point of a score"].tolist() == [6, 8, 10, 12, 14, 16]
+    assert any(text.value.startswith("At 10 bits **") for text in seen.markdown)
+    assert [point.people for point in points] == [8] * 6
+
+
+def test_the_page_shows_no_host_number(seen: AppTest, world: World) -> None:
+    assert not leaks(world, everything(seen))
+
+
+def test_it_speaks_chinese(seen: AppTest) -> None:
+    seen.get_by_key("language").set_value("zh")
+    seen.run()
+    assert not seen.exception
+    assert "决策路径" in seen.table[0].value.iloc[:, 0].tolist()
+
+
+def test_a_run_of_another_model_is_not_shown(seen: AppTest, batch: ScoreBatch) -> None:
+    seen.session_state["job:score"].result = replace(batch, model_id="m-other")
+    seen.run()
+    assert not seen.table
+    assert any("made with another model" in info.value for info in seen.info)
+
+
+def test_a_run_in_plain_numbers_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
+    seen.session_state["job:score"].result = replace(batch, cipher="none", key_bits=0)
+    seen.run()
+    assert any("Nothing was encrypted" in text.value for text in seen.markdown)
+    assert "in the clear" in seen.table[0].value.to_csv()
+
+
+def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:
+    at = opened("privacy")
+    at.button(key="privacy_go").click().run()
+    job = at.session_state[f"job:leak:{world.record.id}"]
+    job.cancel()
+    job.wait(60)
+    at.run()
+    assert not at.exception
+    assert job.state in ("cancelled", "done")
+
+
+def test_the_meter_counts_the_true_path_of_everybody(door: Glassleaf, world: World) -> None:
+    ids = door.samples(world.record.id).index[:12]
+    for person in ids:
+        request = ScoringRequest(world.record.id, door.sample_of(world.record.id, person), cipher="rlwe")
+        score = door.start_scoring(request, counted=False).get().scores[0]
+        read = door.leak_meter(world.record.id, score)
+        assert 1 <= read.count <= 2**read.combinations
+        assert 0 <= read.min_entropy <= read.entropy + 1e-9
+
+
+def test_a_score_of_other_values_is_not_read(door: Glassleaf, world: World, batch: ScoreBatch) -> None:
+    edited = replace(batch.scores[0], guest_part=batch.scores[0].guest_part + 1)
+    with pytest.raises(SampleError, match="other values"):
+        door.leak_meter(world.record.id, edited)
+
+
+def test_the_audit_is_in_the_log(door: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:
+    assert any(entry.action == "leak-audit" for entry in door.audit_entries("demo"))
+    assert all(0 <= point.named <= point.unique <= 1 for point in points)
+    assert np.all(np.diff([point.bits for point in points]) <= 0)  # finer scores leave fewer combinations
+
+
+def test_large_counts_are_powers_of_ten() -> None:
+    assert _many(1290) == "1,290"
+    assert _many(31 * 10**23) == "3.1 × 10²⁴"
+    assert Reading(1.0, 8, 1.0, 1.0, 1.0).bits == 3.0

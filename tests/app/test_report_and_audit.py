@@ -1,0 +1,143 @@
+"""The regulator's pages: the report's first page and its files, decisions, sign-offs, the log and its check; and the role switch."""
+
+import json
+
+import pytest
+
+from app import session
+from app.texts import Texts
+from backend.service import Glassleaf
+from backend.store.audit_log import Head, Verdict
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything
+
+T = Texts("en")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_report_page_answers_a_regulators_questions(opened: Opened, world: World, language: str) -> None:
+    at = opened("report")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    door = Glassleaf(world.home, pools=False)
+    said = door.report_answers(door.report(world.record.id), language)
+    door.close()
+    shown = everything(at).replace("\\\\", "")
+    assert len(said) == 7 and all(question in shown for question, _ in said)
+
+
+def test_there_is_a_button_for_every_form_of_the_report(opened: Opened) -> None:
+    at = opened("report")
+    named = {button.proto.label for button in at.get("download_button")}
+    assert named == {T("report.file_pdf"), T("report.file_html"), T("report.file_json")}
+
+
+def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> None:
+    at = opened("report")
+    at.text_area(key="report_reason").set_value("It has to go before use.")
+    at.text_input(key="report_reviewer").set_value("Rita")
+    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
+    assert not at.exception and at.success[0].value == T("report.decided")
+    assert "It has to go before use." in everything(at)
+    door = Glassleaf(world.home, pools=False)
+    entry = door.audit_entries("demo")[-1]
+    assert (entry.action, entry.actor, entry.role) == ("override", "not signed in", "operator")
+    assert door.reviews(world.record.id)[-1].person == "Rita"
+    door.close()
+
+
+def test_a_reason_that_is_too_short_is_refused_in_words(opened: Opened) -> None:
+    at = opened("report")
+    at.text_area(key="report_reason").set_value("no")
+    at.text_input(key="report_reviewer").set_value("Rita")
+    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
+    assert not at.exception and "reason has 2 characters" in at.warning[0].value
+
+
+def test_a_sign_off_is_shown_as_covering_the_report(opened: Opened) -> None:
+    at = opened("report")
+    at.text_input(key="report_signer").set_value("Rita")
+    at.text_area(key="report_statement").set_value("Read, and discussed with the owner.")
+    next(b for b in at.button if b.label == T("report.sign_go")).click().run()
+    assert not at.exception and T("report.covers_yes") in everything(at)
+
+
+def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> None:
+    door = Glassleaf(world.home, pools=False)
+    blob = door.export_report(world.record.id, "json")
+    door.close()
+    at = opened("report")
+    at.get("file_uploader")[0].upload("report.json", blob, "application/json").run()
+    assert T("report.drawn_json") in at.success[0].value
+    body = json.loads(blob)
+    body["issued"]["actor"] = "somebody else"
+    at.get("file_uploader")[0].upload("report.json", json.dumps(body).encode(), "application/json").run()
+    assert "was changed" in at.error[0].value
+
+
+def test_the_log_is_checked_when_asked_for(opened: Opened) -> None:
+    at = opened("audit")
+    assert not at.success
+    at.button(key="audit_verify").click().run()
+    assert not at.exception and "the chain is whole" in at.success[0].value
+
+
+def test_a_broken_log_is_told_with_every_problem(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = Verdict(3, Head(3, "a" * 64), ("Entry 2 was changed.", "Entry 3 does not follow."), ())
+    monkeypatch.setattr(Glassleaf, "verify_audit", lambda self, federation: verdict)
+    at = opened("audit")
+    at.button(key="audit_verify").click().run()
+    assert "Entry 2 was changed" in at.error[0].value and T("audit.no_witness") in at.error[0].value
+
+
+def test_filters_keep_what_was_asked_for(opened: Opened) -> None:
+    at = opened("audit")
+    every = len(at.dataframe[-1].value)
+    at.multiselect(key="audit_action").select("train").run()
+    assert not at.exception and 1 <= len(at.dataframe[-1].value) < max(every, 2)
+    assert set(at.dataframe[-1].value[T("audit.action")]) == {T("audit.did_train")}
+
+
+def test_the_regulator_sees_report_and_audit_and_is_told_what_is_not_meant_for_the_role(opened: Opened) -> None:
+    at = opened("audit")
+    at.get_by_key("role").set_value("regulator")
+    at.run()
+    assert at.title[0].value == T("audit.title")
+    at.switch_page("../pages/train.py").run()
+    assert not at.title and "courtesy" in at.info[0].value
+    at.get_by_key("role").set_value("operator")
+    at.run()
+    assert at.title[0].value == T("train.title")
+
+
+def test_the_role_stands_in_the_log(opened: Opened, world: World) -> None:
+    at = opened("report")
+    at.get_by_key("role").set_value("regulator")
+    at.run()
+    at.text_input(key="report_signer").set_value("Rita")
+    at.text_area(key="report_statement").set_value("Read in the role of a regulator.")
+    next(b for b in at.button if b.label == T("report.sign_go")).click().run()
+    door = Glassleaf(world.home, pools=False)
+    assert door.audit_entries("demo")[-1].role == "regulator"
+    door.close()
+
+
+def test_nobody_gets_in_before_signing_in_where_that_is_asked_for(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "signed_in", lambda: False)
+    at = opened("overview")
+    assert [b.key for b in at.button] == ["sign_in"] and not at.metric
+
+
+def test_a_sign_in_is_logged_once_with_its_account(
+    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "signed_in", lambda: True)
+    monkeypatch.setattr(session, "account", lambda: "rita@example.org")
+    monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
+    at = opened("overview")
+    at.run()
+    door = Glassleaf(world.home, pools=False)
+    assert [e.actor for e in door.audit_entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
+    door.close()

@@ -1,0 +1,222 @@
+"""What was planted in the demo is found by encrypted counts, and outcomes by group are those counted with everything in one hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from backend.assurance.compliance import assess
+from backend.assurance.fairness import as_evidence
+from backend.assurance.proxies import as_evidence as proxy_evidence
+from backend.crypto.workers import Workers
+from backend.data.demo import PLANTED, write_demo
+from backend.errors import Cancelled, ParameterError
+from backend.evidence import (
+    DisparityRequest,
+    PermutationRequest,
+    ProxyRequest,
+    measure_disparity,
+    measure_permutation,
+    measure_proxies,
+)
+from backend.evidence import Ground as Measured
+from backend.jobs import Job
+from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
+
+KEY = 512
+CUTOFF = 0.25
+PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")
+
+
+class Ground:
+    """A door with a trained demo, the two measurements as the door will offer them, and all columns in one hand."""
+
+    def __init__(self, folder):
+        federation = write_demo(folder / "demo", rows=1500)
+        self.door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+        self.door.add_federation(folder / "demo")
+        self.record = self.door.start_training(TrainingRequest("demo", PARAMETERS)).get()
+        self.room = self.door._catalogue.room("demo")
+        self.offered = self.door.guest_model(self.record.id).dictionary
+        self.measured = Measured(
+            self.room,
+            self.record,
+            self.door.guest_model(self.record.id),
+            self.door._compiled_half(self.record),
+            self.door._test_ids(self.record),
+            Workers(),
+        )
+        self.people = None
+        for party in federation.parties:
+            own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
+            self.people = own if self.people is None else self.people.join(own, how="left")
+
+    def proxies(self, attribute, cipher="none", **options):
+        request = ProxyRequest(self.record.id, attribute, cipher=cipher, key_bits=KEY, **options)
+        return Job(lambda job: measure_proxies(self.measured, request, job), 1)
+
+    def disparity(self, feature, cipher="none", **options):
+        request = DisparityRequest(self.record.id, feature, CUTOFF, cipher=cipher, key_bits=KEY, **options)
+        return Job(lambda job: measure_disparity(self.measured, request, job), 1)
+
+    def permutation(self, cipher="none", **options):
+        request = PermutationRequest(self.record.id, cipher=cipher, **options)
+        return Job(lambda job: measure_permutation(self.measured, request, job), 1)
+
+    def probabilities(self):
+        """Of every test record, by id, from a scoring of the door's own."""
+        ids, half = self.measured.test_ids, self.measured.compiled
+        rows = np.array([self.room.table.row_of[i] for i in ids])
+        talk = self.room.converse(self.record.hosts, counted=False)
+        try:
+            key = self.room.key("none", 0, half.guest)
+            scored = self.room.guest.score(self.record.id, half.guest, self.room.table.take(rows), key, talk)
+        finally:
+            talk.close()
+        predicted = half.outputs.predict(half.guest.margins(scored.units))[:, 0]
+        return pd.Series(predicted, index=ids)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory):
+    made = Ground(tmp_path_factory.mktemp("evidence"))
+    yield made
+    made.door.close()
+
+
+def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are_not(ground):
+    party, attribute = PLANTED.gender
+    found = ground.proxies(attribute).start().get()
+    assert (found.party, [g.name for g in found.groups], found.not_examined) == (party, ["1", "2"], ())
+    best = found.features[0]
+    assert (best.party, best.feature) == PLANTED.proxy_of_gender and best.found and 0.7 < best.v < 0.85
+    assert best.v_low < best.v < best.v_high and best.chance < 0.1 and best.p < 0.05
+    named = {a.feature for a in found.features if a.found}
+    assert named <= {PLANTED.proxy_of_gender[1], "orders_12m"}  # orders have a weak part of gender in them
+    assert {a.party for a in found.features} == {"bank", "telecom", "platform"} and len(found.features) == 23
+
+
+def test_an_attribute_of_the_guest_is_related_to_the_hosts_features(ground):
+    found = ground.proxies("age", records=800).start().get()
+    assert found.party == "bank" and found.n == 800 and len(found.groups) == 5
+    named = {a.feature for a in found.features if a.found}
+    assert {"account_age_months", "marital_status", "home_ownership"} <= named
+    assert named.isdisjoint({"basket_mix", "gender", "average_order", "spending_steadiness", "in_blacklist"})
+
+
+def test_a_rare_feature_is_not_examined_and_named(ground):
+    found = ground.proxies("gender", records=300).start().get()
+    assert ("telecom", "in_blacklist") in found.not_examined
+    assert "in_blacklist" not in {a.feature for a in found.features}
+
+
+@pytest.mark.parametrize("attribute", ["gender", "home_ownership"])
+def test_under_encryption_the_figures_are_the_same(ground, attribute):
+    plain, encrypted = (
+        ground.proxies(attribute, cipher, records=120, bins=3).start().get() for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and len(plain.features) > 10
+
+
+@pytest.mark.parametrize(("feature", "source"), [("gender", "sums"), ("home_ownership", "records")])
+def test_outcomes_are_those_counted_with_everything_in_one_hand(ground, feature, source):
+    disparity = ground.disparity(feature).start().get()
+    assert disparity.source == source and disparity.cutoff == CUTOFF
+    predicted = ground.probabilities()
+    people = ground.people.loc[predicted.index].assign(p=predicted)
+    assert disparity.n == len(people)
+    for outcome in disparity.groups:
+        code = int(outcome.group.name) if feature == "gender" else outcome.group.name
+        own = people[people[feature] == code]
+        bad = own.default_90d == 1
+        assert outcome.group.n == len(own)
+        shares = [(own.p < CUTOFF), (own.p >= CUTOFF)[bad], (own.p >= CUTOFF)[~bad]]
+        for rate, share in zip(outcome.rates.values(), shares, strict=True):
+            if rate.value is not None:
+                assert (rate.n, rate.value) == (len(share), pytest.approx(share.mean()))
+            else:
+                assert len(share) < 20
+        assert outcome.calibration.value == pytest.approx(bad.mean() - own.p.mean(), abs=2e-5)
+
+
+def test_outcomes_under_encryption_are_the_same(ground):
+    plain, encrypted = (
+        ground.disparity("gender", cipher, samples=150).start().get() for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and plain.n == 150 and plain.gaps[0].ratio.value is not None
+
+
+def test_measuring_leaves_the_budgets_alone_and_tells_every_message(ground, monkeypatch):
+    begun, converse = [], ground.room.converse
+
+    def watched(hosts, cancelled, *, counted=True):
+        begun.append((hosts, counted))
+        return converse(hosts, cancelled, counted=counted)
+
+    monkeypatch.setattr(ground.room, "converse", watched)
+    job = ground.disparity("gender", samples=60).start()
+    job.get()
+    assert begun == [(("telecom", "platform"), False), (("telecom",), True)]  # groups ask about nobody's score
+    kinds = [entry.kind for entry in job.transcript]
+    assert {"DecisionVectors", "EncryptedScores", "GroupPairs", "GroupSums"} <= set(kinds)
+    assert kinds.index("EncryptedScores") < kinds.index("GroupPairs")
+    assert ground.disparity("gender", samples=60).start().get() == job.result
+    assert {e.receiver for e in job.transcript if e.kind == "GroupPairs"} == {"telecom"}
+
+
+def test_the_evidence_belongs_to_a_compliance_finding(ground):
+    proxies, disparity = ground.proxies("gender").start().get(), ground.disparity("gender").start().get()
+    names = [g.group.name for g in disparity.groups]
+    report = assess(
+        ground.offered,
+        {},
+        proxies={"gender": proxy_evidence(proxies.features)},
+        disparities={"gender": as_evidence(disparity, names)},
+    )
+    findings = [f for f in report.findings if f.feature == "gender"]
+    assert findings and all(f.proxies[0].about == "basket_mix" and f.disparities[0].about == "1" for f in findings)
+    assert all(f.proxies is None for f in report.findings if f.feature != "gender")
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "reason"),
+    [
+        ("proxies", {"attribute": "shoe_size"}, "no feature of this federation"),
+        ("proxies", {"attribute": "gender", "bins": 1}, "into 1 groups"),
+        ("proxies", {"attribute": "gender", "records": 39}, "ask for 40 or more"),
+        ("proxies", {"attribute": "in_blacklist", "records": 200}, "two groups of at least 20"),
+        ("disparity", {"feature": "shoe_size"}, "no feature of this federation"),
+        ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
+        ("disparity", {"feature": "gender", "samples": 10_000}, "10000 test records"),
+        ("disparity", {"feature": "gender", "groups": 99}, "into 99 groups"),
+        ("permutation", {"repeats": 0}, "0 repeats"),
+        ("permutation", {"samples": 0}, "0 test records"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, reason):
+    with pytest.raises(ParameterError, match=reason):
+        getattr(ground, measure)(**options).start().get()
+
+
+def test_a_measurement_can_be_stopped(ground):
+    for job in (ground.proxies("gender", "paillier"), ground.disparity("gender"), ground.permutation()):
+        job.cancel()
+        with pytest.raises(Cancelled):
+            job.start().get()
+
+
+def test_shuffling_a_feature_lowers_the_quality_as_if_everything_were_in_one_hand(ground):
+    worth = ground.permutation(samples=200, repeats=4).start().get()
+    used = {s.feature for tree in ground.measured.model.trees for s in tree.splits.values() if s.owner == "bank"}
+    assert {w.feature for w in worth} == used and all(w.n == 200 and w.quality == "auc" for w in worth)
+    assert all(w.low <= w.fall <= w.high for w in worth) and worth[0].fall > 0.01
+    assert [w.fall for w in worth] == sorted((w.fall for w in worth), reverse=True)
+    assert ground.permutation("paillier", samples=200, repeats=4).start().get() == worth
+
+
+def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(ground):
+    other = replace(ground.measured, record=replace(ground.record, task="number"))
+    request = DisparityRequest(ground.record.id, "gender", CUTOFF, cipher="none")
+    with pytest.raises(ParameterError, match="two outcomes"):
+        Job(lambda job: measure_disparity(other, request, job), 1).start().get()
