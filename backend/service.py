@@ -25,9 +25,10 @@ from backend.assurance.fairness import Disparity
 from backend.assurance.fairness import as_evidence as disparity_evidence
 from backend.assurance.importance import FeatureImportance, feature_importance
 from backend.assurance.leakage import SCORE_BITS, LeakMeter, LeakPoint, Reading, joint_audit, leak_curve
-from backend.assurance.ledger import Line, table_two
+from backend.assurance.ledger import Line as LedgerLine
 from backend.assurance.ledger import Row as LedgerRow
 from backend.assurance.ledger import lines as ledger_lines
+from backend.assurance.ledger import table_two
 from backend.assurance.proxies import as_evidence as proxy_evidence
 from backend.assurance.report import Report, make
 from backend.assurance.report import content_hash as report_content_hash
@@ -99,85 +100,16 @@ from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
 from backend.trees.metrics import Metrics, measure
 
 __all__ = [
-    "ALGORITHMS",
-    "ANALYST",
-    "BATCHES",
-    "CIPHERS",
-    "FORMS",
-    "KEY_SIZES",
-    "MADE_UP",
-    "METHODS",
-    "NODE_BY_NODE_SAMPLES",
-    "OPERATOR",
-    "PAIR",
-    "PROTOCOLS",
-    "RANKS",
-    "REGULATOR",
-    "ROLES",
-    "SHAPE_LIMITS",
-    "Alignment",
-    "Checked",
-    "Compared",
-    "Comparison",
-    "ComparisonRequest",
-    "ComplianceReport",
-    "DecisionTreeParameters",
-    "Disparity",
-    "DisparityRequest",
-    "Entry",
-    "Evaluation",
-    "Evidence",
-    "ExpectedDirection",
-    "Feature",
-    "FeatureImportance",
-    "Federation",
-    "Finding",
-    "ForestParameters",
-    "Glassleaf",
-    "GuestModel",
-    "GuestTree",
-    "Job",
-    "Kind",
-    "Label",
-    "Lead",
-    "Leaf",
-    "LeakPoint",
-    "Learned",
-    "LearnedDirection",
-    "LedgerRow",
-    "Line",
-    "Link",
-    "Metrics",
-    "ModelRecord",
-    "OpBoostParameters",
-    "Parameters",
-    "Party",
-    "Point",
-    "PoolLevel",
-    "Proxies",
-    "ProxyRequest",
-    "Reading",
-    "Report",
-    "Review",
-    "Row",
-    "Rule",
-    "RulePack",
-    "SampleSheet",
-    "Score",
-    "ScoreBatch",
-    "ScoringRequest",
-    "SecureBoostParameters",
-    "Shape",
-    "SignOff",
-    "Split",
-    "Stage",
-    "TrainingRequest",
-    "TranscriptEntry",
-    "TreeProgress",
-    "Usage",
-    "Verdict",
-    "leads",
-    "usual_protocols",
+    "ALGORITHMS", "ANALYST", "BATCHES", "CIPHERS", "FORMS", "KEY_SIZES", "MADE_UP", "METHODS",
+    "NODE_BY_NODE_SAMPLES", "OPERATOR", "PAIR", "PROTOCOLS", "RANKS", "REGULATOR", "ROLES", "SHAPE_LIMITS",
+    "Alignment", "Checked", "Compared", "Comparison", "ComparisonRequest", "ComplianceReport",
+    "DecisionTreeParameters", "Disparity", "DisparityRequest", "Entry", "Evaluation", "Evidence",
+    "ExpectedDirection", "Feature", "FeatureImportance", "Federation", "Finding", "ForestParameters", "Glassleaf",
+    "GuestModel", "GuestTree", "Job", "Kind", "Label", "Lead", "Leaf", "LeakPoint", "Learned", "LearnedDirection",
+    "LedgerLine", "LedgerRow", "Link", "Metrics", "ModelRecord", "OpBoostParameters", "Parameters", "Party",
+    "Point", "PoolLevel", "Proxies", "ProxyRequest", "Reading", "Report", "Review", "Row", "Rule", "RulePack",
+    "SampleSheet", "Score", "ScoreBatch", "ScoringRequest", "SecureBoostParameters", "Shape", "SignOff", "Split",
+    "Stage", "TrainingRequest", "TranscriptEntry", "TreeProgress", "Usage", "Verdict", "leads", "usual_protocols",
 ]  # fmt: skip
 
 DEMO = "demo"
@@ -717,7 +649,7 @@ class Glassleaf:
 
     # what a run tells -------------------------------------------------------------------------------------------------
 
-    def ledger(self, batch: ScoreBatch) -> tuple[tuple[LedgerRow, ...], tuple[Line, ...]]:
+    def ledger(self, batch: ScoreBatch) -> tuple[tuple[LedgerRow, ...], tuple[LedgerLine, ...]]:
         """Who saw what in a scoring: the paper's Table II, and every field of every message."""
         record = self.model(batch.model_id)
         by_tree = self.guest_model(record.id).outputs.aggregation == "median"

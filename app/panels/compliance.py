@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
 from app import reading
-from app.panels import palette
+from app.panels import frame, palette, run
 from app.reading import View
 from app.session import page
-from app.texts import Texts, markdown, percent
-from backend.service import Finding, LearnedDirection
+from app.texts import Texts, markdown, number, percent
+from backend.service import (
+    ComplianceReport,
+    Disparity,
+    DisparityRequest,
+    Evidence,
+    Finding,
+    Job,
+    LearnedDirection,
+    Proxies,
+    ProxyRequest,
+)
 
 if TYPE_CHECKING:
     from backend.assurance.compliance import Law
 
+SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
+RATES = {  # measure: its text
+    "selection rate": "selection",
+    "true positive rate": "true_positive",
+    "false positive rate": "false_positive",
+}
+GROUPS = {"all groups": "all", "no value": "missing", "all smaller groups together": "rest"}  # group: its text
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 
 
@@ -94,8 +113,20 @@ def _force(t: Texts, law: Law) -> str:
     return t(f"compliance.{says}", day=day)
 
 
-def findings(t: Texts, view: View) -> None:
-    """A card a finding; where there is none, what that does and does not say."""
+def with_evidence(view: View, report: ComplianceReport) -> View:
+    """The view with what was measured since it was first read, from a `report` of now."""
+    measured = {finding.feature: finding for finding in report.findings}
+    kept = tuple(
+        replace(f, proxies=measured[f.feature].proxies, disparities=measured[f.feature].disparities)
+        if f.feature in measured
+        else f
+        for f in view.compliance.findings
+    )
+    return replace(view, compliance=replace(view.compliance, findings=kept))
+
+
+def findings(t: Texts, view: View, last: object = None) -> None:
+    """A card a finding; where there is none, what that does and does not say. `last` is what was measured last, if anything."""
     if not view.compliance.findings:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
         return
@@ -104,16 +135,16 @@ def findings(t: Texts, view: View) -> None:
         t(
             "compliance.sentence",
             n=len(view.compliance.findings),
-            worst=markdown(t.brief(view.model.feature(worst.feature))),
+            worst=_brief(t, view, worst.feature),
             status=t(f"compliance.{worst.status}").lower(),
             share=percent(worst.usage.gain_share),
         )
     )
     for i, finding in enumerate(view.compliance.findings):
-        _card(t, view, finding, i)
+        _card(t, view, finding, i, last)
 
 
-def _card(t: Texts, view: View, finding: Finding, place: int) -> None:
+def _card(t: Texts, view: View, finding: Finding, place: int, last: object) -> None:
     used = finding.usage.splits > 0
     with st.container(border=True, key=f"finding_{place}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -149,7 +180,199 @@ def _card(t: Texts, view: View, finding: Finding, place: int) -> None:
             st.markdown(_evidence(t, finding) if used else t("compliance.no_use"))
             st.markdown(f":material/build: **{t('compliance.what_to_do')}**")
             st.markdown(markdown(t.either(finding.remedy, finding.remedy_zh)))
+        proxies, outcomes = st.columns(2, gap="medium")
+        with proxies:
+            st.markdown(f":material/link: **{t('compliance.proxies')}**", help=t("compliance.proxies_help"))
+            _proxies(t, view, finding, place, last)
+        with outcomes:
+            st.markdown(f":material/groups: **{t('compliance.outcomes')}**", help=t("compliance.outcomes_help"))
+            _outcomes(t, finding.disparities, place)
         _links(t, view, finding.feature, reading.where(view.model, finding.feature))
+
+
+def _proxies(t: Texts, view: View, finding: Finding, place: int, last: object) -> None:
+    """Which features go with the flagged one, the closest first, and how much the model uses each."""
+    found = finding.proxies
+    if found is None:
+        st.markdown(t("compliance.not_measured"))
+        return
+    if not found:
+        known = isinstance(last, Proxies) and last.attribute == finding.feature
+        records = f"{last.n:,}" if isinstance(last, Proxies) else ""
+        st.markdown(t("compliance.proxies_none", records=records) if known else t("compliance.proxies_none_n"))
+        return
+    holders = {feature.name: party for party, feature in view.model.dictionary}
+    gains = {row.feature: row.gain_share for row in view.importance}
+    closest = found[0]
+    st.markdown(
+        t(
+            "compliance.proxies_found",
+            n=len(found),
+            closest=_brief(t, view, closest.about),
+            party=palette.name(t, view.federation, holders[closest.about]),
+            v=_interval(t, closest, number),
+            records=f"{closest.n:,}",
+        )
+    )
+    table = pd.DataFrame(
+        {
+            t("compliance.other_feature"): [_brief(t, view, row.about) for row in found],
+            t("compliance.v"): [_interval(t, row, number) for row in found],
+            t("compliance.records"): [f"{row.n:,}" for row in found],
+            t("words.gain"): [percent(gains[row.about]) for row in found],
+        }
+    )
+    st.table(table[:SHOWN], hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+    if len(found) > SHOWN:
+        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{place}"):
+            st.table(table, hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+
+
+def _outcomes(t: Texts, found: Sequence[Evidence] | None, place: int) -> None:
+    """Who is accepted how often, how far groups are apart and how sure that is; all rates one press away."""
+    if found is None:
+        st.markdown(t("compliance.not_measured"))
+        return
+    accepted = [row for row in found if row.measure == "selection rate"]
+    told = sorted((row for row in accepted if row.value is not None), key=lambda row: row.value or 0.0)
+    if len(told) < 2:
+        st.markdown(t("compliance.outcomes_none"))
+        return
+    overall = {row.measure: row for row in found if row.about == "all groups"}
+    gap = overall["selection rate, largest less smallest"]
+    st.markdown(_apart(t, told[0], told[-1], gap))
+    table = {
+        t("compliance.group"): [_group(t, row.about) for row in accepted],
+        t("compliance.accepted"): [_interval(t, row, percent) for row in accepted],
+        t("compliance.records"): [_records(row) for row in accepted],
+    }
+    st.table(pd.DataFrame(table), hide_index=True, border="horizontal", alt=t("compliance.outcomes"))
+    ratio = overall["selection rate, smallest over largest"]
+    said = f"{_interval(t, ratio, number)}, n={_records(ratio)}"
+    st.caption(f":material/troubleshoot: {t('compliance.ratio', ratio=said)}")
+    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+        everything = {
+            t("compliance.rate"): [_rate(t, row.measure) for row in found],
+            t("compliance.group"): [_group(t, row.about) for row in found],
+            t("compliance.value"): [_interval(t, row, number if "over" in row.measure else percent) for row in found],
+            t("compliance.records"): [_records(row) for row in found],
+        }
+        st.table(pd.DataFrame(everything), hide_index=True, border="horizontal", alt=t("compliance.all_rates"))
+
+
+def _apart(t: Texts, low: Evidence, high: Evidence, gap: Evidence) -> str:
+    """Two groups, their shares of acceptance and the difference, as one sentence."""
+    if not gap.value:
+        return t("compliance.outcomes_equal", share=percent(low.value or 0.0), records=f"{gap.n:,}")
+    return t(
+        "compliance.outcomes_apart",
+        low=_group(t, low.about),
+        low_share=percent(low.value or 0.0),
+        low_n=f"{low.n:,}",
+        high=_group(t, high.about),
+        high_share=percent(high.value or 0.0),
+        high_n=f"{high.n:,}",
+        gap=f"{100 * gap.value:.1f}",
+        gap_low=f"{100 * (gap.low or 0.0):.1f}",
+        gap_high=f"{100 * (gap.high or 0.0):.1f}",
+    )
+
+
+def _interval(t: Texts, row: Evidence, words: Callable[[float], str]) -> str:
+    """A measured number with its interval, or that it is not told."""
+    if row.value is None or row.low is None or row.high is None:
+        return t("compliance.untold")
+    return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))
+
+
+def _records(row: Evidence) -> str:
+    return "–" if row.value is None else f"{row.n:,}"
+
+
+def _rate(t: Texts, measure: str) -> str:
+    """A measure in words: a rate, or a gap between the groups' rates."""
+    rate, _, gap = measure.partition(", ")
+    words = t(f"compliance.rate_{RATES[rate]}")
+    return t(f"compliance.gap_{gap.split()[0]}", rate=words) if gap else words
+
+
+def _group(t: Texts, name: str) -> str:
+    """A group in words of this language; what a code stands for is its owner's word."""
+    if name in GROUPS:
+        return t(f"compliance.group_{GROUPS[name]}")
+    found = re.match(r"bin (\d+) of (\d+) ", name)
+    return t("compliance.group_bin", place=found[1], bins=found[2]) if found else markdown(name)
+
+
+def flagged(view: View) -> list[str]:
+    """The features that there is a finding about, worst first."""
+    return list(dict.fromkeys(finding.feature for finding in view.compliance.findings))
+
+
+def measurable(view: View) -> list[str]:
+    """What can be measured of a flagged feature: decisions only where there are two outcomes."""
+    return ["disparity", "proxies"] if view.task == "binary" else ["proxies"]
+
+
+def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityRequest | ProxyRequest:
+    """The form: a flagged feature, what to measure of it, and the cut-off where decisions are compared."""
+    st.markdown(t("compliance.measure_why"))
+    holders = {feature.name: party for party, feature in view.model.dictionary}
+    feature = st.selectbox(
+        t("compliance.measure_feature"),
+        flagged(view),
+        format_func=lambda name: (
+            f"{t.brief(view.model.feature(name))} · {palette.plain(t, view.federation, holders[name])}"
+        ),
+        key=feature_key,
+    )
+    kinds = measurable(view)
+    kind = st.radio(
+        t("compliance.measure_what"),
+        kinds,
+        format_func=lambda name: t(f"compliance.kind_{name}"),
+        captions=[t(f"compliance.kind_{name}_help") for name in kinds],
+        key=kind_key,
+    )
+    if len(kinds) == 1:
+        st.caption(t("compliance.measure_binary"))
+    if kind == "proxies":
+        return ProxyRequest(view.record.id, feature)
+    return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task))
+
+
+def measured(t: Texts, view: View, job: Job[Any]) -> None:
+    """What the last measuring came to, or why it brought nothing."""
+    result = job.result
+    if isinstance(result, Disparity):
+        words = t(
+            "compliance.measured_disparity",
+            feature=_brief(t, view, result.feature),
+            cutoff=percent(result.cutoff),
+            records=f"{result.n:,}",
+        )
+    elif isinstance(result, Proxies):
+        words = t(
+            "compliance.measured_proxies",
+            n=len(result.features),
+            feature=_brief(t, view, result.attribute),
+            records=f"{result.n:,}",
+            found=sum(row.found for row in result.features),
+        )
+    elif job.state == "failed":
+        frame.problem(t, job.error or "")
+        return
+    else:
+        run.ended(t, job)
+        return
+    st.info(words, icon=":material/check_circle:")
+    if isinstance(result, Proxies) and result.not_examined:
+        left = t.listed([_brief(t, view, name) for _, name in result.not_examined])
+        st.caption(t("compliance.not_examined", features=left))
+
+
+def _brief(t: Texts, view: View, name: str) -> str:
+    return markdown(t.brief(view.model.feature(name)))
 
 
 def _citation(t: Texts, law: Law) -> str:

@@ -10,14 +10,14 @@ import streamlit as st
 
 from app.panels import frame, palette
 from app.reading import View
-from app.texts import Texts, label, markdown, number, percent
-from backend.service import Job, LeakPoint, LedgerRow, Line, Reading, Score, ScoreBatch
+from app.texts import Texts, bare, label, markdown, number, percent
+from backend.service import Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
 
 
-def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[Line]) -> None:
+def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
     """The paper's table for the last run; Hosts that have the same in every row share a column."""
     hidden = sum(entry.receiver in _blind(lines, entry.kind) for entry in done.transcript)
     cipher = frame.cipher(t, done.cipher, done.key_bits)
@@ -30,7 +30,7 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)
     columns = {palette.plain(t, view.federation, view.model.guest): [_told(t, row.guest) for row in rows]}
     for told, hosts in alike.items():
-        title = ", ".join(palette.plain(t, view.federation, host) for host in hosts)
+        title = t.listed([palette.plain(t, view.federation, host) for host in hosts])
         columns[title] = [_told(t, word) for word in told]
     what = {t("privacy.information"): [t(f"privacy.what_{row.what}") for row in rows]}
     st.table(
@@ -42,7 +42,7 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     st.caption(t("privacy.paper"))
 
 
-def _blind(lines: Sequence[Line], kind: str) -> set[str]:
+def _blind(lines: Sequence[LedgerLine], kind: str) -> set[str]:
     return {line.party for line in lines if line.kind == kind and not line.readable}
 
 
@@ -50,10 +50,10 @@ def _told(t: Texts, word: str) -> str:
     return t(f"privacy.told_{word}")
 
 
-def fields(t: Texts, view: View, lines: Sequence[Line]) -> None:
+def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
     """Every field of every message, by the party that got it."""
 
-    def title(line: Line) -> str:
+    def title(line: LedgerLine) -> str:
         key = f"message.{line.kind}.title"
         return t(key) if t.has(key) else line.kind
 
@@ -91,7 +91,7 @@ def reading(t: Texts, score: Score, read: Reading) -> None:
             "privacy.one_way" if read.count == 1 else "privacy.ways",
             id=markdown(score.id),
             count=_many(read.count),
-            before=_many(round(2**read.combinations)),
+            before=_many(read.combinations),
             sure=percent(2**-read.min_entropy),
         )
     )
@@ -142,7 +142,7 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
             t("privacy.width"): [point.score_bits for point in points],
             t("privacy.unique"): [percent(point.unique) for point in points],
             t("privacy.named"): [percent(point.named) for point in points],
-            t("privacy.paths"): [number(point.paths) for point in points],
+            t("privacy.paths"): [bare(point.paths) for point in points],
             t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
             t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
         }
@@ -154,7 +154,7 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
 def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
     own = min(points, key=lambda point: abs(point.score_bits - view.record.score_bits))
     return t(
-        "privacy.verdict",
+        "privacy.verdict" if own.named else "privacy.verdict_none_alone",
         bits=own.score_bits,
         unique=percent(own.unique),
         people=f"{own.people:,}",

@@ -24,7 +24,7 @@ from backend.trees.ensemble import Columns, GuestModel, Leaf
 
 SCORE_BITS = (6, 8, 10, 12, 14, 16)  # widths that a curve goes through
 TOGETHER = 512  # records that an audit asks about in one message
-BLOCK = 16384  # sums worked on together, so that they stay in a core's cache
+BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
 _LARGEST, _STEP = (
     480,
     512,
@@ -42,8 +42,8 @@ class Reading:
 
     Attributes
     ----------
-    combinations : float
-        log2 of the combinations of the Guest's candidate leaves before the score is known.
+    combinations : int
+        Of the Guest's candidate leaves, before the score is known.
     count : int
         Combinations whose sum is the score: the naive count, exact below 2**53. 0: the score cannot be of this record.
     prior : float
@@ -55,7 +55,7 @@ class Reading:
         Bits: -log2 of the likeliest combination's share.
     """
 
-    combinations: float
+    combinations: int
     count: int
     prior: float
     entropy: float
@@ -150,7 +150,7 @@ class LeakMeter:
 
     def _read(self, kept: Flags, released: Integers) -> Reading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
-        combinations, prior, parts = 0.0, 0.0, []
+        combinations, prior, parts = 1, 0.0, []
         targets = released - self._base
         trees: dict[int, list[_Options]] = {slot: [] for slot in range(self._packing.slots)}
         for span in self._spans:
@@ -159,7 +159,7 @@ class LeakMeter:
             slot, units = int(self._slot[here[0]]), self._units[here]
             targets[slot] -= units.min()
             trees[slot].append(_Options.of(units, shares / shares.sum() if shares.any() else shares))
-            combinations += math.log2(len(here))
+            combinations *= len(here)
             prior -= float(trees[slot][-1].values[2].sum())
         for slot, options in trees.items():
             parts.append(_at(options, int(targets[slot])))

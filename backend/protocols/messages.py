@@ -281,7 +281,7 @@ class PassOn(Message):
 
 @dataclass(frozen=True)
 class AskCandidates(Message):
-    """Guest → Host, comparison only: send the candidate leaves of these samples."""
+    """Guest → Host, for comparisons and the joint audit only: send the candidate leaves of these samples."""
 
     HOLDS: ClassVar[str] = "ids to be scored"
     READABLE_BY: ClassVar[str] = "the receiving Host"
@@ -291,7 +291,7 @@ class AskCandidates(Message):
 
 @dataclass(frozen=True)
 class CandidateLeaves(Message):
-    """Host → Guest, comparison only: a bit per sample, and a bit per sample and leaf (trees in order, leaves left to right)."""
+    """Host → Guest, for comparisons and the joint audit only: a bit per sample, then a bit per sample and leaf (trees in order)."""
 
     HOLDS: ClassVar[str] = "which of the ids the Host holds; which leaves its own splits leave to each, in the clear"
     READABLE_BY: ClassVar[str] = "the Guest"

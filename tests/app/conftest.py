@@ -29,6 +29,7 @@ PAGES = (
     "train",
     "report",
     "audit",
+    "privacy",
 )
 
 Opened = Callable[..., AppTest]

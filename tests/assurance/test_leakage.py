@@ -6,14 +6,20 @@ from itertools import product
 
 import numpy as np
 import pytest
+from actors import MODEL_ID, running
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.assurance import leakage
-from backend.assurance.leakage import LeakMeter, Population, host_shares, leak_curve
-from backend.errors import ParameterError
+from backend.assurance.attacks import score_names_path
+from backend.assurance.attacks.scene import scene
+from backend.assurance.leakage import LeakMeter, Population, host_shares, joint_audit, leak_curve
+from backend.crypto.plain import PlainKeySide
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.channel import Conversation
 from backend.protocols.inference.packing import Packing
 from backend.protocols.inference.paths import GuestPaths
+from backend.trees.artefact import load_host
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from tests.worlds import GUEST, World, random_world, with_outputs
@@ -103,7 +109,7 @@ def test_a_worked_example() -> None:
     reading = LeakMeter(model).read(NO_COLUMNS, [2])[0]
     assert reading.count == 3
     assert reading.bits == pytest.approx(math.log2(3))
-    assert reading.combinations == 3.0
+    assert reading.combinations == 8
     assert reading.entropy == pytest.approx(math.log2(3))
     assert reading.min_entropy == pytest.approx(math.log2(3))
     assert reading.prior == pytest.approx(3 * (2 - 0.75 * math.log2(3)))  # entropy of (1/4, 3/4)
@@ -165,6 +171,7 @@ def test_a_thousand_trees_stay_in_range() -> None:
     assert middle.bits == pytest.approx(math.log2(math.comb(1200, 600)))
     assert middle.entropy == pytest.approx(middle.bits)
     assert end.count == 1
+    assert end.combinations == 2**1200
 
 
 @settings(max_examples=15, deadline=None)
@@ -181,6 +188,44 @@ def test_the_population_count_is_that_of_walking_every_record(seed: int, kind: s
         paths = [tuple(np.flatnonzero(guest[i] & answers)) for answers in hosts]
         sums = [packing.base + sum(int(v) for v in packing.of_leaves()[list(path)]) for path in paths]
         assert found == len({path for path, total in zip(paths, sums, strict=True) if total == scores[i]})
+
+
+def test_a_joint_audit_gives_what_the_hosts_leave_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = random_world(8, n_trees=5)
+    monkeypatch.setattr(leakage, "TOGETHER", 5)  # three messages a Host
+    with running(world) as (_, network, _):
+        talk = Conversation(network, GUEST, "audit", world.model.hosts, patience=20)
+        try:
+            audited = joint_audit(talk, MODEL_ID, world.model, world.tables[GUEST].ids)
+        finally:
+            talk.close()
+    assert (audited == host_leaves(world)).all()
+
+
+def test_a_host_that_is_not_simulated_takes_part_in_no_audit() -> None:
+    world = random_world(8, n_trees=5)
+    with running(world, simulated=False) as (_, network, _):
+        talk = Conversation(network, GUEST, "audit", world.model.hosts, patience=20)
+        try:
+            with pytest.raises(SecurityError, match="Only simulated Hosts"):
+                joint_audit(talk, MODEL_ID, world.model, world.tables[GUEST].ids)
+        finally:
+            talk.close()
+
+
+@pytest.mark.parametrize("bits", [6, 12])
+def test_the_population_count_names_the_people_that_the_attack_names(bits: int) -> None:
+    stage = scene(500, 10)
+    half, people = load_host(stage.half), np.arange(0, 400, 10)
+    answers = np.empty((len(stage.host.ids), stage.model.n_leaves), dtype=bool)
+    conjunctions = Conjunctions(half.rules, own_conditions(half.skeletons, half.rules))
+    for block, kept in conjunctions.blocks(stage.host.columns, len(answers)):
+        answers[block] = kept.T
+    model, table = stage.rounded(bits), stage.guest.take(people)
+    population = Population(model, table.columns, answers, people)
+    named, asked = score_names_path._named(stage, people, bits, [])
+    assert (int((population.counts(model) == 1).sum()), len(people)) == (named, asked)
+    assert population.released(model) == stage.score(stage.compiled(bits), table, PlainKeySide(), stage.host_party())
 
 
 def test_a_finer_score_leaves_fewer_paths() -> None:

@@ -1,0 +1,224 @@
+"""Evidence on the Compliance page: cards say what was measured with n and interval, and what was not; the page measures it."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.panels import compliance
+from app.texts import LANGUAGES, Texts, number
+from backend.errors import Cancelled
+from backend.service import Disparity, Evidence, Glassleaf, Job, Proxies
+from tests.app.conftest import Opened, World, _fresh
+from tests.app.reading_out import everything
+
+FEATURE = "gender"
+PROXIES = (
+    Evidence("basket_mix", "Cramér's V", 1426, 0.768, 0.739, 0.790),
+    Evidence("orders_12m", "Cramér's V", 1426, 0.119, 0.031, 0.179),
+)
+GAPS = (
+    Evidence("all groups", "selection rate, smallest over largest", 285, 0.75, 0.61, 0.9),
+    Evidence("all groups", "selection rate, largest less smallest", 285, 0.2, 0.08, 0.31),
+)
+OUTCOMES = (
+    Evidence("male", "selection rate", 148, 0.6, 0.52, 0.68),
+    Evidence("male", "true positive rate", 0, None, None, None),
+    Evidence("bin 1 of 2 (1 = lowest values)", "selection rate", 137, 0.8, 0.73, 0.86),
+    *GAPS,
+)
+
+
+@pytest.fixture(scope="module")
+def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of its own: what is measured here is on nobody else's cards."""
+    copy = tmp_path_factory.mktemp("evidence") / "home"
+    shutil.copytree(world.home, copy)
+    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
+    yield copy
+    session._service(str(copy)).close()
+
+
+@pytest.fixture
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The page asks for the default cipher; here plain numbers answer, so that it is quick."""
+    for name in ("start_disparity", "start_proxies"):
+        monkeypatch.setattr(Glassleaf, name, _plainly(getattr(Glassleaf, name)))
+    return _fresh(home, monkeypatch)
+
+
+def _plainly(start: Callable[..., Job[Any]]) -> Callable[..., Job[Any]]:
+    return lambda door, request: start(door, replace(request, cipher="none"))
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, **found: tuple[Evidence, ...] | None) -> None:
+    """As if this had been measured of every finding."""
+    real = Glassleaf.compliance
+
+    def compliance_of(door: Glassleaf, model_id: str) -> object:
+        report = real(door, model_id)
+        return replace(report, findings=tuple(replace(f, **found) for f in report.findings))
+
+    monkeypatch.setattr(Glassleaf, "compliance", compliance_of)
+
+
+def measured(at: AppTest, kind: str) -> AppTest:
+    at.selectbox(key="evidence_feature").set_value(FEATURE)
+    at.radio(key="evidence_kind").set_value(kind)
+    at.run().button(key="evidence_go").click().run()
+    job_of(at).wait(120)
+    return at.run()
+
+
+def job_of(at: AppTest) -> Job[Any]:
+    found: Job[Any] = at.session_state[f"job:evidence:{at.session_state['model']}"]
+    return found
+
+
+def texts(at: AppTest) -> list[str]:
+    return [element.value for kind in (at.markdown, at.caption, at.info) for element in kind]
+
+
+def test_what_was_not_measured_is_said_to_be_not_measured(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, proxies=None, disparities=None)
+    at = opened("compliance")
+    assert not at.exception
+    cards = len(session.view(at.session_state["model"]).compliance.findings)
+    assert cards
+    assert texts(at).count(Texts("en")("compliance.not_measured")) == 2 * cards
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_card_tells_evidence_with_its_number_of_records_and_interval(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    pretend(monkeypatch, proxies=PROXIES, disparities=OUTCOMES)
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    assert not at.exception
+    t, said = Texts(language), "\n".join(texts(at))
+    interval = t("compliance.interval", value="0.768", low="0.739", high="0.790")
+    assert interval in said and "1,426" in said
+    accepted = next(table.value for table in at.table if t("compliance.accepted") in table.value)
+    assert accepted[t("compliance.records")].tolist() == ["148", "137"]
+    assert accepted[t("compliance.group")].tolist() == ["male", t("compliance.group_bin", place=1, bins=2)]
+    assert "**20.0 " in said  # percentage points
+    assert t("compliance.untold") in everything(at)  # the rate behind which there are too few
+
+
+def test_the_adverse_impact_ratio_never_stands_without_its_caution(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, disparities=OUTCOMES)
+    ratios = [text for text in texts(opened("compliance")) if "Adverse-impact ratio" in text]
+    assert ratios
+    for text in ratios:
+        assert "0.750 (0.610 to 0.900), n=285" in text
+        assert "An indicator only" in text and "by chance alone" in text
+
+
+def test_nothing_found_is_no_clean_bill(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, proxies=(), disparities=())
+    said = " ".join(texts(opened("compliance"))).lower()
+    assert "assessed, no evidence found" in said
+    assert "nothing can be told" in said
+    assert "unbiased" not in said and "compliant" not in said
+
+
+def test_groups_accepted_equally_often_are_not_named_as_apart() -> None:
+    same = Evidence("male", "selection rate", 30, 0.5, 0.3, 0.7)
+    gap = Evidence("all groups", "selection rate, largest less smallest", 60, 0.0, 0.0, 0.2)
+    assert compliance._apart(Texts("en"), same, replace(same, about="female"), gap) == (
+        "**Every group was accepted equally often**: 50.0 %, n=60."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no value", "无取值"),
+        ("all smaller groups together", "其余较小群体合计"),
+        ("bin 3 of 5 (1 = lowest values)", "第 3 箱，共 5 箱（1 = 取值最低）"),
+        ("*own* <b>", r"\*own\* \<b\>"),
+    ],
+)
+def test_groups_are_named_in_the_language_chosen_and_codes_stay_text(name: str, words: str) -> None:
+    assert compliance._group(Texts("zh"), name) == words
+
+
+def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
+    at = measured(opened("compliance"), "disparity")
+    assert not at.exception
+    done = job_of(at).result
+    assert isinstance(done, Disparity) and done.feature == FEATURE
+    assert any(f"cut-off of 50.0 %, n={done.n:,}" in info.value for info in at.info)
+    tables = [table.value for table in at.table if "Accepted (95 %)" in table.value]
+    assert any(list(table["n"]) == [f"{outcome.group.n:,}" for outcome in done.groups] for table in tables)
+
+
+def test_features_that_go_with_it_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
+    at = measured(opened("compliance"), "proxies")
+    assert not at.exception
+    done = job_of(at).result
+    assert isinstance(done, Proxies) and done.attribute == FEATURE
+    closest = done.features[0]
+    assert closest.found and closest.feature == "basket_mix"
+    assert any(f": V {number(closest.v)} (" in text and f"n={closest.n:,}" in text for text in texts(at))
+    assert not at.slider  # a cut-off is asked for where there are decisions
+
+
+def test_while_it_runs_its_stage_is_told_and_it_can_be_cancelled(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, go = threading.Event(), threading.Event()
+
+    def work(job: Job[Any]) -> None:
+        job.at("marks", "bank", 3)
+        job.total = 7
+        told.set()
+        go.wait(60)
+        raise Cancelled("stopped")
+
+    monkeypatch.setattr(Glassleaf, "start_disparity", lambda door, request: Job(work, 1).start())
+    at = opened("compliance")
+    at.radio(key="evidence_kind").set_value("disparity").run()
+    at.button(key="evidence_go").click().run()
+    told.wait(60)
+    at.run()
+    assert any(Texts("en")("stage.marks") in text for text in texts(at))
+    assert at.button(key="evidence_go").disabled
+    at.button(key="cancel_train").click().run()
+    job = job_of(at)
+    assert job.cancelled()
+    go.set()
+    job.wait(60)
+    at.run()
+    assert Texts("en")("stage.cancelled") in texts(at)
+    assert not at.button(key="evidence_go").disabled
+
+
+def test_decisions_are_offered_only_where_there_are_two_outcomes(world: World, opened: Opened) -> None:
+    opened()
+    view = session.view(world.record.id)
+    assert compliance.measurable(view) == ["disparity", "proxies"]
+    other = replace(view, model=replace(view.model, outputs=replace(view.model.outputs, task="number")))
+    assert compliance.measurable(other) == ["proxies"]
+
+
+def test_a_view_that_knows_no_evidence_gets_it_from_a_report_of_now(world: World, opened: Opened) -> None:
+    opened()
+    view = session.view(world.record.id)
+    report = replace(
+        view.compliance,
+        findings=tuple(replace(f, proxies=PROXIES) for f in view.compliance.findings if f.feature == FEATURE),
+    )
+    kept = compliance.with_evidence(view, report).compliance.findings
+    assert [f.feature for f in kept] == [f.feature for f in view.compliance.findings]
+    assert {f.feature for f in kept if f.proxies} == {FEATURE}
