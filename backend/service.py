@@ -836,8 +836,8 @@ class Glassleaf:
             reviews=self.reviews(record.id),
             sign_offs=self._catalogue.reviews(record.federation).sign_offs(record.content_hash),
             entries=self.audit_entries(record.federation),
-            disparities=self._measured(record.id, DISPARITY),
-            proxies=self._measured(record.id, PROXIES),
+            disparities=self._measured(record.id, DISPARITY) or None,
+            proxies=self._measured(record.id, PROXIES) or None,
         )
 
     # evidence ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from backend.data.federation import Federation
 from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
-OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
+OFFSET = 771_300_000  # added to every number of a Host, so that none of them can turn up by chance, not even as bytes
 PAGES = (
     "overview",
     "features",

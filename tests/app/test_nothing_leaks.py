@@ -15,7 +15,7 @@ from tests.app.conftest import OFFSET, PAGES, Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_scoring import finished, scored, template, uploaded
 
-HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
+HOST_NUMBER = re.compile(r"(?<![\w.,-])771,?3\d\d,?\d{3}(?:\.\d+)?(?![\w])")
 
 
 def host_thresholds(world: World) -> list[float]:
