@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -157,12 +158,26 @@ def _open(folder: Path | None) -> sqlite3.Connection:
     where = ":memory:" if folder is None else folder / FILE
     database = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
-        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE, _INDEX):
+        _keep_a_log_ahead(database)
+        for statement in ("PRAGMA synchronous = NORMAL", _TABLE, _INDEX):
             database.execute(statement)
     except sqlite3.Error:
         database.close()
         raise
     return database
+
+
+def _keep_a_log_ahead(database: sqlite3.Connection) -> None:
+    """Write to a log first, so that readers do not wait; SQLite's own patience does not hold for this one statement."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.005)
 
 
 def usual_limit(synthetic: bool) -> int:

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 import pytest
@@ -65,18 +66,18 @@ def test_a_budget_of_zero_limits_nothing_and_writes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_two_that_count_at_once_do_not_grant_twice(tmp_path):
-    budgets, granted = [QueryBudget(tmp_path, limit=10) for _ in range(3)], []
+def test_many_that_open_and_count_at_once_do_not_grant_twice(tmp_path):
+    for attempt in range(10):  # opening is where two may get into each other's way
+        budgets = [QueryBudget(tmp_path / str(attempt), limit=10) for _ in range(8)]
+        start = threading.Barrier(len(budgets))
 
-    def ask(budget):
-        granted.extend(not budget.take("m", ["a"])[0] for _ in range(8))
+        def ask(budget, start=start):
+            start.wait()
+            return [not budget.take("m", ["a"])[0] for _ in range(4)]
 
-    threads = [threading.Thread(target=ask, args=(b,)) for b in budgets]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(granted) == 10 and len(granted) == 24
+        with ThreadPoolExecutor(len(budgets)) as pool:
+            granted = [answer for answers in pool.map(ask, budgets) for answer in answers]
+        assert sum(granted) == 10 and len(granted) == 32
 
 
 def test_a_count_that_cannot_be_kept_answers_nothing(tmp_path):
