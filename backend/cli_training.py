@@ -81,7 +81,7 @@ def with_options(run: Callable[..., None]) -> Callable[..., None]:
     own = list(inspect.signature(run, eval_str=True).parameters.values())
     fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
     command.__doc__ = run.__doc__
-    command.__signature__ = inspect.Signature([*fixed, *options])  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature([*fixed, *options])  # type: ignore[attr-defined]  # PEP 362; typeshed has none
     command.__annotations__ = {p.name: p.annotation for p in (*fixed, *options)}
     return command
 

@@ -31,6 +31,7 @@ class Job(Generic[T]):
     points : tuple of TreeProgress
         Training curve so far.
     result : T or None
+        Of a finished job; some show a part of it while they run.
     error : str or None
         What, where and what to do; never a traceback.
     """
@@ -54,6 +55,10 @@ class Job(Generic[T]):
         """Start the thread."""
         self._thread.start()
         return self
+
+    def keep_transcript(self, transcript: tuple[TranscriptEntry, ...]) -> None:
+        """The messages of a conversation that has ended."""
+        self.read_transcript = lambda: transcript
 
     @property
     def transcript(self) -> tuple[TranscriptEntry, ...]:

@@ -181,6 +181,7 @@ class Evaluation:
     seconds: float
 
 
+RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 NODE_BY_NODE = "multi-interactive-node"
 NODE_BY_NODE_SAMPLES = (
     20  # from more samples on it is left out unless asked for: a round trip for every node of every sample

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, replace
@@ -24,7 +23,7 @@ from backend.assurance.direction import LearnedDirection, learned_directions
 from backend.assurance.fairness import Disparity
 from backend.assurance.fairness import as_evidence as disparity_evidence
 from backend.assurance.importance import FeatureImportance, feature_importance
-from backend.assurance.leakage import SCORE_BITS, LeakMeter, LeakPoint, Reading, joint_audit, leak_curve
+from backend.assurance.leakage import LeakMeter, LeakPoint, Reading
 from backend.assurance.ledger import Line as LedgerLine
 from backend.assurance.ledger import Row as LedgerRow
 from backend.assurance.ledger import lines as ledger_lines
@@ -58,6 +57,7 @@ from backend.evidence import (
 )
 from backend.importing import JOINT, import_model
 from backend.jobs import Job
+from backend.leaking import measure_leaks
 from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.alignment.methods import METHODS
 from backend.protocols.batches import BATCHES, PAIR, Lead, Point, leads
@@ -76,6 +76,7 @@ from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoos
 from backend.reporting import FORMS, Checked, Sources, answers, check, content_of, issued_of, language_of_pdf
 from backend.results import (
     NODE_BY_NODE_SAMPLES,
+    RANKS,
     Compared,
     ComparisonRequest,
     Compiled,
@@ -87,13 +88,13 @@ from backend.results import (
     Stage,
     TrainingRequest,
     read_record,
-    sample_scores,
     scores_csv,
-    stages,
     usual_protocols,
 )
+from backend.scoring import score, summary
 from backend.store.audit_log import Entry, Verdict
 from backend.store.reviews import Review, ReviewVerdict, SignOff
+from backend.training import train
 from backend.trees.artefact import content_hash, dump_guest, load_guest
 from backend.trees.candidates import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
@@ -115,8 +116,6 @@ __all__ = [
 DEMO = "demo"
 DISPARITY, PROXIES = "disparity", "proxies"  # kinds of evidence
 RULES = "rules"  # the folder of one's own rule packs, below the home
-LEAK_RECORDS = 2000  # Host records that released scores are compared with at most
-RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 HALVES_KEPT = 16  # models read once and kept in memory
 DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
 
@@ -440,63 +439,14 @@ class Glassleaf:
             asked = request.parameters
             tried = {"algorithm": asked.ALGORITHM, "excluded": len(request.exclude)}
             with self._audit.noting_failure(request.federation, "train", tried):
-                record = self._train(request, job)
+                record, trained = train(self._catalogue.room(request.federation), request, job)
+                self._register(record, trained.model, trained.part_of)
             digest = auditing.federation_hash(self.federation(request.federation))
             body = auditing.of_training(record, digest, self._pack_versions(record.id), job.transcript)
             self._audit.note(request.federation, "train", body)
             return record
 
         return Job(work, rounds(request.parameters)).start()
-
-    def _train(self, request: TrainingRequest, job: Job[ModelRecord]) -> ModelRecord:
-        room = self._catalogue.room(request.federation)
-        hosts = self._chosen_hosts(room, request.hosts)
-        self._check_excluded(room.federation, hosts, request.exclude)
-        job.at("key", room.guest.name)
-        asked = request.parameters
-        key = None if isinstance(asked, OpBoostParameters) else room.pair_key(asked.cipher, asked.key_bits)
-        talk = room.converse(hosts, job.cancelled, counted=False)  # the test records' scores
-        job.read_transcript = talk.transcript
-
-        try:
-            trained = room.guest.train(
-                room.labels(),
-                request.parameters,
-                key,
-                talk,
-                exclude=request.exclude,
-                on_stage=lambda stage: job.at(stage, room.guest.name),
-                on_tree=job.tree_grown,
-            )
-        finally:
-            job.read_transcript = _constant(talk.close())
-        record = ModelRecord(
-            id=trained.model_id,
-            federation=request.federation,
-            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            algorithm=request.parameters.ALGORITHM,
-            cipher=key.scheme if key else RANKS,
-            key_bits=key.bits if key else 0,
-            content_hash=content_hash(dump_guest(trained.model)),
-            guest=room.guest.name,
-            hosts=hosts,
-            n_trees=len(trained.model.trees),
-            n_leaves=trained.model.n_leaves,
-            depth=max(t.depth for t in trained.model.trees),
-            score_bits=request.parameters.score_bits,
-            metrics=trained.metrics,
-            parameters=request.parameters.as_dict(),
-            seconds=job.seconds,
-            parts=trained.parts,
-            curve=job.points,
-            host_hashes=trained.host_hashes,
-            positive_rate=trained.positive_rate,
-            alignment=trained.alignment,
-            exclude=request.exclude,
-            task=trained.model.outputs.task,
-        )
-        self._register(record, trained.model, trained.part_of)
-        return record
 
     def start_scoring(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
         """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""
@@ -505,61 +455,14 @@ class Glassleaf:
             record, digest = self.model(request.model_id), auditing.sheet_hash(request.samples)
             tried = {**auditing.of_model(record), "rows": len(request.samples.ids), "input_sha256": digest}
             with self._audit.noting_failure(record.federation, "score", tried):
-                batch = self._score(request, job, counted)
+                room, compiled = self._catalogue.room(record.federation), self._compiled_half(record)
+                batch = score(room, record, compiled, request, job, self._workers, counted=counted)
+            self._catalogue.guest_store(record.federation).put_score_job(record.id, summary(batch))
             body = auditing.of_scoring(record, batch, digest, self._pack_versions(record.id), counted)
             self._audit.note(record.federation, "score", body)
             return batch
 
         return Job(work, len(request.samples.ids)).start()
-
-    def _score(self, request: ScoringRequest, job: Job[ScoreBatch], counted: bool) -> ScoreBatch:
-        if not 0.0 <= request.cutoff <= 1.0:
-            raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
-        began = time.perf_counter()
-        record = self.model(request.model_id)
-        compiled = self._compiled_half(record)
-        room = self._catalogue.room(record.federation)
-        sheet = request.samples
-        good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
-        job.at("key", room.guest.name, 0)
-        job.total = len(good)
-        key = room.key(request.cipher, request.key_bits, compiled.guest)
-        prepared = Stage("key", room.guest.name, time.perf_counter() - began)
-        talk = room.converse(record.hosts, job.cancelled, counted=counted)
-        job.read_transcript = talk.transcript
-        transcript: tuple[TranscriptEntry, ...] = ()
-        try:
-            for host, table in sheet.hosts.items():
-                if host in record.hosts:
-                    room.play(talk, host, table.take(good))
-            own = sheet.guest.take(good)
-            scored = room.guest.score(record.id, compiled.guest, own, key, talk, workers=self._workers, on_stage=job.at)
-        finally:
-            transcript = talk.close()
-            job.read_transcript = _constant(transcript)
-        job.at("done", room.guest.name, len(good))
-        batch = ScoreBatch(
-            model_id=record.id,
-            cipher=key.scheme,
-            key_bits=key.bits,
-            cutoff=request.cutoff,
-            scores=sample_scores(sheet, good, compiled, own, scored, request.cutoff),
-            stages=(prepared, *stages(scored)),
-            transcript=transcript,
-            leaves=record.n_leaves,
-            ciphertexts_per_sample=scored.entries,
-            score_bits=record.score_bits,
-            seconds=job.seconds,
-        )
-        failed = len(sheet.problems) + len(scored.refused)
-        summary = {
-            "rows": len(good) - len(scored.refused),
-            "failed": failed,
-            "cipher": key.scheme,
-            "key_bits": key.bits,
-        }
-        self._catalogue.guest_store(record.federation).put_score_job(record.id, summary | {"seconds": batch.seconds})
-        return batch
 
     def evaluate(
         self,
@@ -688,39 +591,15 @@ class Glassleaf:
             record = self.model(model_id)
             body = {**auditing.of_model(record), "people": people, "seed": seed}
             with self._audit.noting_failure(record.federation, "leak-audit", body):
-                points = self._leak_curve(record, people, seed, job)
+                room = self._catalogue.room(record.federation)
+                rows = self._test_rows(record, room, min(people, len(self._test_ids(record))), seed)
+                points = measure_leaks(
+                    room, record, self.guest_model(record.id), rows, list(self._part_of(record)), job
+                )
             self._audit.note(record.federation, "leak-audit", {**body, "outcome": auditing.DONE})
             return points
 
         return Job(work, 0).start()
-
-    def _leak_curve(
-        self, record: ModelRecord, people: int, seed: int, job: Job[tuple[LeakPoint, ...]]
-    ) -> tuple[LeakPoint, ...]:
-        room, model = self._catalogue.room(record.federation), self.guest_model(record.id)
-        rows = self._test_rows(record, room, min(people, len(self._test_ids(record))), seed)
-        if not len(rows):
-            raise ParameterError(f"The model {record.id} has no test records to read the meter for.")
-        own = room.table.take(rows)
-        chosen = set(own.ids)
-        known = (*own.ids, *(i for i in self._part_of(record) if i not in chosen))[:LEAK_RECORDS]
-        widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
-        job.at("leak_audit", room.guest.name, 0)
-        talk = room.converse(record.hosts, job.cancelled, counted=False)
-        try:
-            hosts = joint_audit(talk, record.id, model, known)
-        finally:
-            job.read_transcript = _constant(talk.close())
-        job.total, job.result = len(rows) * len(widths), ()
-        job.at("leak_count", room.guest.name, 0)
-
-        def person() -> None:
-            job.done += 1
-            talk.check()
-
-        for point in leak_curve(model, own.columns, hosts, np.arange(len(rows)), widths, person):
-            job.result = (*job.result, point)
-        return job.result
 
     # reviews and reports ----------------------------------------------------------------------------------------------
 
@@ -914,27 +793,3 @@ class Glassleaf:
         """Stop all Hosts and background threads."""
         self._catalogue.close()
         self._workers.close()
-
-    @staticmethod
-    def _chosen_hosts(room: Room, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
-        chosen = room.hosts if hosts is None else hosts
-        unknown = [h for h in chosen if h not in room.hosts]
-        if unknown:
-            raise ParameterError(
-                f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(room.hosts)}."
-            )
-        return tuple(h for h in room.hosts if h in chosen)
-
-    @staticmethod
-    def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-        names = [f.name for _, f in federation.features()]
-        unknown = [e for e in exclude if e not in names]
-        if unknown:
-            raise ParameterError(f"{', '.join(unknown)} is no feature of this federation, so it cannot be left out.")
-        parties = {federation.guest.name, *hosts}
-        if all(f.name in exclude for party, f in federation.features() if party in parties):
-            raise ParameterError("Every feature was left out; leave at least one in.")
-
-
-def _constant(transcript: tuple[TranscriptEntry, ...]) -> Callable[[], tuple[TranscriptEntry, ...]]:
-    return lambda: transcript

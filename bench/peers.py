@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -21,7 +22,7 @@ TEXTBOOK_NUMBERS = 8  # encrypted by phe each time; it is linear, and slow
 PEERS = {"phe": "`phe`", "heu-zpaillier": "HEU ZPaillier", "heu-elgamal": "HEU EC-ElGamal"}
 
 
-class Peer:
+class Peer(ABC):
     """A cipher that encrypts numbers one by one; a sample is a ciphertext a leaf.
 
     Attributes
@@ -47,9 +48,9 @@ class Peer:
         few = values[: self.at_a_time or len(values)]
         return took(self.encrypted, few) / len(few)
 
+    @abstractmethod
     def encrypted(self, values: np.ndarray) -> Any:
         """Ciphertexts of some integers."""
-        raise NotImplementedError
 
     def masked_sum(self, values: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
         """Seconds to add up the kept ciphertexts of one sample, and to decrypt the sum."""
@@ -66,21 +67,21 @@ class Peer:
             raise ArithmeticError(f"{self.name} decrypts {found}; the sum is {few[places].sum()}.")
         return summed - began, done - summed
 
+    @abstractmethod
     def summed(self, ciphertexts: Any, places: list[int]) -> Any:
         """The sum of the ciphertexts at `places`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decrypted(self, total: Any) -> int:
         """The integer behind a sum."""
-        raise NotImplementedError
 
     def refresh(self, repeats: int) -> dict[str, float]:
         """Seconds to make a fresh zero."""
         return {"made_seconds": median(took(self.encrypted, np.zeros(1, np.int64)) for _ in range(repeats))}
 
+    @abstractmethod
     def bytes_per_number(self) -> float:
         """Of a ciphertext as the library writes it."""
-        raise NotImplementedError
 
 
 class Phe(Peer):

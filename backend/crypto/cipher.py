@@ -6,6 +6,7 @@ Shapes: a *batch* is ``n`` rows (samples) of ``m`` numbers (entries of a decisio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -167,15 +168,15 @@ class PairPublicSide(PublicSide, Protocol):
         ...
 
 
-class WholeFold:
+class WholeFold(ABC):
     """A fold whose batch comes in one piece."""
 
     def __init__(self) -> None:
         self._folded: bytes | None = None
 
+    @abstractmethod
     def fold(self, blob: bytes) -> bytes:
         """Check, mask, add and re-randomise the whole batch."""
-        raise NotImplementedError
 
     def add(self, blob: bytes) -> None:
         """Take the one piece."""

@@ -72,7 +72,7 @@ class Workers:
     def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Generator[R, None, None]:
         """While one block's results are used the next block is under way, so that no more than two are held."""
         size = BLOCK * self.jobs
-        under_way: deque[Iterator[R]] = deque()
+        under_way: deque[Generator[R, None, None]] = deque()
         try:
             while block := list(islice(tasks, size)):
                 under_way.append(self._parallel()(delayed(function)(*task) for task in block))
@@ -88,7 +88,7 @@ class Workers:
                     "ignore"
                 )  # joblib regrets results that nobody wants any more; the job was stopped
                 for results in under_way:
-                    results.close()  # type: ignore[attr-defined]
+                    results.close()
 
     def _parallel(self) -> Parallel:
         options: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def _dask_client(scheduler: str) -> Any:
     try:
         from distributed import Client  # noqa: PLC0415 (an optional package)
 
-        return Client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+        return Client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]  # distributed has no types
     except (ImportError, OSError, ValueError) as error:
         raise ParameterError(
             f"The Dask scheduler {scheduler or '(none given)'} cannot be used: {error}. "

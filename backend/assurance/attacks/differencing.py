@@ -43,9 +43,9 @@ def run(
     columns[:, 0] = chosen  # the first score is an honest one
     rates: dict[int, Attempt] = {}
     for asked in (*FEWER, queries):
-        rates[asked] = attempt(lambda asked=asked: _named(stage, chosen, columns[:, :asked], stage.host_party()))  # type: ignore[misc]
+        rates[asked] = attempt(_named, stage, chosen, columns[:, :asked], stage.host_party())
     counting = stage.host_party(budget=QueryBudget())
-    budgeted = attempt(lambda: _named(stage, chosen, columns, counting))
+    budgeted = attempt(_named, stage, chosen, columns, counting)
     setting = {"people": len(stage.guest.ids), "targets": targets, "queries": queries, "score_bits": SCORE_BITS}
     fewer = {f"named_after_{asked}": found.rate for asked, found in rates.items() if asked < queries}
     return Outcome(rates[queries], budgeted, chance=0.0, setting=setting | {"budget": QUERIES}, rates=fewer)

@@ -32,10 +32,10 @@ def run(seed: int, ids: int = 2000) -> Outcome:
     printed: dict[int, Attempt] = {}
     for k in HASHES:
         shape = FilterShape(k, math.ceil(k * ids / math.log(2)))  # Bloom's optimum: half of the slots are used
-        printed[k] = attempt(lambda shape=shape: lost(shape, as_printed=True))  # type: ignore[misc]
+        printed[k] = attempt(lost, shape, as_printed=True)
     return Outcome(
         printed[HASHES[-1]],
-        attempt(lambda: lost(FilterShape.of(ids, ids), as_printed=False)),
+        attempt(lost, FilterShape.of(ids, ids), as_printed=False),
         chance=0.0,
         setting={"ids": ids, "hashes": HASHES[-1]},
         rates={f"lost_{k}_hashes": found.rate for k, found in printed.items()},

@@ -48,7 +48,7 @@ def run(
         return reader.right(reader.read(heard)), int(reader.open.sum())
 
     fed_eini = FedEini(stage.guest_party(), CompiledGuest(model), paths, key)
-    off, on = (attempt(lambda p=p: after(p)) for p in (OneRound(paths, streaming=False), fed_eini))  # type: ignore[misc]
+    off, on = (attempt(after, p) for p in (OneRound(paths, streaming=False), fed_eini))
     chance = reader.right(reader.read([])) / int(reader.open.sum())
     numbers = {"bits_one_round": bits["one-round-batched"], "bits_fed_eini": bits["fed-eini"]}
     setting = {"key_bits": key_bits, "people": targets, "trees": trees}

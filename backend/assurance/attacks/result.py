@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 from scipy.stats import binomtest
 
+P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
 ALPHA = 1e-9  # an attack works when guessing would be as lucky with at most this probability (one-sided binomial test)
 
@@ -138,8 +139,8 @@ def works(result: AttackResult) -> bool:
     return shipped.beats(result.chance)
 
 
-def attempt(attack: Callable[[], tuple[int, int]]) -> Attempt:
-    """Run one side: `attack` returns what it got right, and of how much."""
+def attempt(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> Attempt:
+    """Run one side: `attack`, called with what follows, returns what it got right, and of how much."""
     began = time.perf_counter()
-    right, trials = attack()
+    right, trials = attack(*args, **kwargs)
     return Attempt(right, trials, time.perf_counter() - began)

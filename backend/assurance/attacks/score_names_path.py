@@ -46,7 +46,7 @@ def run(seed: int, people: int = PEOPLE, targets: int = 200, trees: int = Secure
     numbers: dict[str, float] = {}
     for bits in (EXACT_BITS, *OTHER_BITS, default):
         consistent: list[int] = []
-        named[bits] = attempt(lambda bits=bits, found=consistent: _named(stage, chosen, bits, found))  # type: ignore[misc]
+        named[bits] = attempt(_named, stage, chosen, bits, consistent)
         numbers |= {f"records_{bits}_bits": float(np.mean(consistent)), f"auc_{bits}_bits": _auc(stage, bits)}
     added: dict[str, float] = {}
     for width in DITHERS:
