@@ -21,10 +21,13 @@ ICONS = {
     "features": "dictionary",
     "structure": "account_tree",
     "importance": "leaderboard",
+    "model_card": "fact_check",
     "compliance": "gavel",
+    "compare_models": "compare_arrows",
     "score": "lock",
     "privacy": "visibility",
     "protocols": "flag",
+    "attack_lab": "bug_report",
     "train": "model_training",
     "report": "description",
     "audit": "receipt_long",
@@ -55,7 +58,8 @@ here = st.navigation(
             visibility="visible" if role in FOR.get(name, ROLES) else "hidden",
         )
         for name, icon in sorted(ICONS.items(), key=lambda item: item[0] not in first)
-    ]
+    ],
+    expanded=True,
 )
 try:
     with st.sidebar:

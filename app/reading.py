@@ -18,6 +18,7 @@ from backend.service import (
     Leaf,
     LearnedDirection,
     ModelRecord,
+    Reasons,
     Score,
     ScoreBatch,
     Split,
@@ -217,6 +218,11 @@ def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
     return found
 
 
+def key_of(finding: Finding) -> str:
+    """What a link calls a finding: its rule and its feature."""
+    return f"{finding.rule_id}~{finding.feature}"
+
+
 def open_findings(report: ComplianceReport) -> tuple[Finding, ...]:
     """Findings about features that the model uses, worst first."""
     return tuple(finding for finding in report.findings if finding.usage.splits)
@@ -251,6 +257,15 @@ def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
         return "decline" if score.probability >= cutoff else "accept"
 
     return replace(batch, cutoff=cutoff, scores=tuple(replace(s, decision=decision(s)) for s in batch.scores))
+
+
+def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:
+    """Reasons with the scores as they are shown now (another cut-off decides anew); None where they are of other scores."""
+    pairs = list(zip(found.people, done.scores, strict=False))
+    fits = found.model_id == done.model_id and len(found.people) == len(done.scores)
+    if not fits or any((p.score.id, p.score.units) != (s.id, s.units) for p, s in pairs):
+        return None
+    return replace(found, people=tuple(replace(person, score=score) for person, score in pairs))
 
 
 def gain(tree: GuestTree) -> float:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
 import streamlit as st
@@ -17,9 +20,45 @@ import streamlit as st
 from app.reading import Speed, View, speed
 from app.texts import LANGUAGES, Texts
 from backend.errors import GlassleafError
-from backend.service import OPERATOR, ROLES, Glassleaf, Job, ModelRecord
+from backend.service import (
+    OPERATOR,
+    ROLES,
+    Glassleaf,
+    ImportanceMeasure,
+    Interaction,
+    Job,
+    ModelRecord,
+    SteadyImportance,
+)
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kind of work that a page offers.
+
+    Attributes
+    ----------
+    name : str
+    job : Job or None
+        The last one that this session started.
+    refused : str
+        Why the last start was refused; empty if it was not.
+    busy : bool
+        Whether this or other work of the page is running.
+    start : callable
+        Takes a function that starts the job.
+    redraw : callable
+        Draws the page again.
+    """
+
+    name: str
+    job: Job[Any] | None
+    refused: str
+    busy: bool
+    start: Callable[[Callable[[], Job[Any]]], None]
+    redraw: Callable[[], None]
 
 
 def service() -> Glassleaf:
@@ -59,6 +98,26 @@ def samples(model_id: str) -> pd.DataFrame:
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _samples(home: str, model_id: str) -> pd.DataFrame:
     return _service(home).samples(model_id)
+
+
+def steady(model_id: str, measure: str, *, by_party: bool = False) -> tuple[SteadyImportance, ...]:
+    """Importances with their intervals, drawn once per model and measure."""
+    return _steady(os.environ.get("GLASSLEAF_HOME", ""), model_id, measure, by_party)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _steady(home: str, model_id: str, measure: ImportanceMeasure, by_party: bool) -> tuple[SteadyImportance, ...]:
+    return _service(home).steady_importance(model_id, measure, by_party=by_party)
+
+
+def pairs(model_id: str) -> tuple[Interaction, ...]:
+    """Features that meet on paths, looked for once per model."""
+    return _pairs(os.environ.get("GLASSLEAF_HOME", ""), model_id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _pairs(home: str, model_id: str) -> tuple[Interaction, ...]:
+    return _service(home).interactions(model_id)
 
 
 def page(name: str) -> Path:
@@ -148,6 +207,53 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
     return name
 
 
+def linked(name: str, options: Container[str]) -> str | None:
+    """What the address names as `name`, as long as it stands there; a link to something unknown leaves a notice."""
+    found = st.query_params.get(name)
+    if found is None or found in options:
+        return found
+    st.session_state.setdefault("notices", []).append((name, found))
+    forget(name)
+    return None
+
+
+def detail(name: str, within: str, options: Container[str]) -> str | None:
+    """As `linked`, for something inside the choice of `within`: dropped once another is chosen; to be asked before that is published."""
+    if st.query_params.get(within) != st.session_state.get(within):
+        forget(name)
+    return linked(name, options)
+
+
+def forget(name: str) -> None:
+    """Take `name` out of the address."""
+    st.query_params.pop(name, None)
+
+
+def adopt(name: str, widget: str, clear: Sequence[str] = ()) -> None:
+    """Let a link fill a text field, before the field is drawn; `clear` names widgets that would hide what is linked to."""
+    linked = st.query_params.get(name)
+    if linked is not None and linked != st.session_state.get(f"link:{name}"):
+        st.session_state[widget] = linked
+        for other in clear:
+            st.session_state.pop(other, None)
+
+
+def announce(name: str, value: str) -> None:
+    """Write the text of a field into the address, so that the page can be linked to as it stands."""
+    st.session_state[f"link:{name}"] = value
+    if value:
+        st.query_params[name] = value
+    else:
+        st.query_params.pop(name, None)
+
+
+def address(page_name: str, **links: str) -> str:
+    """The full address of a page, to be copied."""
+    here = urlsplit(st.context.url or "")
+    folder = here.path.rsplit("/", 1)[0] if here.path.rstrip("/") else ""
+    return urlunsplit((here.scheme, here.netloc, f"{folder}/{page_name}", urlencode(links), ""))
+
+
 def remember(name: str, options: Sequence[Any]) -> str:
     """Prepare a widget whose choice outlives its page but never enters the address (a person's id); return its key."""
     if st.session_state.get(name) not in options:
@@ -174,9 +280,23 @@ def publish(name: str) -> str | None:
     return str(value)
 
 
-def choose(name: str, value: str) -> None:
+def once(name: str, value: object) -> bool:
+    """Whether `value` is new under `name` since the last time that this was asked."""
+    before = kept(name)
+    keep(name, value)
+    return bool(before != value)
+
+
+def choose(name: str, value: object) -> None:
     """Choose `value` for `name` from a button's callback (before the widgets are drawn)."""
     st.session_state[name] = value
+
+
+def swap(one: str, other: str) -> None:
+    """Exchange two choices, from a button's callback."""
+    st.session_state[one], st.session_state[other] = st.session_state[other], st.session_state[one]
+    for name in (one, other):
+        st.query_params[name] = st.session_state[f"link:{name}"] = st.session_state[name]
 
 
 def selected_row(name: str) -> int | None:
@@ -244,6 +364,16 @@ def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
         found[last.result.cipher] = speed(last.result, guest)
         keep(f"speeds:{model_id}", found)
     return found
+
+
+def works(model_id: str, *names: str) -> tuple[Work, ...]:
+    """Kinds of work on one model, of which one runs at a time."""
+    keys = {name: f"{name}:{model_id}" for name in names}
+    running = {name: job(key) for name, key in keys.items()}
+    busy = any(found is not None and found.state == "running" for found in running.values())
+    return tuple(
+        Work(name, running[name], refused(key), busy, partial(start, key), rerun) for name, key in keys.items()
+    )
 
 
 def refused(name: str) -> str:

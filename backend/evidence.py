@@ -5,65 +5,30 @@ As the Guest sees it: scores, labels and its own columns; of a Host's feature th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.assurance import fairness
 from backend.assurance.fairness import Disparity
-from backend.assurance.interpretation import Permuted, permuted
 from backend.assurance.proxies import Association, associations
+from backend.assurance.report_words import Words
 from backend.crypto.engines import Cipher
 from backend.crypto.paillier import KEY_BITS
-from backend.crypto.workers import Workers
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
-from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.alignment.exchange import align
-from backend.protocols.channel import Conversation, TranscriptEntry
+from backend.measuring import Ground, Rows, Talks, drawn
 from backend.protocols.crossing import Crossing
-from backend.protocols.group_sums import GroupQuestions, GroupTable
+from backend.protocols.group_sums import GroupTable
 from backend.protocols.grouping import MIN_GROUP, MOST_GROUPS, Group, group
-from backend.protocols.messages import OfferKey
-from backend.protocols.room import Room
-from backend.results import Compiled, ModelRecord
-from backend.trees.ensemble import Columns, GuestModel
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
 GROUPS = 5  # of a protected attribute that is a number
 BINS = 10  # of a feature that may go with it
-MOST_REPEATS = 20  # shufflings of one feature
-
-Rows = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What is measured, and with whom.
-
-    Attributes
-    ----------
-    model : GuestModel
-    compiled : Compiled
-        Of the same model.
-    test_ids : sequence of str
-        Records that the model was not trained on; any joint ones of an imported model.
-    workers : Workers
-        Who encrypts when records are scored.
-    """
-
-    room: Room
-    record: ModelRecord
-    model: GuestModel
-    compiled: Compiled
-    test_ids: Sequence[str]
-    workers: Workers
 
 
 @dataclass(frozen=True)
@@ -116,17 +81,6 @@ class ProxyRequest:
 
 
 @dataclass(frozen=True)
-class PermutationRequest:
-    """What the Guest's features are worth to a model, on at most so many test records, each shuffled so many times."""
-
-    model_id: str
-    samples: int = 300
-    repeats: int = 3
-    cipher: Cipher = "paillier"
-    seed: int = 7
-
-
-@dataclass(frozen=True)
 class Proxies:
     """How closely features go with a protected attribute.
 
@@ -150,16 +104,21 @@ class Proxies:
     not_examined: tuple[tuple[str, str], ...]
 
 
-def group_names(groups: Sequence[Group], feature: Feature) -> tuple[str, ...]:
-    """Groups in words: a code's disclosed text, a bin by its place; no edge of a bin is known here."""
-    bins = sum(group.kind == "bin" for group in groups)
-    words = {"missing": "no value", "rest": "all smaller groups together"}
+def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tuple[str, ...]:
+    """Groups in words: a code's disclosed text, a bin by its place; no edge of a bin is known here.
+
+    Parameters
+    ----------
+    language : {"en", "zh"}
+        A code's text is its owner's word and is the same in both.
+    """
+    say, bins = Words(language), sum(group.kind == "bin" for group in groups)
     return tuple(
         feature.categories.get(group.name, group.name)
         if group.kind == "code"
-        else f"bin {group.name} of {bins} (1 = lowest values)"
+        else say("measure.group_bin", place=group.name, bins=bins)
         if group.kind == "bin"
-        else words[group.kind]
+        else say(f"measure.group_{group.kind}")
         for group in groups
     )
 
@@ -180,8 +139,8 @@ def measure_disparity(ground: Ground, request: DisparityRequest, job: Job[Dispar
         raise ParameterError(f"Outcomes by group need a model of two outcomes; the task of this one is {task!r}.")
     party, feature = _feature(room.federation, request.feature)
     _check_groups(request.groups)
-    rows = _drawn(ground, request.samples, request.seed)
-    talks = _Talks(room, job)
+    rows = drawn(ground, request.samples, request.seed)
+    talks = Talks(room, job)
     scored, margins = talks.score(ground, room.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], ground.compiled.outputs.predict(margins)[:, 0]
     labels = room.labels()[rows] > 0
@@ -219,7 +178,7 @@ def measure_proxies(ground: Ground, request: ProxyRequest, job: Job[Proxies]) ->
         raise ParameterError(f"{request.records} records were to be examined; ask for {2 * MIN_GROUP} or more.")
     examined = [(p, f) for p, f in ground.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in room.hosts if h == party or h in ground.record.hosts)
-    talks = _Talks(room, job)
+    talks = Talks(room, job)
     with talks.begin(hosts) as talk:
         questions, rows = talks.ask(talk, request.cipher, request.key_bits, lambda joint: _some(joint, request))
         crossing = Crossing(
@@ -239,86 +198,6 @@ def measure_proxies(ground: Ground, request: ProxyRequest, job: Job[Proxies]) ->
     return Proxies(party, attribute.name, groups, questions.records, found, left)
 
 
-def measure_permutation(
-    ground: Ground, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
-) -> tuple[Permuted, ...]:
-    """What each of the Guest's features is worth: test records are scored again with its values shuffled, the largest fall first.
-
-    The Hosts see one person several times while the Guest's columns change, as in the attack by differencing (SECURITY.md A8):
-    simulated Hosts allow it for measuring, others count it. A Host's own features would have to be shuffled there; not offered.
-
-    Raises
-    ------
-    ParameterError
-        The number of samples or repeats is not usable.
-    Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.channel.Conversation.expect`.
-    """
-    if not 1 <= request.repeats <= MOST_REPEATS:
-        raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MOST_REPEATS}.")
-    rows = _drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
-    own, talks = ground.room.table.take(rows), _Talks(ground.room, job)
-
-    def margins_of(columns: Columns, times: int) -> NDArray[np.float64]:
-        table = PartyTable(own.party, own.ids * times, dict(columns))
-        return talks.score(ground, table, request.cipher)[1]
-
-    labels = ground.room.labels()[rows]
-    worth = permuted(ground.model, own.columns, labels, margins_of, repeats=request.repeats, seed=request.seed)
-    return tuple(sorted(worth, key=lambda p: (-p.fall, p.feature)))
-
-
-class _Talks:
-    """The conversations of one job, their transcripts one after the other."""
-
-    def __init__(self, room: Room, job: Job[Any]) -> None:
-        self._room, self.job = room, job
-        self._said: tuple[TranscriptEntry, ...] = ()
-
-    @contextmanager
-    def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Conversation]:
-        """One conversation, closed at the end."""
-        talk = self._room.converse(hosts, self.job.cancelled, counted=counted)
-        before = self._said
-        self.job.read_transcript = lambda: (*before, *talk.transcript())
-        try:
-            yield talk
-        finally:
-            self._said = (*before, *talk.close())
-            self.job.read_transcript = lambda: self._said
-
-    def ask(
-        self, talk: Conversation, cipher: Cipher, bits: int, choose: Callable[[Rows], NDArray[np.bool_]]
-    ) -> tuple[GroupQuestions, Rows]:
-        """Offer a key and align ids; `choose` tells which of the joint rows count. Returns these rows of the Guest's table."""
-        guest = self._room.guest.name
-        self.job.at("key", guest, 0)
-        key = self._room.pair_key(cipher, bits)
-        talk.broadcast(OfferKey(talk.name, key.scheme, key.offer()))
-        self.job.at("align", guest)
-        joint, _ = align(talk, guest, self._room.table.ids, "dh")
-        counted = choose(joint)
-        return GroupQuestions(talk, guest, key, counted), joint[counted]
-
-    def score(self, ground: Ground, table: PartyTable, cipher: Cipher) -> tuple[Rows, NDArray[np.float64]]:
-        """Rows of `table` that no Host refused, and their margins ``(rows, outputs.count)``; measuring leaves budgets alone."""
-        room, job, compiled = self._room, self.job, ground.compiled.guest
-        job.total = len(table.ids)
-        job.at("key", room.guest.name, 0)
-        key = room.key(cipher, 0, compiled) if cipher == "none" else room.bulk_key(KEY_BITS, compiled)
-        with self.begin(ground.record.hosts, counted=False) as talk:
-            scored = room.guest.score(
-                ground.record.id, compiled, table, key, talk, workers=ground.workers, on_stage=job.at
-            )
-        kept = np.array([i for i in range(len(table.ids)) if i not in scored.refused], dtype=np.intp)
-        return kept, compiled.margins([scored.units[i] for i in kept])
-
-    def progress(self, done: int, total: int) -> None:
-        """Ciphertexts made."""
-        self.job.total = total
-        self.job.at("marks", self._room.guest.name, done)
-
-
 def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
     for party, feature in federation.features():
         if feature.name == name:
@@ -331,16 +210,6 @@ def _check_groups(*numbers: int) -> None:
     for number in numbers:
         if not least <= number <= most:
             raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")
-
-
-def _drawn(ground: Ground, samples: int | None, seed: int) -> Rows:
-    """Rows of some test records in the Guest's table, or of all."""
-    ids, row_of = ground.test_ids, ground.room.table.row_of
-    count = len(ids) if samples is None else samples
-    if not 1 <= count <= len(ids):
-        raise ParameterError(f"{count} test records were asked for; the model has {len(ids):,}.")
-    chosen = np.random.default_rng(seed).choice(len(ids), size=count, replace=False)
-    return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
 
 
 def _some(joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:

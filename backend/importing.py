@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.crypto.plain import PlainKeySide
 from backend.errors import FederationError, ParameterError
 from backend.protocols.guest import MIN_ROWS
 from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.inference.packing import Packing
 from backend.protocols.room import Room
 from backend.protocols.training.parameters import SCORE_BITS
 from backend.results import ModelRecord
@@ -39,12 +41,16 @@ class Imported:
         Id → :data:`JOINT`.
     notes : tuple of str
         What whoever imports should know of the file.
+    labels, margins : ndarray of float64
+        ``(n,)`` and ``(n, outputs.count)`` of the joint records.
     """
 
     record: ModelRecord
     model: GuestModel
     part_of: dict[str, str]
     notes: tuple[str, ...]
+    labels: NDArray[np.float64]
+    margins: NDArray[np.float64]
 
 
 def import_model(
@@ -74,7 +80,9 @@ def import_model(
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
-    host_hashes = room.keep_halves(model_id, halves.hosts)
+    layout, hashed = Packing(model).layout, content_hash(text)
+    kept = {host: replace(half, layout=layout, guest_hash=hashed) for host, half in halves.hosts.items()}
+    host_hashes = room.keep_halves(model_id, kept)
     talk = room.converse(room.hosts, counted=False)
     try:
         compiled = CompiledGuest(model)
@@ -88,7 +96,8 @@ def import_model(
             f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
             "label, are needed to measure the model. Check that the files use the same ids."
         )
-    metrics = measure(labels, compiled.margins(scored.units)[held], JOINT, model.outputs)
+    margins = compiled.margins(scored.units)[held]
+    metrics = measure(labels, margins, JOINT, model.outputs)
     ids = [i for i, h in zip(room.table.ids, held, strict=True) if h]
     record = ModelRecord(
         id=model_id,
@@ -114,4 +123,4 @@ def import_model(
         exclude=(),
         task=model.outputs.task,
     )
-    return Imported(record, model, dict.fromkeys(ids, JOINT), halves.notes)
+    return Imported(record, model, dict.fromkeys(ids, JOINT), halves.notes, labels, margins)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from backend.assurance import report
-from backend.assurance.compliance import ComplianceReport, Duty, Evidence, Finding
+from backend.assurance.compliance import DISPARITY, PROXIES, Basis, ComplianceReport, Duty, Evidence, Finding
 from backend.assurance.direction import LearnedDirection
 from backend.assurance.importance import FeatureImportance
 from backend.assurance.report import schema
@@ -16,14 +16,27 @@ from backend.assurance.report_html import read_html, to_html
 from backend.assurance.report_outline import answers
 from backend.assurance.report_pdf import is_drawn_here, language_of_pdf, read_pdf, to_pdf
 from backend.assurance.report_words import Words
+from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.protocols.messages import MESSAGES
 from backend.results import ModelRecord
+from backend.side_by_side import OutcomePair, SideBySide, Sizes
 from backend.store.audit_log import Entry, Verdict
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
 
-__all__ = ["FORMS", "Checked", "Sources", "answers", "check", "content_of", "issued_of", "language_of_pdf", "schema"]
+__all__ = [
+    "FORMS",
+    "Checked",
+    "Sources",
+    "answers",
+    "check",
+    "content_of",
+    "issued_of",
+    "language_of_pdf",
+    "schema",
+    "sign_offs_of",
+]
 
 FORMS: dict[str, Callable[[report.Report, str], bytes]] = {
     "json": lambda made, language: report.to_json(made).encode(),
@@ -45,6 +58,10 @@ class Sources:
         Of the federation's audit log.
     disparities, proxies : dict of str to tuple of Evidence, optional
         Feature → what was measured about it; by default what the findings carry.
+    bases : mapping of (claim, feature) to Basis
+        What that was measured on.
+    retrained : tuple of SideBySide
+        The model beside the one it replaces, and those that replace it.
     """
 
     record: ModelRecord
@@ -58,6 +75,13 @@ class Sources:
     entries: Sequence[Entry]
     disparities: Mapping[str, tuple[Evidence, ...]] | None = None
     proxies: Mapping[str, tuple[Evidence, ...]] | None = None
+    bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
+    retrained: tuple[SideBySide, ...] = ()
+
+    def feature(self, name: str) -> Feature:
+        """A feature of the federation, or of the model where the federation has given it up."""
+        known = (*self.federation.features(), *self.model.dictionary)
+        return next((f for _, f in known if f.name == name), Feature(name=name, meaning=name))
 
 
 def content_of(sources: Sources) -> report.Content:
@@ -69,8 +93,9 @@ def content_of(sources: Sources) -> report.Content:
         features=_features(sources),
         structure=_structure(sources.model),
         assessment=_assessment(sources),
-        fairness=_evidenced(sources.disparities, ((f.feature, f.disparities) for f in findings)),
-        proxies=_evidenced(sources.proxies, ((f.feature, f.proxies) for f in findings)),
+        fairness=_evidenced(sources, DISPARITY, sources.disparities, ((f.feature, f.disparities) for f in findings)),
+        proxies=_evidenced(sources, PROXIES, sources.proxies, ((f.feature, f.proxies) for f in findings)),
+        retrained=tuple(_retrained(sources, pair) for pair in sources.retrained),
         quality=_quality(sources.record),
         training_traffic=_training_traffic(sources),
         limits=tuple(report.Limit(key=key, text=Words("en")(f"document.limit_{key}")) for key in _limits(sources)),
@@ -81,23 +106,12 @@ def issued_of(
     sources: Sources, content: report.Content, verdict: Verdict, now: str, by: tuple[str, str]
 ) -> report.Issued:
     """What belongs to the day of the report; `by` is actor and role."""
-    digest = report.content_hash(content)
     return report.Issued(
         time=now,
         actor=by[0],
         role=by[1],
         law_of=sources.compliance.on,
-        sign_offs=tuple(
-            report.SignOffLine(
-                person=s.person,
-                role=s.role,
-                statement=s.statement,
-                report_sha256=s.report_hash,
-                covers=s.report_hash == digest,
-                time=s.time,
-            )
-            for s in sources.sign_offs
-        ),
+        sign_offs=sign_offs_of(sources, content),
         use=_use(sources),
         audit=report.AuditLine(
             entries=verdict.entries,
@@ -106,6 +120,22 @@ def issued_of(
             problems=verdict.problems,
             witnesses=verdict.witnesses,
         ),
+    )
+
+
+def sign_offs_of(sources: Sources, content: report.Content) -> tuple[report.SignOffLine, ...]:
+    """Every sign-off, and whether it covers this content."""
+    digest = report.content_hash(content)
+    return tuple(
+        report.SignOffLine(
+            person=s.person,
+            role=s.role,
+            statement=s.statement,
+            report_sha256=s.report_hash,
+            covers=s.report_hash == digest,
+            time=s.time,
+        )
+        for s in sources.sign_offs
     )
 
 
@@ -229,6 +259,8 @@ def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
         gain_share=_share(finding.usage.gain_share),
         proxies=_measured(finding.proxies),
         disparities=_measured(finding.disparities),
+        proxies_on=_basis(finding.proxies_on),
+        disparities_on=_basis(finding.disparities_on),
         decision=last
         and report.Decision(decision=last.verdict, reason=last.reason, person=last.person, time=last.time),
         earlier_decisions=max(0, len(about) - 1),
@@ -238,23 +270,79 @@ def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
 def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, ...] | None:
     if evidence is None:
         return None
-    return tuple(
-        report.Measured(
-            about=e.about, measure=e.measure, n=e.n, value=_figure(e.value), low=_figure(e.low), high=_figure(e.high)
-        )
-        for e in evidence
+    return tuple(_one(e) for e in evidence)
+
+
+def _one(e: Evidence) -> report.Measured:
+    figures = {name: _figure(getattr(e, name)) for name in ("value", "low", "high")}
+    return report.Measured(about=e.about, about_zh=e.about_zh, measure=e.measure, n=e.n, **figures)
+
+
+def _basis(basis: Basis | None) -> report.BasisLine | None:
+    return None if basis is None else report.BasisLine(n=basis.n, cutoff=basis.cutoff)
+
+
+def _meanings(feature: Feature) -> dict[str, str]:
+    return {"meaning": feature.meaning, "meaning_zh": feature.meaning_zh}
+
+
+def _retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
+    """Two models side by side, every figure as the report writes it."""
+    sizes = pair.before.sizes, pair.after.sizes
+    return report.Retrained(
+        before=pair.before.record.id,
+        after=pair.after.record.id,
+        before_sha256=pair.before.record.content_hash,
+        after_sha256=pair.after.record.content_hash,
+        created=pair.after.record.created,
+        without=pair.without,
+        same_people=pair.same_people,
+        figures=tuple(report.Pair(name=f.name, before=_figure(f.before), after=_figure(f.after)) for f in pair.figures),
+        structure=tuple(
+            report.Pair(name=f.name, before=getattr(sizes[0], f.name), after=getattr(sizes[1], f.name))
+            for f in fields(Sizes)
+        ),
+        gain=tuple(
+            report.GainPair(
+                name=s.feature,
+                party=s.party,
+                **_meanings(sources.feature(s.feature)),
+                before=_figure(s.before),
+                after=_figure(s.after),
+            )
+            for s in pair.shifts
+        ),
+        outcomes=tuple(_outcome(sources, outcome) for outcome in pair.outcomes),
+    )
+
+
+def _outcome(sources: Sources, pair: OutcomePair) -> report.OutcomePair:
+    return report.OutcomePair(
+        feature=pair.feature,
+        **_meanings(sources.feature(pair.feature)),
+        before=pair.before and _one(pair.before),
+        after=pair.after and _one(pair.after),
     )
 
 
 def _evidenced(
-    given: Mapping[str, tuple[Evidence, ...]] | None, carried: Iterable[tuple[str, tuple[Evidence, ...] | None]]
+    sources: Sources,
+    claim: str,
+    given: Mapping[str, tuple[Evidence, ...]] | None,
+    carried: Iterable[tuple[str, tuple[Evidence, ...] | None]],
 ) -> tuple[report.Evidenced, ...] | None:
     """What was measured, feature by feature; None where nothing was."""
     found = dict(
         given if given is not None else ((name, evidence) for name, evidence in carried if evidence is not None)
     )
     lines = tuple(
-        report.Evidenced(feature=name, measures=_measured(evidence) or ()) for name, evidence in found.items()
+        report.Evidenced(
+            feature=name,
+            **_meanings(sources.feature(name)),
+            on=_basis(sources.bases.get((claim, name))),
+            measures=_measured(evidence) or (),
+        )
+        for name, evidence in found.items()
     )
     return lines if lines or given is not None else None
 

@@ -30,6 +30,34 @@ from backend.trees.metrics import Metrics
 
 
 @dataclass(frozen=True)
+class Release:
+    """What the scores of a model would give away, measured before it was registered (a joint audit in the simulation).
+
+    Attributes
+    ----------
+    dither : float
+        Width on the margin, as the Hosts add it.
+    unique : tuple of (int, float)
+        Resolution in bits, the model's own first, and the share of people whose score would fit one path only.
+    paths : float
+        Median of the paths that fit a score, at the model's own resolution.
+    people, records : int
+        Whose scores were read, and Host records that they were compared with.
+    """
+
+    dither: float
+    unique: tuple[tuple[int, float], ...]
+    paths: float
+    people: int
+    records: int
+
+    @property
+    def named(self) -> float:
+        """Share of people whose score names their path, at the model's own resolution."""
+        return self.unique[0][1]
+
+
+@dataclass(frozen=True)
 class ModelRecord:
     """What the Guest knows about a model beside its half.
 
@@ -46,6 +74,10 @@ class ModelRecord:
     alignment : Alignment or None
         How the joint records were found; None for an imported model.
     task : {"binary", "classes", "number"}
+    retrained_from : str
+        Id of the model that this one replaces, trained anew without some of its features; empty where there is none.
+    release : Release or None
+        None in records from before this was measured, and where no Host owns a split.
     """
 
     id: str
@@ -71,6 +103,8 @@ class ModelRecord:
     exclude: tuple[str, ...]
     alignment: Alignment | None = None
     task: Task = "binary"
+    retrained_from: str = ""
+    release: Release | None = None
 
 
 class Compiled:
@@ -82,23 +116,32 @@ class Compiled:
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """A training to be started; `hosts` None means all of the federation's, in its order."""
+    """A training to be started; `hosts` None means all of the federation's, in its order.
+
+    A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
+    :func:`backend.leaking.usual_bound`).
+    """
 
     federation: str
     parameters: Parameters
     hosts: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    most_named: float | None = None
 
 
 @dataclass(frozen=True)
 class ScoringRequest:
-    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label)."""
+    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
+
+    With `canaries` every score carries a secret number that tells whether a Host has meddled with it; Paillier alone has room for one.
+    """
 
     model_id: str
     samples: SampleSheet
     cutoff: float = 0.5
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
+    canaries: bool = True
 
 
 @dataclass(frozen=True)
@@ -147,7 +190,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class ScoreBatch:
-    """Everything a scoring gives; `ciphertexts_per_sample` entries for `leaves` leaves."""
+    """Everything a scoring gives; `ciphertexts_per_sample` entries for `leaves` leaves.
+
+    Attributes
+    ----------
+    dither : float
+        By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
+    canaries : int
+        Scores that came back with the canary that they were sent with: none of them was meddled with.
+    """
 
     model_id: str
     cipher: str
@@ -160,6 +211,8 @@ class ScoreBatch:
     ciphertexts_per_sample: int
     score_bits: int
     seconds: float
+    dither: float = 0.0
+    canaries: int = 0
 
 
 @dataclass(frozen=True)
@@ -260,9 +313,12 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     curve = tuple(TreeProgress(**p) for p in body["curve"])
     alignment = Alignment(**body["alignment"]) if body.get("alignment") else None
     tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}
-    return ModelRecord(
-        **{**body, **tuples, "metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment}
-    )
+    release = None
+    if body.get("release"):
+        unique = tuple((int(bits), float(share)) for bits, share in body["release"]["unique"])
+        release = Release(**{**body["release"], "unique": unique})
+    told = {"metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment, "release": release}
+    return ModelRecord(**{**body, **tuples, **told})
 
 
 def stages(scored: Scored) -> tuple[Stage, ...]:
@@ -277,7 +333,10 @@ def sample_scores(
 ) -> tuple[Score, ...]:
     """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
     outputs = compiled.outputs
-    margins = compiled.guest.margins(scored.units)
+    answered = [
+        0 if k in scored.refused else units for k, units in enumerate(scored.units)
+    ]  # a refused row is no number of the model
+    margins = compiled.guest.margins(answered)
     predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))
     best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)

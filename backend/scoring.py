@@ -58,7 +58,9 @@ def score(
             if host in record.hosts:
                 room.play(talk, host, table.take(good))
         own = sheet.guest.take(good)
-        scored = room.guest.score(record.id, compiled.guest, own, key, talk, workers=workers, on_stage=job.at)
+        scored = room.guest.score(
+            record.id, compiled.guest, own, key, talk, workers=workers, canary=request.canaries, on_stage=job.at
+        )
     finally:
         transcript = talk.close()
         job.keep_transcript(transcript)
@@ -75,6 +77,8 @@ def score(
         ciphertexts_per_sample=scored.entries,
         score_bits=record.score_bits,
         seconds=job.seconds,
+        dither=scored.dither / float(1 << record.score_bits),
+        canaries=scored.canaries,
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.plot import figure
-from bench.tables import TABLES, markdown
+from bench.tables import TABLES, markdown, rounded
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -117,6 +117,89 @@ def alignment() -> str:
     return markdown(["", "Guest", "Host", "sent by Guest", "sent by Host", "messages"], rows)
 
 
+def ranking() -> str:
+    """What finding the largest contributions costs."""
+    found = _read("ranking")
+    if found is None:
+        return "Not measured yet: `make bench`."
+    header = [
+        "key",
+        "n",
+        "Guest",
+        "Host",
+        "and-gates",
+        "sent",
+        "rounds",
+        *(r["wire"] for r in found["rows"][0]["wires"]),
+    ]
+    rows = [
+        [
+            f"{r['key_bits']:,}",
+            str(r["numbers"]),
+            f"{r['guest_seconds']:.2g} s",
+            f"{r['host_seconds']:.2g} s",
+            f"{r['gates']:,}",
+            f"{(r['guest_bytes'] + r['host_bytes']) / 1e3:.0f} kB",
+            str(found["rounds"]),
+            *(f"+ {w['seconds']:.2g} s" for w in r["wires"]),
+            *([f"{r['peer_seconds']:.2g} s", f"{r['ratio']:.0f} ×"] if "ratio" in r else ["–", "–"]),
+        ]
+        for r in found["rows"]
+    ]
+    note = (
+        "The peer is `tno.mpc.protocols.secure_comparison`: n − 1 + k·⌈log₂ n⌉ times the measured time of one of its comparisons, both "
+        "parties together, with nothing for carrying winners and names along and nothing for its DGK key. "
+        + _measured_on(found["machine"])
+    )
+    return "\n\n".join([markdown([*header, "peer, at least", "ratio"], rows), note])
+
+
+def reasons() -> str:
+    """What reasons cost, and whether they are the plain ones."""
+    found = _read("reasons")
+    if found is None:
+        return "Not measured yet: `make bench`."
+    header = [
+        "model",
+        "key",
+        "ciphertexts",
+        "Guest",
+        "Hosts",
+        "ranking",
+        "sent",
+        "a score",
+        "ratio to it",
+        "peer, at least",
+        "ratio",
+    ]
+    rows = [
+        [
+            r["model"],
+            f"{r['key_bits']:,}",
+            f"{r['ciphertexts']:,}",
+            f"{r['terms_guest_seconds']:.2g} s",
+            f"{r['terms_host_seconds']:.2g} s",
+            f"{r['ranking_guest_seconds'] + r['ranking_host_seconds']:.2g} s",
+            f"{(r['terms_bytes'] + r['ranking_bytes']) / 1e6:.2f} MB",
+            f"{r['score_seconds']:.2g} s",
+            f"{r['to_score']:.1f} ×",
+            f"{rounded(r['peer_seconds'])} s",
+            f"{r['ratio']:.0f} ×",
+        ]
+        for r in found["rows"]
+    ]
+    told = [
+        f"**Faithfulness** ({f['model']}): the four names by the protocol's own integers are those of plain SHAP values for "
+        f"{f['same_names']:.1%} of {f['people']} people; the largest error of a contribution is {f['largest_error']:.1g}, the bound "
+        f"{f['error_bound']:.1g}. "
+        "The dither of scores does not touch contributions; were they dithered, the four names would stay the same for "
+        + " and ".join(f"{share:.1%} (width {w})" for w, share in f["same_under_dither_of_contributions"].items())
+        + " of these people."
+        for f in found["faithfulness"]
+    ]
+    return "\n\n".join([markdown(header, rows), *told, _measured_on(found["machine"])])
+
+
 def score_bits() -> str:
     """Quality by number of score bits."""
     found = _read("score_bits")
@@ -130,14 +213,44 @@ def score_bits() -> str:
     return markdown(["data", "bits", "AUC", "KS", "alone"], rows)
 
 
+def privacy() -> str:
+    """Paths that fit a score, and quality, by resolution and dither; and the meter's speed."""
+    found = _read("privacy")
+    if found is None:
+        return "Not measured yet: `make bench`."
+    rows = [
+        [
+            str(p["score_bits"]),
+            f"{p['dither']:g}" if p["dither"] else "none",
+            f"{p['unique']:.1%}",
+            f"{p['paths']:g}",
+            f"{p['metrics']['auc']:.4f}",
+            f"{p['metrics']['ks']:.4f}",
+        ]
+        for p in found["points"]
+    ]
+    first = found["points"][0]
+    meter = ", ".join(f"{m['seconds']:.3f} s at {m['bits']} bits" for m in found["meter"])
+    note = (
+        f"{TITLES[found['federation']].capitalize()} data, {found['trees']} trees of depth {found['depth']}, "
+        f"{first['people']:,} test records compared with {first['records']:,} Host records. The leak meter reads a score of a "
+        f"model of {found['meter'][0]['trees']} trees in {meter} (processor time)."
+    )
+    header = ["bits", "dither (width)", "one path only", "paths that fit (median)", "AUC", "KS"]
+    return f"{markdown(header, rows)}\n\n{note}\n\n{_measured_on(found['machine'])}"
+
+
 def _measured_on(machine: dict[str, Any]) -> str:
     return f"Measured on one machine: {machine['cores']} cores ({machine['cpu']}), Python {machine['python']}, gmpy2 {machine['gmpy2']}."
 
 
 FIGURES: dict[str, Callable[[], str]] = {
     "alignment": alignment,
+    "ranking": ranking,
+    "reasons": reasons,
     "training": training,
     "score_bits": score_bits,
+    "privacy": privacy,
 } | {name: partial(of_cipher, name) for name in TABLES}
 
 

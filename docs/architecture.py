@@ -138,7 +138,7 @@ def _rooms(sources: dict[Path, ast.Module]) -> str:
 
 def _messages(sources: dict[Path, ast.Module]) -> str:
     """Every message class with who sends it to whom and its fields."""
-    tree = sources[Path("backend/protocols/messages.py")]
+    rooms = [tree for path, tree in sources.items() if path.parent == Path("backend/protocols/messages")]
     lines = [
         "## Messages",
         "",
@@ -146,7 +146,7 @@ def _messages(sources: dict[Path, ast.Module]) -> str:
         "",
     ]
     lines += ["| message | what it says | fields |", "|---|---|---|"]
-    for node in tree.body:
+    for node in (node for tree in rooms for node in tree.body):
         if isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id == "Message" for b in node.bases):
             plain = [s for s in node.body if isinstance(s, ast.AnnAssign) and not _is_class_variable(s)]
             fields = ", ".join(f"`{s.target.id}`" for s in plain if isinstance(s.target, ast.Name))

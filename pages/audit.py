@@ -1,16 +1,10 @@
 """What was done with the models, by whom, and was the log changed?"""
 
-import streamlit as st
-
 from app import session
 from app.panels import audit, frame
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "audit", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "audit")
 
 view, backend = session.view(model_id), session.service()
 federation = view.record.federation
@@ -18,7 +12,7 @@ frame.header(t, "audit", session.notices(), view.federation)
 audit.verify(t, view, lambda: backend.verify_audit(federation))
 entries = backend.audit_entries(federation)
 frame.section(t, "audit.entries")
-shown = audit.filters(t, entries, view.record)
+shown = audit.filters(t, entries, view.federation, view.record)
 audit.chart(t, shown)
 audit.table(t, shown)
 audit.export(t, federation, lambda: backend.export_audit(federation))

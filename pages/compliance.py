@@ -1,66 +1,75 @@
 """What would a regulator object to?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from app import session
-from app.panels import compliance, frame, run
-from backend.service import ProxyRequest
+from app import reading, session
+from app.panels import compliance, evidence, findings, frame, retraining, reviews, work
+from backend.service import OPERATOR, ProxyRequest
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "compliance", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "compliance")
 
-backend, name = session.service(), f"evidence:{model_id}"
-job = session.job(name)
-running = job is not None and job.state == "running"
-view = compliance.with_evidence(
-    session.view(model_id), backend.compliance(model_id)
-)  # after the job's state: never older
+backend, role = session.service(), session.role()
+measuring, retrain = session.works(model_id, "evidence", "retrain")
+report = backend.compliance(model_id)  # after the jobs' state: never older
+view = replace(session.view(model_id), compliance=report)
+found = {reading.key_of(finding): finding for finding in report.findings}
+linked = session.linked("finding", found)
 frame.header(t, "compliance", session.notices(), view.federation)
+desk = reviews.Desk(
+    (role, session.actor()),
+    session.kept("deciding") if session.kept("deciding") in report.findings else None,
+    session.told(),
+    lambda finding: session.keep("deciding", finding),
+    session.attempt,
+    lambda *said: backend.review(model_id, *said),
+)
+if desk.asked is None:
+    frame.told(t, desk.told)
+reviews.window(t, desk)
 compliance.summary(t, view)
+
 frame.section(t, "compliance.findings", "flag")
-compliance.findings(t, view, job.result if job is not None else None)
+history = backend.reviews(model_id)
+if linked is not None:
+    findings.only(t, view, found[linked], history, desk, lambda: session.forget("finding"))
+else:
+    findings.listed(t, view, history, desk)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
-if view.compliance.findings:
+evidence.kept_out(t, view, backend.kept_out(model_id))
+
+known = evidence.assessable(view)
+if known:
     frame.section(t, "compliance.measure", "evidence")
-    form, progress = st.columns(2, gap="large")
-    with form:
-        request = compliance.request(
-            t,
-            view,
-            session.remember("evidence_feature", compliance.flagged(view)),
-            session.remember("evidence_kind", compliance.measurable(view)),
-        )
-        if st.button(
-            t("compliance.measure_go"),
-            type=frame.emphasis(),
-            icon=":material/science:",
-            disabled=running,
-            key="evidence_go",
-        ):
-            session.start(
-                name,
-                lambda: (
-                    backend.start_proxies(request)
-                    if isinstance(request, ProxyRequest)
-                    else backend.start_disparity(request)
-                ),
-            )
-            session.rerun()
-    with progress:
-        if session.refused(name):
-            frame.problem(t, session.refused(name))
-        if job is not None and running:
-            run.train(t, view.federation, job, "", session.rerun)
-        elif job is not None:
-            compliance.measured(t, view, job)
+    keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
+    work.desk(
+        t,
+        view,
+        measuring,
+        lambda: evidence.request(t, view, *keys),
+        lambda asked: (backend.start_proxies if isinstance(asked, ProxyRequest) else backend.start_disparity)(asked),
+        evidence.measured,
+    )
+before, after = backend.lineage(model_id)
+if known or before or after:
+    frame.section(t, "retraining.title", "retraining")
+    if role == OPERATOR:
+        work.desk(t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done)
+    else:
+        retraining.not_for(t, role)
+    if before or after:
+        pair = (model_id, after[0].id) if after else (before.id, model_id)
+        retraining.beside(t, view, backend.side_by_side(*pair))
+
 frame.section(t, "compliance.contradictions_title", "expected_direction")
 compliance.contradictions(t, view)
 frame.section(t, "compliance.duties_title")
 compliance.duties(t, view)
 compliance.packs(t, view)
+frame.section(t, "report.sign")
+reviews.acting(t, role, session.actor())
+reviews.sign_offs(t, backend.sign_offs(model_id), session.attempt, lambda **said: backend.sign_off(model_id, **said))
 st.caption(t("compliance.limits"))

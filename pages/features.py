@@ -3,20 +3,18 @@
 import streamlit as st
 
 from app import session
-from app.panels import dictionary, frame
+from app.panels import dictionary, feature_card, frame
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "features", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "features")
 
 view = session.view(model_id)
 names = [row.feature for row in view.importance]
 key = session.bind("feature", names, names[0])
+session.adopt("search", "features_search", clear=dictionary.NARROW)
 frame.header(t, "features", session.notices(), view.federation)
 chosen = dictionary.filters(t, view)
+session.announce("search", chosen.typed)
 rows = dictionary.matching(t, view, chosen)
 shown = [feature.name for _, feature in rows]
 
@@ -41,4 +39,4 @@ feature = session.publish("feature")
 if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
     st.info(t("features.card_hidden"), icon=":material/visibility_off:")
 else:
-    dictionary.card(t, view, feature)
+    feature_card.card(t, view, feature)

@@ -3,24 +3,69 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, importance
+from app.panels import (
+    frame,
+    importance,
+    importance_curves,
+    importance_directions,
+    importance_pairs,
+    importance_shap,
+    measurement,
+)
+from backend.service import CohortRequest, MeansRequest, PermutationRequest
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "importance", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "importance")
 
-view = session.view(model_id)
+view, backend = session.view(model_id), session.service()
+worth, shap, means = session.works(model_id, "worth", "shap", "means")
 frame.header(t, "importance", session.notices(), view.federation)
 measure, everything = importance.controls(t, view)
-left, right = st.columns([7, 4], gap="large")
-with left:
-    frame.section(t, "importance.by_feature", "gain")
-    importance.by_feature(t, view, measure, everything)
-with right:
-    frame.section(t, "importance.by_party", "cover")
-    importance.by_party(t, view, measure)
+if measure == importance.WORTH:
+    rows = backend.permutation(model_id)
+    parties = importance.parties(view, rows)
+    st.markdown(t("importance.worth_why"), help=t("glossary.permutation"))
+    words = "importance.worth_again" if rows else "importance.worth_go"
+    measurement.offer(t, view, worth, words, lambda: backend.start_permutation(PermutationRequest(model_id)))
+elif measure == importance.SHAP:
+    rows = parties = ()
+    st.markdown(t("importance.shap_why"), help=t("glossary.shap"))
+    measurement.offer(
+        t, view, shap, "importance.shap_go", lambda: backend.start_cohort_importance(CohortRequest(model_id))
+    )
+    if shap.job is not None and shap.job.state == "done":
+        importance_shap.contributions(t, view, shap.job.result, everything)
+else:
+    rows, parties = session.steady(model_id, measure), session.steady(model_id, measure, by_party=True)
+if rows:
+    left, right = st.columns([7, 4], gap="large")
+    with left:
+        frame.section(t, "importance.by_feature", importance.term(measure))
+        importance.by_feature(t, view, measure, rows, everything)
+    with right:
+        frame.section(t, "importance.by_party", "host")
+        importance.by_party(t, view, measure, parties)
+        importance.whiskers(t, view, measure, rows, backend.agreement(model_id))
+
 frame.section(t, "importance.directions_title", "expected_direction")
-importance.directions(t, view)
+importance_directions.directions(t, view)
+importance_directions.contradictions(t, view)
+
+frame.section(t, "importance.pairs_title", "interaction")
+importance_pairs.pairs(t, view, session.pairs(model_id))
+
+frame.section(t, "importance.curves_title", "dependence")
+offered = importance_curves.features(view)
+chosen = importance_curves.choose(t, view, session.remember("curve_feature", offered)) if offered else None
+if chosen is None:
+    st.markdown(t("importance.no_split"))
+elif importance_curves.held_by_guest(view, chosen):
+    importance_curves.own(t, view, lambda: backend.partial_dependence(model_id, chosen))
+else:
+    found = backend.means(model_id).get(chosen)
+    if found is None:
+        st.markdown(t("importance.means_why"))
+    else:
+        importance_curves.means(t, view, found)
+    words = "importance.means_again" if found else "importance.means_go"
+    measurement.offer(t, view, means, words, lambda: backend.start_means(MeansRequest(model_id, chosen)))

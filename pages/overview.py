@@ -6,11 +6,7 @@ from app import session
 from app.panels import frame, parties
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "overview", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "overview")
 
 view = session.view(model_id)
 session.service().start_key(view.record.federation)

@@ -7,11 +7,7 @@ from app.panels import frame, privacy
 from backend.errors import GlassleafError
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "privacy", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "privacy")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "privacy", session.notices(), view.federation)
@@ -60,3 +56,19 @@ if job is not None and job.state == "cancelled":
     st.info(t("privacy.cancelled"), icon=":material/stop_circle:")
 if job is not None and job.state == "failed":
     frame.problem(t, job.error or "")
+
+frame.section(t, "privacy.frontier", "dither")
+work = session.job(f"frontier:{model_id}")
+working = work is not None and work.state == "running"
+found = (work.result if work is not None else None) or ()
+if not found and not working:
+    st.markdown(t("privacy.frontier_hint"))
+if st.button(t("privacy.go"), icon=":material/balance:", disabled=working, key="frontier_go"):
+    session.start(f"frontier:{model_id}", lambda: backend.start_frontier(model_id))
+    session.rerun()
+if working:
+    privacy.follow(t, work, found, session.rerun, "frontier")
+if found and not working:
+    privacy.frontier(t, view, found, backend.dither(model_id))
+if work is not None and work.state in ("failed", "cancelled"):
+    frame.problem(t, work.error or "")

@@ -3,15 +3,11 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, protocols, race
+from app.panels import frame, protocols, race, serving
 from backend.service import BATCHES, ComparisonRequest
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "protocols", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "protocols")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "protocols", session.notices(), view.federation)
@@ -61,3 +57,6 @@ if done is not None:
     protocols.figures(t, done)
     frame.section(t, "protocols.learned", "direction")
     protocols.learned(t, view, done)
+if view.record.algorithm == "forest":
+    frame.section(t, "serving.title", "forest")
+    serving.offer(t, view, *session.works(model_id, "serving"), backend.start_serving)

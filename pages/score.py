@@ -3,16 +3,12 @@
 import streamlit as st
 
 from app import reading, session
-from app.panels import engine, frame, person, result, run
+from app.panels import engine, frame, person, reasons, result, run
 from backend.errors import GlassleafError
-from backend.service import ScoringRequest
+from backend.service import ReasonsRequest, ScoringRequest
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "score", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "score")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "score", session.notices(), view.federation)
@@ -36,7 +32,6 @@ with left:
             person.sheet(t, view, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
-
 
 with right:
     frame.section(t, "score.answer", "probability")
@@ -66,6 +61,12 @@ with right:
     elif job.result.model_id == model_id:
         done = reading.decided(job.result, cutoff)
         result.draw(t, view, done, lambda: backend.scores_csv(done))
+        if reasons.asked(t, view, done, sheet, session.job("reasons")):
+            size = engine.textbook_bits(done)
+            wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, key_bits=size, scored=done)
+            session.start("reasons", lambda: backend.start_reasons(wanted))
+            session.rerun()
+        reasons.draw(t, view, done, session.job("reasons"), backend.notice, session.rerun)
     else:
         st.info(t("score.other_model"), icon=":material/lock:")
 if done is not None:

@@ -3,23 +3,20 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, person, tree
+from app.panels import frame, person, tree, tree_choice
 from backend.errors import GlassleafError
 
 t = session.texts()
-model_id = session.chosen_model()
-if model_id is None:
-    frame.header(t, "structure", session.notices())
-    frame.empty(t, session.service().prepare_demo, session.page("train"))
-    st.stop()
+model_id = frame.model_or_stop(t, "structure")
 
 view = session.view(model_id)
 numbers = [str(i + 1) for i in range(len(view.model.trees))]
 key = session.bind("tree", numbers, numbers[0])
+place = session.detail("node", "tree", tree_choice.nodes(view, st.session_state[key]))
 frame.header(t, "structure", session.notices(), view.federation)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.selectbox(
-        t("structure.choose"), numbers, key=key, format_func=lambda n: tree.named(t, view, int(n) - 1), width=220,
+        t("structure.choose"), numbers, key=key, format_func=lambda n: tree_choice.named(t, view, int(n) - 1), width=220,
         help=t("glossary.tree"),
     )  # fmt: skip
     overlay = st.toggle(
@@ -35,15 +32,20 @@ if overlay:
         candidates = session.service().candidate_leaves(model_id, index, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
-tree.strip(t, view, index, session.choose)
-parts = tree.parts(view, index)
-top = tree.branch(t, view, index, session.remember(f"branch_{index}", parts)) if len(parts) > 1 else 0
+tree_choice.strip(t, view, index, session.choose)
+marked = int(place) if place is not None else None
+parts = tree_choice.parts(view, index)
+if marked is not None and session.once(f"marked_{index}", marked):
+    session.choose(f"branch_{index}", tree_choice.part_with(view, index, marked))
+top = tree_choice.branch(t, view, index, session.remember(f"branch_{index}", parts)) if len(parts) > 1 else 0
 sentence = tree.sentence(t, view, index)
+if marked is not None:
+    tree_choice.mark(t, view, index, marked)
 if candidates is not None:
     sentence += " " + t("structure.left_open", n=len(candidates), leaves=len(view.model.trees[index].leaves))
 frame.chart(
     t,
-    tree.figure(t, view, index, candidates, top),
+    tree.figure(t, view, index, candidates, top, marked),
     sentence,
     tree.twin(t, view, index, candidates),
     "tree_picture",

@@ -16,6 +16,7 @@ from backend.protocols.guest import draw_parts
 from backend.protocols.host import HostParty
 from backend.protocols.messages import OfferKey
 from backend.protocols.simulation import SimulatedHosts
+from backend.protocols.training.host_side import HostTraining
 from backend.protocols.training.joint import Joint
 from backend.trees.ensemble import Split
 
@@ -37,7 +38,9 @@ class Parties:
 
     def rules(self, own):
         """All parties' rules; `own` are the Guest's."""
-        halves = [h._sessions[self.joint.conversation.name].training.rules for h in self.served._hosts.values()]
+        halves = [
+            h._sessions.of(self.joint.conversation.name).kept(HostTraining).rules for h in self.served._hosts.values()
+        ]
         return dict(own) | {key: rule for half in halves for key, rule in half.items()}
 
     def leaves(self, number, tree, rules):

@@ -125,6 +125,22 @@ def with_outputs(world: World, kind: str, seed: int) -> World:
     return replace(world, model=replace(model, trees=trees, base_scores=bases, outputs=outputs))
 
 
+def with_covers(world: World, seed: int) -> World:
+    """The same trees with covers drawn for the leaves and added up above."""
+    draw = np.random.default_rng(seed)
+    trees = []
+    for tree in world.model.trees:
+        nodes = list(tree.nodes)
+        for i in reversed(range(len(nodes))):  # children stand behind their parents
+            node = nodes[i]
+            if isinstance(node, Split):
+                nodes[i] = replace(node, cover=nodes[node.left].cover + nodes[node.right].cover)
+            else:
+                nodes[i] = replace(node, cover=float(draw.uniform(0.5, 20.0)))
+        trees.append(GuestTree(tuple(nodes)))
+    return replace(world, model=replace(world.model, trees=tuple(trees)))
+
+
 def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
     nodes = []
 

@@ -12,7 +12,7 @@ import streamlit as st
 from app.panels import frame, palette
 from app.reading import View
 from app.texts import Texts, label, markdown
-from backend.service import Entry, ModelRecord, Verdict
+from backend.service import Entry, Federation, ModelRecord, Verdict
 
 LINE = 34  # pixels of a bar with its words
 SHORT = 12  # digits of a hash in the table
@@ -37,7 +37,7 @@ def verify(t: Texts, view: View, check: Callable[[], Verdict]) -> None:
     st.code(verdict.head.hash, language=None, wrap_lines=True)
 
 
-def filters(t: Texts, entries: Sequence[Entry], record: ModelRecord) -> list[Entry]:
+def filters(t: Texts, entries: Sequence[Entry], federation: Federation, record: ModelRecord) -> list[Entry]:
     """The entries that pass the filters, newest first."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         actions = st.multiselect(
@@ -50,15 +50,40 @@ def filters(t: Texts, entries: Sequence[Entry], record: ModelRecord) -> list[Ent
         people = st.multiselect(
             t("audit.actor"), sorted({entry.actor for entry in entries}), placeholder=t("audit.all"), key="audit_actor"
         )
+        outcomes = st.multiselect(
+            t("audit.outcome"),
+            ("done", "not_done"),
+            format_func=lambda word: t(f"audit.outcome_{word}"),
+            placeholder=t("audit.all"),
+            key="audit_outcome",
+        )
+        parties = st.multiselect(
+            t("audit.by_party"),
+            record.hosts,
+            format_func=lambda name: palette.plain(t, federation, name),
+            placeholder=t("audit.all"),
+            key="audit_party",
+        )
         own = st.toggle(t("audit.own"), key="audit_own")
     kept = [
         entry
         for entry in entries
         if (not actions or entry.action in actions)
         and (not people or entry.actor in people)
+        and (not outcomes or _outcome(entry) in outcomes)
+        and (not parties or _took_part(entry) & set(parties))
         and (not own or entry.body.get("model_sha256") == record.content_hash)
     ]
     return kept[::-1]
+
+
+def _outcome(entry: Entry) -> str:
+    return "done" if entry.body.get("outcome", "done") == "done" else "not_done"
+
+
+def _took_part(entry: Entry) -> set[str]:
+    """Parties between which messages travelled."""
+    return {name for line in entry.body.get("traffic", ()) for name in line[1:3]}
 
 
 def said(t: Texts, action: str) -> str:

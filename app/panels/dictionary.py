@@ -11,22 +11,38 @@ import streamlit as st
 from app import reading
 from app.panels import frame, palette
 from app.reading import View
-from app.session import page
 from app.texts import Texts, markdown, percent
 from backend.service import Feature, Finding
 
 ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
 
 
+NARROW = (
+    "features_parties",
+    "features_use",
+    "features_flagged",
+    "features_status",
+    "features_pack",
+    "features_secureboost",
+)
+
+
 @dataclass(frozen=True)
 class Filters:
-    """What the table is narrowed to."""
+    """What the table is narrowed to; `typed` is the search as it was written."""
 
-    search: str
+    typed: str
     parties: tuple[str, ...]
     use: str
+    statuses: tuple[str, ...]
+    packs: tuple[str, ...]
     flagged: bool
     secureboost: bool
+
+    @property
+    def search(self) -> str:
+        """As it is compared."""
+        return self.typed.strip().lower()
 
 
 def filters(t: Texts, view: View) -> Filters:
@@ -53,7 +69,8 @@ def filters(t: Texts, view: View) -> Filters:
             format_func=lambda key: t(f"features.use_{key}"),
             persist_state="session",
         )
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        statuses, packs = _flag_filters(t, view)
         flagged = st.toggle(t("features.only_flagged"), key="features_flagged", persist_state="session")
         secureboost = st.toggle(
             t("features.secureboost"),
@@ -61,7 +78,32 @@ def filters(t: Texts, view: View) -> Filters:
             help=t("features.secureboost_help"),
             persist_state="session",
         )
-    return Filters(search.strip().lower(), tuple(chosen), str(use), flagged, secureboost)
+    return Filters(search, tuple(chosen), str(use), statuses, packs, flagged, secureboost)
+
+
+def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """By status and by rule pack, where anything is flagged at all."""
+    found = view.compliance.findings
+    if not found:
+        return (), ()
+    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
+    statuses = [status for status in reading.SEVERITY if any(f.status == status for f in found)]
+    chosen = [
+        st.multiselect(
+            t(f"compliance.by_{name}"),
+            options,
+            format_func=words,
+            placeholder=t("audit.all"),
+            key=f"features_{name}",
+            persist_state="session",
+            width=260,
+        )
+        for name, options, words in (
+            ("status", statuses, lambda status: t(f"compliance.{status}")),
+            ("pack", list(packs), packs.__getitem__),
+        )
+    ]
+    return tuple(chosen[0]), tuple(chosen[1])
 
 
 def matching(t: Texts, view: View, chosen: Filters) -> list[tuple[str, Feature]]:
@@ -78,10 +120,24 @@ def matching(t: Texts, view: View, chosen: Filters) -> list[tuple[str, Feature]]
             chosen.search in shown.lower()
             and (not chosen.parties or party in chosen.parties)
             and (chosen.use == "all" or (chosen.use == "used") == bool(splits[feature.name]))
-            and (not chosen.flagged or (feature.name in flags and feature.name not in hidden))
+            and (
+                not _asked(chosen) or (feature.name not in hidden and _flagged_so(flags.get(feature.name, ()), chosen))
+            )
         ):
             found.append((party, feature))
     return found
+
+
+def _asked(chosen: Filters) -> bool:
+    return bool(chosen.flagged or chosen.statuses or chosen.packs)
+
+
+def _flagged_so(findings: Sequence[Finding], chosen: Filters) -> bool:
+    """Whether one of a feature's findings has a status and a rule pack that are looked for."""
+    return any(
+        (not chosen.statuses or f.status in chosen.statuses) and (not chosen.packs or f.pack in chosen.packs)
+        for f in findings
+    )
 
 
 def table(
@@ -185,48 +241,3 @@ def lost(t: Texts, view: View) -> None:
         icon=":material/visibility_off:",
         title=t("features.lost_title"),
     )
-
-
-def card(t: Texts, view: View, name: str) -> None:
-    """Everything disclosed about one feature, what the model makes of it, and where."""
-    party = view.model.owner_of(name)
-    feature = view.model.feature(name)
-    row = next(r for r in view.importance if r.feature == name)
-    learned = next((d for d in view.directions if d.feature == name), None)
-    with st.container(border=True):
-        st.markdown(f"#### {markdown(t.meaning(feature))}", anchors=False)
-        other = feature.meaning if t.language == "zh" else feature.meaning_zh
-        st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
-        facts = {
-            t("features.held_by"): palette.name(t, view.federation, party),
-            t("features.unit"): markdown(feature.unit) or t(f"features.{feature.kind.value}"),
-            t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
-            t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
-            t("features.usage"): t(
-                "features.usage_is", n=row.splits, splits=row.splits, trees=row.trees, share=percent(row.gain_share)
-            ),
-        }
-        if feature.categories:
-            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in feature.categories.items()]
-            facts[t("features.codes")] = "; ".join(listed)
-        st.table(facts, border="horizontal", alt=t("features.card"))
-        if learned is not None and learned.learned in ("hidden", "classes"):
-            st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")
-        if learned is not None and learned.contradicts:
-            st.markdown(f":red[:material/warning: {t('importance.contradicts')}]")
-        for finding in reading.flags(view.compliance).get(name, ()):
-            words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
-            st.markdown(f":red[:material/flag: {words}]")
-        places = reading.where(view.model, name)
-        with st.container(horizontal=True):
-            for tree, _ in list(dict.fromkeys((tree, 0) for tree, _ in places))[:4]:
-                st.page_link(
-                    page("structure"),
-                    label=t("features.see_tree", tree=tree + 1),
-                    icon=":material/account_tree:",
-                    query_params={"model": view.record.id, "tree": str(tree + 1)},
-                )
-
-
-def _rule(t: Texts, finding: Finding) -> str:
-    return markdown(t.either(finding.title, finding.title_zh))

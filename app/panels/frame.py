@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import reading, session
 from app.panels import palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.service import Federation, Metrics, ModelRecord, Score
+from backend.service import Federation, Job, Metrics, ModelRecord, Score
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
+CARDS = 6  # on a page: more would be slow to draw, and nobody reads so many at once
+T = TypeVar("T")
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 
@@ -73,6 +75,15 @@ def row_height(texts: Iterable[str], letters: int) -> int:
     return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
+def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
+    """A few of many, each with its place, to be drawn above the numbers of the pages: all at once would be slow."""
+    pages = -(-len(found) // CARDS)
+    cards = st.container()
+    at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
+    with cards:
+        yield from enumerate(found[(at - 1) * CARDS : at * CARDS], start=(at - 1) * CARDS)
+
+
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
     figure.update_layout(dragmode=False, hoverlabel_align="left")
@@ -83,6 +94,33 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
 
 def _words(sentence: str) -> str:
     return sentence.replace("**", "").replace("\\", "")
+
+
+def working(t: Texts, job: Job[Any], words: str, key: str) -> None:
+    """A job at work: what it does, how far it is, for how long, and a way to stop it."""
+    with st.container(border=True):
+        st.markdown(f":material/arrow_right_alt: **{words}**")
+        counted = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") + " · " if job.total > 1 else ""
+        share = min(job.done / job.total, 1.0) if job.total else 0.0
+        st.progress(share, text=counted + t("stage.elapsed", seconds=t.duration(job.seconds)))
+        stopping = job.cancelled()
+        st.button(
+            t("stage.cancelling") if stopping else t("stage.cancel"),
+            icon=":material/stop_circle:",
+            key=f"cancel_{key}",
+            disabled=stopping,
+            on_click=job.cancel,
+        )
+
+
+def model_or_stop(t: Texts, page: str) -> str:
+    """Id of the model chosen in the sidebar; where there is none, the page says what to do and ends here."""
+    chosen = session.chosen_model()
+    if chosen is None:
+        header(t, page, session.notices())
+        empty(t, session.service().prepare_demo, session.page("train"))
+        st.stop()
+    return chosen
 
 
 def empty(t: Texts, prepare: Callable[[], object], train_page: object) -> None:

@@ -1,7 +1,8 @@
-"""What matters most and in which direction, by feature and by party."""
+"""What matters most, by feature and by party: bars by the chosen measure, with whiskers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,26 +12,30 @@ import streamlit as st
 
 from app import reading
 from app.panels import frame, palette
+from app.panels.importance_directions import SIGNS, explained
 from app.reading import View
 from app.texts import Texts, label, markdown, percent, wrap
-from backend.service import FeatureImportance, LearnedDirection
+from backend.service import MEASURES, LearnedDirection, Permuted, SteadyImportance
 
-MEASURES = {"gain": "gain_share", "splits": "split_share", "cover": "cover_share"}
-ARROWS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
+WORTH, SHAP = "worth", "shap"  # the measures that ask the Hosts
 SHOWN = 12
 ONE_LINE = 56  # letters of a label that a phone shows beside each other
 LINE = 16  # pixels
 
+Rows = Sequence[SteadyImportance] | Sequence[Permuted]
+
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar with the words above it."""
+    """One bar with the words above it and the ends of its whisker."""
 
     party: str
     words: str
     figures: str
     value: float
     hover: str
+    low: float | None = None
+    high: float | None = None
     warning: str = ""
 
 
@@ -39,11 +44,11 @@ def controls(t: Texts, view: View) -> tuple[str, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         measure = st.segmented_control(
             t("importance.measure"),
-            tuple(MEASURES),
+            (*MEASURES, WORTH, SHAP),
             default="gain",
             required=True,
             key="importance_measure",
-            format_func=lambda key: t(f"words.{key}"),
+            format_func=lambda key: t(f"importance.{key}" if key in (WORTH, SHAP) else f"words.{key}"),
             help=t("importance.measure_help"),
             persist_state="session",
         )
@@ -54,47 +59,30 @@ def controls(t: Texts, view: View) -> tuple[str, bool]:
     return str(measure), everything
 
 
-def by_feature(t: Texts, view: View, measure: str, everything: bool) -> None:
+def term(measure: str) -> str:
+    """The glossary's word for a measure."""
+    return {"splits": "tree", WORTH: "permutation"}.get(measure, measure)
+
+
+def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
+    """Each party's whole: what was measured of all its features together, or of the one it has in use."""
+    found = []
+    for party in (view.model.guest, *view.model.hosts):
+        own = [row for row in rows if row.party == party]
+        together = [row for row in own if not row.feature]
+        found += together or (own if len(own) == 1 else [])
+    return tuple(sorted(found, key=lambda row: -row.fall))
+
+
+def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
     """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
-    field = MEASURES[measure]
-    rows = sorted(reading.used(view.importance), key=lambda row: -getattr(row, field))
+    used = {row.feature for row in reading.used(view.importance)}
+    ordered = sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
     learned = {direction.feature: direction for direction in view.directions}
-    top = rows[:2]
-    sentence = t(
-        "importance.sentence",
-        top=t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in top]),
-        share=percent(sum(getattr(row, field) for row in top)),
-        measure=t(f"importance.of_{measure}"),
-        against=""
-        if view.task == "classes"
-        else t("importance.against", n=sum(d.contradicts for d in learned.values())),
-    )
-    drawn = rows if everything else rows[:SHOWN]
-    frame.chart(t, _bars(t, view, drawn, field, learned), sentence, _twin(t, view, rows, learned), "importance_bars")
-
-
-def _bars(
-    t: Texts, view: View, rows: Sequence[FeatureImportance], field: str, learned: dict[str, LearnedDirection]
-) -> go.Figure:
-    bars = []
-    for row in rows:
-        direction = learned.get(row.feature)
-        value = getattr(row, field)
-        meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
-        hover = t("importance.hover", splits=row.splits, trees=row.trees, share=percent(value))
-        bars.append(
-            Bar(
-                party=row.party,
-                words=meaning,
-                figures=f"{_sign(direction.learned) if direction else ''} {percent(value)}",
-                value=value,
-                hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}<br>"
-                + (wrap(explained(t, view, direction.learned), 44, 4) if direction else ""),
-                warning=t("importance.against_short") if direction is not None and direction.contradicts else "",
-            )
-        )
-    figure = _lying(view, bars, max([bar.value for bar in bars] + [1e-9]) * 1.02)
-    for party in dict.fromkeys(row.party for row in rows):
+    drawn = ordered if everything else ordered[:SHOWN]
+    bars = [_bar(t, view, row, learned.get(row.feature)) for row in drawn]
+    figure = lying(view, bars)
+    for party in dict.fromkeys(row.party for row in drawn):
         sign = palette.mark(view.federation, party)
         figure.add_scatter(
             x=[None],
@@ -106,10 +94,123 @@ def _bars(
     figure.update_layout(
         height=figure.layout.height + 34, margin_t=34, showlegend=True, legend=palette.LEGEND, hovermode="closest"
     )
-    return figure
+    sentence = _sentence(t, view, measure, ordered, learned)
+    frame.chart(t, figure, sentence, _twin(t, view, ordered, learned), "importance_bars")
 
 
-def _lying(view: View, bars: Sequence[Bar], longest: float) -> go.Figure:
+def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
+    """Each party's part of the whole."""
+    bars = []
+    for row in rows:
+        title = t.party(view.federation, row.party)
+        hover = f"<b>{label(title)}</b><br>{_words(row)}{_within(t, row)}"
+        bars.append(Bar(row.party, title, _words(row), _value(row), hover, row.low, row.high))
+    hosts = [row for row in rows if row.party != view.model.guest]
+    if measure == WORTH:
+        dearest = max(rows, key=_value)
+        sentence = t(
+            "importance.party_worth",
+            party=palette.name(t, view.federation, dearest.party),
+            fall=_words(dearest),
+            quality=_quality(t, view),
+        )
+    elif hosts:
+        share = percent(sum(_value(row) for row in hosts))
+        sentence = t("importance.party_sentence", share=share, measure=t(f"importance.of_{measure}"))
+    else:
+        sentence = t("importance.alone")
+    counts = {share.party: share for share in reading.shares(view)}
+    twin = pd.DataFrame(
+        {
+            t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
+            t("words.features"): [counts[row.party].features for row in rows],
+            t("words.used"): [counts[row.party].used for row in rows],
+            t(f"importance.column_{measure}"): [_words(row) for row in rows],
+            t("importance.interval"): [_ends(row) for row in rows],
+        }
+    )
+    frame.chart(t, lying(view, bars), sentence, twin, "importance_party")
+
+
+def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -> None:
+    """What the whiskers mean here, and whether two halves of the trees tell the same story."""
+    if measure == WORTH:
+        first = next((row for row in rows if isinstance(row, Permuted)), None)
+        if first is not None:
+            words = t("importance.whiskers_worth", n=f"{first.n:,}", repeats=first.repeats)
+            st.caption(f":material/error_med: {words}", help=t("glossary.permutation"))
+        return
+    if all(row.low is None for row in rows):
+        st.caption(f":material/error_med: {t('importance.whiskers_none')}")
+        return
+    grown = {"forest": "forest", reading.IMPORTED: "imported"}.get(reading.algorithm(view.record), "boosted")
+    words = t(f"importance.whiskers_{grown}")
+    if not math.isnan(agreement):
+        words += " " + t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−"))
+    st.caption(f":material/error_med: {words}", help=t("glossary.stability"))
+
+
+def _value(row: SteadyImportance | Permuted) -> float:
+    return row.fall if isinstance(row, Permuted) else row.share
+
+
+def _words(row: SteadyImportance | Permuted) -> str:
+    return _fall(row.fall) if isinstance(row, Permuted) else percent(row.share)
+
+
+def _fall(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _ends(row: SteadyImportance | Permuted) -> str:
+    if row.low is None or row.high is None:
+        return "–"
+    show = _fall if isinstance(row, Permuted) else percent
+    return f"{show(row.low)} … {show(row.high)}"
+
+
+def _within(t: Texts, row: SteadyImportance | Permuted) -> str:
+    return "" if row.low is None else f"<br>{t('importance.interval')}: {_ends(row)}"
+
+
+def _quality(t: Texts, view: View) -> str:
+    return "R²" if view.task == "number" else "AUC"
+
+
+def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str, LearnedDirection]) -> str:
+    if not rows:
+        return t("importance.no_split")
+    top = [markdown(t.brief(view.model.feature(row.feature))) for row in rows[:2]]
+    if measure == WORTH:
+        sure = sum(row.low is not None and row.low > 0 for row in rows)
+        words = {"top": top[0], "fall": _words(rows[0]), "within": _ends(rows[0]), "quality": _quality(t, view)}
+        return t("importance.worth_sentence", n=len(rows), sure=sure, **words)
+    against = "" if view.task == "classes" else t("importance.against", n=sum(d.contradicts for d in learned.values()))
+    share = percent(sum(_value(row) for row in rows[:2]))
+    return t(
+        "importance.sentence", top=t.listed(top), share=share, measure=t(f"importance.of_{measure}"), against=against
+    )
+
+
+def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: LearnedDirection | None) -> Bar:
+    meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
+    known = next(r for r in view.importance if r.feature == row.feature)
+    hover = t("importance.hover", splits=known.splits, trees=known.trees, share=_words(row)) + _within(t, row)
+    sign = SIGNS.get(direction.learned, "–") if direction else ""
+    return Bar(
+        party=row.party,
+        words=meaning,
+        figures=f"{sign} {_words(row)}",
+        value=_value(row),
+        hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}<br>"
+        + (wrap(explained(t, view, direction.learned), 44, 4) if direction else ""),
+        low=row.low,
+        high=row.high,
+        warning=t("importance.against_short") if direction is not None and direction.contradicts else "",
+    )
+
+
+def lying(view: View, bars: Sequence[Bar]) -> go.Figure:
     """Bars under their words; the words are wrapped, never cut, so that they can be read on a phone."""
     figure = go.Figure()
     heights, top = [], 0
@@ -122,8 +223,9 @@ def _lying(view: View, bars: Sequence[Bar], longest: float) -> go.Figure:
             text += f"<span style='color:{palette.FINDING}'>⚠</span> {label(bar.warning)}"
         lines = text.count("<br>") + 1
         figure.add_annotation(
-            x=0, y=-top, text=text, showarrow=False, xanchor="left", yanchor="top", align="left", font={"size": 12}
-        )
+            x=0, xref="paper", y=-top, text=text, showarrow=False, xanchor="left", yanchor="top", align="left",
+            font={"size": 12},
+        )  # fmt: skip
         heights.append(-(top + LINE * lines + 9))
         top += LINE * lines + 30
     figure.add_bar(
@@ -132,14 +234,31 @@ def _lying(view: View, bars: Sequence[Bar], longest: float) -> go.Figure:
         orientation="h",
         width=14,
         marker={"color": [palette.mark(view.federation, bar.party).colour for bar in bars]},
+        error_x=_whisker(bars),
         hovertext=[bar.hover for bar in bars],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, longest])
+    ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
+    figure.update_xaxes(visible=False, fixedrange=True, range=[min([0, *ends]) * 1.02, max([1e-9, *ends]) * 1.02])
+    if min([0, *ends]) < 0:
+        figure.add_vline(0, line={"color": palette.FAINT, "width": 2}, layer="below")
     figure.update_yaxes(visible=False, fixedrange=True, range=[-top, 0])
     figure.update_layout(height=top, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     return figure
+
+
+def _whisker(bars: Sequence[Bar]) -> dict[str, object]:
+    known = [(bar.value, bar.low, bar.high) for bar in bars]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0 if high is None else high - value for value, _, high in known],
+        "arrayminus": [0 if low is None else value - low for value, low, _ in known],
+        "color": palette.WHISKER_DARK if st.context.theme.type == "dark" else palette.WHISKER,
+        "thickness": 1.5,
+        "width": 4,
+    }
 
 
 def _full(text: str, more: str) -> bool:
@@ -148,123 +267,22 @@ def _full(text: str, more: str) -> bool:
     return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
 
 
-def _twin(
-    t: Texts, view: View, rows: Sequence[FeatureImportance], learned: dict[str, LearnedDirection]
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
-            t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
-            t("words.gain"): [percent(row.gain_share) for row in rows],
-            t("words.splits"): [percent(row.split_share) for row in rows],
-            t("words.cover"): [percent(row.cover_share) for row in rows],
-            t("features.learned"): [
-                frame.direction(t, view.task, learned[row.feature].learned) if row.feature in learned else "–"
-                for row in rows
-            ],
-        }
-    )
-
-
-def by_party(t: Texts, view: View, measure: str) -> None:
-    """Each party's part of the whole."""
-    field = MEASURES[measure]
-    shares = reading.shares(view)
-    hosts = sum(getattr(share, field) for share in shares[1:])
-    sentence = (
-        t("importance.party_sentence", share=percent(hosts), measure=t(f"importance.of_{measure}"))
-        if len(shares) > 1
-        else t("importance.alone")
-    )
-    bars = []
-    for share in shares:
-        title, value = t.party(view.federation, share.party), getattr(share, field)
-        hover = f"<b>{label(title)}</b><br>{percent(value)}"
-        bars.append(Bar(share.party, title, percent(value), value, hover))
-    figure = _lying(view, bars, 1.0)
-    twin = pd.DataFrame(
-        {
-            t("words.party"): [palette.plain(t, view.federation, share.party) for share in shares],
-            t("words.features"): [share.features for share in shares],
-            t("words.used"): [share.used for share in shares],
-            t("words.gain"): [percent(share.gain_share) for share in shares],
-            t("words.splits"): [percent(share.split_share) for share in shares],
-            t("words.cover"): [percent(share.cover_share) for share in shares],
-        }
-    )
-    frame.chart(t, figure, sentence, twin, "importance_party")
-
-
-def directions(t: Texts, view: View) -> None:
-    """What was expected of each feature against what the model learned."""
-    rows = [d for d in view.directions if d.learned != "unused"]
-    ordered = sorted(rows, key=lambda d: (not d.contradicts, -abs(d.strength)))
-    if view.task == "classes":
-        st.markdown(t("importance.directions_classes", used=len(rows)))
-    else:
-        st.markdown(
-            t(
-                "importance.directions",
-                n=sum(d.contradicts for d in rows),
-                expected=sum(d.expected != "none" for d in rows),
-                used=len(rows),
-            )
-        )
-    hidden = sum(d.learned == "hidden" for d in rows)
-    if hidden:
-        st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
-                "party": [palette.plain(t, view.federation, d.party) for d in ordered],
-                "expected": [_arrow(t, view, d.expected) for d in ordered],
-                "learned": [_arrow(t, view, d.learned) for d in ordered],
-                "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
-                "verdict": [_verdict(t, d) for d in ordered],
-            }
-        ),
-        hide_index=True,
-        row_height=frame.row_height([t.meaning(view.model.feature(d.feature)) for d in rows], 38),
-        height="content" if len(rows) <= SHOWN else 560,
-        key="directions",
-        alt=t("importance.directions_title"),
-        placeholder="–",
-        column_config={
-            "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
-            "party": st.column_config.TextColumn(t("words.party"), width=135),
-            "expected": st.column_config.TextColumn(
-                t("features.expected"), width=115, help=t("glossary.expected_direction")
-            ),
-            "learned": st.column_config.TextColumn(
-                t("features.learned"), width=130, help=t("glossary.learned_direction")
-            ),
-            "strength": st.column_config.NumberColumn(
-                t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
-            ),
-            "verdict": st.column_config.TextColumn(t("importance.verdict"), width=150),
-        },
-    )
-
-
-def explained(t: Texts, view: View, learned: str) -> str:
-    """A learned direction in a sentence, where one word does not say enough; else the word."""
-    return (
-        t(f"direction.{learned}_help") if learned in ("hidden", "classes") else frame.direction(t, view.task, learned)
-    )
-
-
-def _sign(direction: str) -> str:
-    return ARROWS.get(direction, "–")
-
-
-def _arrow(t: Texts, view: View, direction: str) -> str:
-    return f"{_sign(direction)} {frame.direction(t, view.task, direction)}"
-
-
-def _verdict(t: Texts, direction: LearnedDirection) -> str:
-    if direction.contradicts:
-        return f"⚠ {t('importance.against_short')}"
-    if direction.expected == "none" or direction.learned == "unordered":
-        return t("importance.no_expectation")
-    return t("importance.as_expected" if direction.learned in ("up", "down", "mixed") else "importance.cannot_tell")
+def _twin(t: Texts, view: View, rows: Rows, learned: dict[str, LearnedDirection]) -> pd.DataFrame:
+    known = {row.feature: row for row in view.importance}
+    table = {
+        t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
+        t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
+    }
+    if any(isinstance(row, Permuted) for row in rows):
+        table[t("importance.column_worth")] = [_words(row) for row in rows]
+    table |= {
+        t("importance.interval"): [_ends(row) for row in rows],
+        t("words.gain"): [percent(known[row.feature].gain_share) for row in rows],
+        t("words.splits"): [percent(known[row.feature].split_share) for row in rows],
+        t("words.cover"): [percent(known[row.feature].cover_share) for row in rows],
+        t("features.learned"): [
+            frame.direction(t, view.task, learned[row.feature].learned) if row.feature in learned else "–"
+            for row in rows
+        ],
+    }
+    return pd.DataFrame(table)

@@ -13,6 +13,9 @@ FAINT = "rgba(128,140,150,0.28)"
 ICONS = "Material Symbols Rounded"  # the icon font that Streamlit serves itself
 LEGEND = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemclick": False, "itemdoubleclick": False}
 FINDING = "#D5473D"  # findings only
+SHADES = ((0.0, "rgba(107,124,140,0.06)"), (1.0, "rgba(52,72,92,1)"))  # squares of no party, on the light page
+SHADES_DARK = ((0.0, "rgba(160,174,188,0.06)"), (1.0, "rgba(214,223,231,1)"))
+WHISKER, WHISKER_DARK = "#1F2A33", "#E8ECEF"  # on a party's bar, on the light and the dark page
 
 
 @dataclass(frozen=True)

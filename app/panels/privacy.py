@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -11,10 +13,19 @@ import streamlit as st
 from app.panels import frame, palette
 from app.reading import View
 from app.texts import Texts, bare, label, markdown, number, percent
-from backend.service import Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
+from backend.service import FrontierPoint, Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
+RESOLUTIONS = (
+    ("solid", "circle"),
+    ("dash", "square"),
+    ("dot", "diamond"),
+    ("dashdot", "triangle-up"),
+    ("longdash", "x"),
+)
+FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
+USUAL = 2.0**-4  # width of dither that a model without any is compared with
 
 
 def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
@@ -116,7 +127,7 @@ def _many(count: int) -> str:
 
 
 @st.fragment(run_every=0.4)
-def follow(t: Texts, job: Job[tuple[LeakPoint, ...]], shown: Sequence[LeakPoint], redraw: Callable[[], None]) -> None:
+def follow(t: Texts, job: Job[Any], shown: Sequence[object], redraw: Callable[[], None], key: str = "privacy") -> None:
     """How far the audit is, and a way to stop; `redraw` draws the page once there is more than is `shown`."""
     with st.container(border=True):
         st.markdown(f":material/arrow_right_alt: **{t(f'stage.{job.stage}')}**")
@@ -127,7 +138,7 @@ def follow(t: Texts, job: Job[tuple[LeakPoint, ...]], shown: Sequence[LeakPoint]
         st.button(
             t("stage.cancelling") if stopping else t("stage.cancel"),
             icon=":material/stop_circle:",
-            key="cancel_privacy",
+            key=f"cancel_{key}",
             disabled=stopping,
             on_click=job.cancel,
         )
@@ -185,5 +196,76 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
     figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%", fixedrange=True)
     figure.update_layout(
         height=340, margin={"l": 0, "r": 8, "t": 48, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
+    )
+    return figure
+
+
+def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: float) -> None:
+    """What cover costs: how many scores name a path and how good scores are, by resolution and dither; `dither` is the Hosts'."""
+    known = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
+    chosen = min(points, key=lambda p: (abs(p.score_bits - view.record.score_bits), abs(p.dither - dither)))
+    twin = pd.DataFrame(
+        {
+            t("privacy.width"): [point.score_bits for point in points],
+            t("privacy.dither"): [_half(t, point) for point in points],
+            t("privacy.unique"): [percent(point.unique) for point in points],
+            t("privacy.paths"): [bare(point.paths) for point in points],
+            **{t(f"figure.{name}"): [f"{getattr(p.metrics, name):.4f}" for p in points] for name in known},
+            t("privacy.chosen"): [t("privacy.this_model") if point is chosen else "" for point in points],
+        }
+    )
+    said = _frontier_verdict(t, points, chosen, known[0])
+    frame.chart(t, _frontier_chart(t, points, chosen), said, twin, "privacy_frontier")
+    st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
+
+
+def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str) -> str:
+    """The model's own point beside that without dither, or, where it has none, beside one with some."""
+    same = [point for point in points if point.score_bits == chosen.score_bits and point is not chosen]
+    other = min(
+        same, key=lambda point: abs(point.dither - USUAL) if not chosen.dither else point.dither, default=chosen
+    )
+    return t(
+        "privacy.frontier_verdict" if chosen.dither else "privacy.frontier_verdict_none",
+        bits=chosen.score_bits,
+        dither=_half(t, chosen if chosen.dither else other),
+        unique=percent(chosen.unique),
+        other=percent(other.unique),
+        figure=t(f"figure.{name}"),
+        value=f"{getattr(chosen.metrics, name):.4f}",
+        before=f"{getattr(other.metrics, name):.4f}",
+    )
+
+
+def _half(t: Texts, point: FrontierPoint) -> str:
+    return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
+
+
+def _frontier_chart(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint) -> go.Figure:
+    """A line a resolution: share of scores that name a path, by the width of dither."""
+    figure, widths = go.Figure(), sorted({point.dither for point in points})
+    names = [_half(t, next(p for p in points if p.dither == width)) for width in widths]
+    for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):
+        dash, symbol = RESOLUTIONS[i % len(RESOLUTIONS)]
+        line = sorted((p for p in points if p.score_bits == bits), key=lambda p: p.dither)
+        figure.add_scatter(
+            x=[names[widths.index(p.dither)] for p in line],
+            y=[p.unique for p in line],
+            mode="lines+markers",
+            name=t("privacy.bits", bits=bits),
+            line={"color": palette.INK, "dash": dash, "width": 2},
+            marker={"symbol": symbol, "size": 9},
+            hovertemplate=f"{label(t('privacy.bits', bits=bits))}: %{{y:.1%}}<extra></extra>",
+        )
+    figure.add_annotation(
+        x=names[widths.index(chosen.dither)], y=chosen.unique, text=label(t("privacy.this_model")), showarrow=True, ax=0, ay=-42,
+        font={"size": 12},
+    )  # fmt: skip
+    figure.update_xaxes(
+        title=t("privacy.dither"), type="category", categoryarray=names, fixedrange=True, showgrid=False
+    )
+    figure.update_yaxes(title=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%", fixedrange=True)
+    figure.update_layout(
+        height=360, margin={"l": 0, "r": 8, "t": 48, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
     )
     return figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app.panels import engine, palette
+from app.panels import engine, frame, palette
 from app.reading import View
 from app.texts import Texts, markdown, size
 from backend.service import (
@@ -113,24 +113,12 @@ def link(t: Texts) -> Link:
 @st.fragment(run_every=0.4)
 def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callable[[], None]) -> None:
     """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `shown`."""
-    with st.container(border=True):
-        step = {"number": job.done + 1, "total": job.total}
-        if job.stage in PROTOCOLS:
-            words = t("protocols.running", **step, name=named(t, job.stage))
-        else:
-            words = (
-                t(f"protocols.{job.stage}", **step) if job.stage in ("pools", "batches") else t(f"stage.{job.stage}")
-            )
-        st.markdown(f":material/arrow_right_alt: **{words}**")
-        st.progress(job.done / job.total, text=t("stage.elapsed", seconds=t.duration(job.seconds)))
-        stopping = job.cancelled()
-        st.button(
-            t("stage.cancelling") if stopping else t("stage.cancel"),
-            icon=":material/stop_circle:",
-            key="cancel_protocols",
-            disabled=stopping,
-            on_click=job.cancel,
-        )
+    step = {"number": job.done + 1, "total": job.total}
+    if job.stage in PROTOCOLS:
+        words = t("protocols.running", **step, name=named(t, job.stage))
+    else:
+        words = t(f"protocols.{job.stage}", **step) if job.stage in ("pools", "batches") else t(f"stage.{job.stage}")
+    frame.working(t, job, words, "protocols")
     if job.state != "running" or job.result is not shown:
         redraw()
 

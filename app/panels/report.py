@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import frame, palette, reviews
+from app.panels.reviews import Attempt
 from app.reading import View
 from app.texts import Texts, label, markdown, percent, wrap
 from backend.errors import GlassleafError
@@ -20,8 +20,6 @@ ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
 MOST_BYTES = 5_000_000  # of a file that is checked
 SHOWN = 10  # features drawn; the table holds all
 ONE_LINE = 44  # letters of a bar's words on a phone
-
-Attempt = Callable[[str, Callable[[], object]], None]
 
 
 def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf_language: str) -> None:
@@ -112,50 +110,12 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
         key="report_decisions",
         alt=t("report.decide"),
     )
-    with st.expander(t("report.decide_form"), icon=":material/gavel:"), st.form("report_decide", border=False):
+    with st.expander(t("report.decide_form"), icon=":material/gavel:"):
         place = st.selectbox(
             t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
         )
-        verdict = st.radio(
-            t("report.decision"),
-            ("confirmed", "overridden"),
-            format_func=lambda word: t(f"report.long_{word}"),
-            key="report_verdict",
-        )
-        reason = st.text_area(t("report.reason"), key="report_reason", help=t("report.reason_help"))
-        person = st.text_input(t("report.person"), key="report_reviewer")
-        if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:"):
-            chosen = found[place]
-            given: dict[str, Any] = {"rule": chosen.rule, "feature": chosen.feature, "verdict": verdict}
-            attempt(t("report.decided"), lambda: review(**given, reason=reason, person=person))
-
-
-def sign_offs(t: Texts, made: Report, attempt: Attempt, sign_off: Callable[..., object]) -> None:
-    """Who stands by the report, and a form to add oneself."""
-    lines = made.issued.sign_offs
-    if lines:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    t("report.person"): [s.person for s in lines],
-                    t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
-                    t("report.statement"): [s.statement for s in lines],
-                    t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
-                    t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
-                }
-            ),
-            hide_index=True,
-            key="report_sign_offs",
-            alt=t("report.sign"),
-        )
-    else:
-        st.markdown(t("report.no_sign_offs"))
-    with st.expander(t("report.sign_form"), icon=":material/signature:"), st.form("report_sign", border=False):
-        st.markdown(t("report.sign_note"))
-        person = st.text_input(t("report.person"), key="report_signer")
-        statement = st.text_area(t("report.statement"), key="report_statement")
-        if st.form_submit_button(t("report.sign_go"), icon=":material/signature:"):
-            attempt(t("report.signed"), lambda: sign_off(person=person, statement=statement))
+        chosen = found[place]
+        reviews.form(t, "report", attempt, lambda *given: review(chosen.rule, chosen.feature, *given))
 
 
 def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:

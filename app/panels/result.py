@@ -34,6 +34,7 @@ def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> No
         _single(t, view, done)
     else:
         _batch(t, view, done, speed(done, view.model.guest))
+    _guards(t, view, done)
     st.download_button(
         t("score.download"),
         csv,
@@ -43,6 +44,15 @@ def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> No
         on_click="ignore",
         key="download_scores",
     )
+
+
+def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
+    """What shows that no Host meddled with the scores, and how far cover moves them."""
+    if done.canaries:
+        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
+    if done.dither:
+        words = t("score.dithered", width=markdown(amount(done.dither, view.unit)))
+        st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
 
 
 def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:

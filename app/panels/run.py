@@ -20,7 +20,7 @@ from backend.service import Federation, Job, Label, ModelRecord, PoolLevel, Scor
 STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 
 
-def cutoff(t: Texts, task: str = "binary") -> float:
+def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
     """The probability from which the decision is to decline, 0..1; where nothing is decided, nothing is asked."""
     if task != "binary":
         return ScoringRequest.cutoff
@@ -30,7 +30,7 @@ def cutoff(t: Texts, task: str = "binary") -> float:
         99,
         50,
         format="%d %%",
-        key="score_cutoff",
+        key=key,
         help=t("glossary.cutoff"),
         persist_state="session",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,88 +10,15 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import reading
-from app.panels import frame, palette
+from app.panels import palette
+from app.panels.tree_choice import LEVELS, WHOLE
 from app.reading import View
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from backend.service import Feature, GuestTree, Leaf, Split
 
-STRIP = 7  # previews beside each other
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
 FOLDED_LANE = 104  # where an end is a question with up to five lines above it
-WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
-LEVELS = 3  # questions in such a part, as many as a phone has room for
-
-
-def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]) -> None:
-    """Small previews of the trees around the current one, which is marked; a click moves on."""
-    first = max(0, min(current - 3, len(view.model.trees) - STRIP))
-    with st.container(horizontal=True, wrap=False, key="tree_strip", gap="small"):
-        for i, tree in list(enumerate(view.model.trees))[first : first + STRIP]:
-            with st.container(width=100, gap="xsmall", horizontal_alignment="center"):
-                st.image(_preview(view, tree), width=84, alt=t("structure.preview", tree=i + 1, n=len(tree.splits)))
-                st.button(
-                    t("structure.tree", tree=i + 1),
-                    key=f"tree_{i}",
-                    type=frame.emphasis() if i == current else "tertiary",
-                    on_click=choose,
-                    args=("tree", str(i + 1)),
-                    width="stretch",
-                )
-
-
-def _preview(view: View, tree: GuestTree) -> str:
-    places = reading.places(tree, levels=LEVELS)
-    depth = max(d for d, _ in places.values()) or 1
-    rows = 1 + max(row for _, row in places.values())
-
-    def spot(node: int) -> tuple[float, float]:
-        d, row = places[node]
-        return 6 + 72 * d / depth, 5 + 46 * (row + 0.5) / rows
-
-    parts = []
-    for node, split in tree.splits.items():
-        for child in (split.left, split.right):
-            if child in places:
-                (x, y), (cx, cy) = spot(node), spot(child)
-                line = f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" opacity=".6"/>'
-                parts.append(line)
-    for node in places:
-        x, y = spot(node)
-        item = tree.nodes[node]
-        colour = palette.mark(view.federation, item.owner).colour if isinstance(item, Split) else palette.INK
-        radius = max(1.6, min(4.0, 20 / rows)) if isinstance(item, Split) else 1.6
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}"/>')
-    body = "".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 84 56" width="84" height="56">{body}</svg>'
-
-
-def named(t: Texts, view: View, index: int) -> str:
-    """A tree in the menu: its number and how much its questions improve the fit."""
-    gain = t("structure.gain_short", gain=number(reading.gain(view.model.trees[index])))
-    of = reading.class_of(view, index)
-    return " · ".join(filter(None, (t("structure.tree", tree=index + 1), cut(of, 16), gain)))
-
-
-def parts(view: View, index: int) -> tuple[int, ...]:
-    """The nodes from which a tree is drawn; only its root where it can be read at once."""
-    return reading.branches(view.model.trees[index], WHOLE, LEVELS)
-
-
-def branch(t: Texts, view: View, index: int, key: str) -> int:
-    """Which part of a tree that is too large to be read at once; the node that the part begins with."""
-    tree = view.model.trees[index]
-
-    def told(node: int) -> str:
-        if node == 0:
-            return t("structure.from_top", levels=LEVELS)
-        meaning = t.brief(view.model.feature(tree.splits[node].feature))
-        leaves = reading.leaves_below(tree, node)
-        return t("structure.from_node", node=node, meaning=meaning, leaves=leaves)
-
-    return st.selectbox(
-        t("structure.part"), parts(view, index), key=key, format_func=told, help=t("structure.part_help"), width=420
-    )
 
 
 def sentence(t: Texts, view: View, index: int) -> str:
@@ -140,8 +67,17 @@ class _Sight:
         return 1.0 if node in self.alive else 0.3
 
 
-def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0) -> go.Figure:
+def figure(
+    t: Texts,
+    view: View,
+    index: int,
+    candidates: Sequence[int] | None = None,
+    top: int = 0,
+    marked: int | None = None,
+) -> go.Figure:
     """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
+
+    The split `marked` stands in a ring.
 
     A tree with many leaves is drawn from the node `top` on, a few questions deep.
     """
@@ -150,6 +86,8 @@ def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = 
     alive = frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else reading.alive(tree, candidates)
     sight = _Sight(t, view, index, go.Figure(), places, alive, candidates is not None)
     _edges(sight)
+    if marked in places:
+        _ring(sight, marked)
     for party in (view.model.guest, *view.model.hosts):
         own = [node for node in places if node in tree.splits and tree.splits[node].owner == party]
         if own:
@@ -169,6 +107,14 @@ def figure(t: Texts, view: View, index: int, candidates: Sequence[int] | None = 
         legend=palette.LEGEND,
     )
     return sight.picture
+
+
+def _ring(sight: _Sight, node: int) -> None:
+    x, y = sight.places[node]
+    ring = {"size": 30, "symbol": "circle-open", "color": palette.INK, "line": {"width": 2, "color": palette.INK}}
+    sight.picture.add_scatter(
+        x=[x], y=[y], mode="markers", marker=ring, name=sight.t("structure.ring"), hoverinfo="skip"
+    )
 
 
 def _room(view: View, tree: GuestTree, places: Mapping[int, tuple[int, float]]) -> int:

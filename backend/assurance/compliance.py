@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from backend.assurance.phrases import Reading
@@ -20,6 +20,7 @@ SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
 Place = Literal["sensitivity", "name", "meaning", "meaning_zh"]
+DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,15 @@ class Evidence:
     Attributes
     ----------
     about : str
-        Proxy evidence: the other feature. Outcome disparity: the group.
+        Proxy evidence: the other feature. Outcome disparity: the group, in English.
     measure : str
         E.g. ``Cramér's V``, ``selection rate``.
     n : int
         Records behind it.
     value, low, high : float or None
         The number and its interval; None where the group is too small to be told.
+    about_zh : str
+        The group in Chinese, where that differs.
     """
 
     about: str
@@ -64,6 +67,15 @@ class Evidence:
     value: float | None
     low: float | None
     high: float | None
+    about_zh: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a claim was measured on: records, and the cut-off of decisions where decisions were compared."""
+
+    n: int
+    cutoff: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +117,8 @@ class Finding(Law):
         How much the model uses the feature.
     proxies, disparities : tuple of Evidence or None
         None = not assessed; empty = assessed, nothing found.
+    proxies_on, disparities_on : Basis or None
+        What they were measured on.
     """
 
     party: str
@@ -116,6 +130,19 @@ class Finding(Law):
     usage: Usage
     proxies: tuple[Evidence, ...] | None = None
     disparities: tuple[Evidence, ...] | None = None
+    proxies_on: Basis | None = None
+    disparities_on: Basis | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOut:
+    """A feature that was kept out of training, and what was measured of it all the same; None = not assessed."""
+
+    feature: str
+    proxies: tuple[Evidence, ...] | None
+    disparities: tuple[Evidence, ...] | None
+    proxies_on: Basis | None
+    disparities_on: Basis | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +218,7 @@ def assess(
     problems: Sequence[str] = (),
     proxies: Mapping[str, tuple[Evidence, ...]] | None = None,
     disparities: Mapping[str, tuple[Evidence, ...]] | None = None,
+    bases: Mapping[tuple[str, str], Basis] | None = None,
 ) -> ComplianceReport:
     """Assess every disclosed feature, and list every duty.
 
@@ -210,6 +238,8 @@ def assess(
         Packs that could not be read, to be told in the report.
     proxies, disparities : mapping of str to tuple of Evidence, optional
         Feature name → evidence; an absent feature was not assessed.
+    bases : mapping of (claim, str) to Basis
+        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
     """
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
@@ -226,12 +256,10 @@ def assess(
                 matched=match[0],
                 matched_in=match[1],
                 usage=usage.get(feature.name, UNUSED),
-                proxies=(proxies or {}).get(feature.name),
-                disparities=(disparities or {}).get(feature.name),
             )
             place = "not_in_force" if finding.force != "in_force" else "findings"
             lists["set_aside" if tag == NOT_SENSITIVE else place].append(finding)
-    return ComplianceReport(
+    report = ComplianceReport(
         assessed=len(dictionary),
         packs=_stamps(packs),
         duties=_duties(packs, day),
@@ -239,6 +267,33 @@ def assess(
         words=words().version,
         problems=tuple(problems),
         **{name: _worst_first(found) for name, found in lists.items()},
+    )
+    return with_evidence(report, proxies or {}, disparities or {}, bases or {})
+
+
+def with_evidence(
+    report: ComplianceReport,
+    proxies: Mapping[str, tuple[Evidence, ...]],
+    disparities: Mapping[str, tuple[Evidence, ...]],
+    bases: Mapping[tuple[str, str], Basis],
+) -> ComplianceReport:
+    """The report with what was measured, as in :func:`assess`; what no rule speaks of is in neither."""
+
+    def told(finding: Finding) -> Finding:
+        name = finding.feature
+        return replace(
+            finding,
+            proxies=proxies.get(name),
+            disparities=disparities.get(name),
+            proxies_on=bases.get((PROXIES, name)),
+            disparities_on=bases.get((DISPARITY, name)),
+        )
+
+    return replace(
+        report,
+        findings=tuple(map(told, report.findings)),
+        set_aside=tuple(map(told, report.set_aside)),
+        not_in_force=tuple(map(told, report.not_in_force)),
     )
 
 

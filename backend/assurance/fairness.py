@@ -15,7 +15,7 @@ interval says how far, and it is an indicator, no finding by law (fairlearn's ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from backend.assurance.compliance import Evidence
+from backend.assurance.report_words import Words
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.grouping import MIN_GROUP, Group
 from backend.protocols.marks import Counts
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+ALL_GROUPS = "all groups"  # what a gap between them is about
 SCORE_BITS = 16  # probabilities are summed in units of 2**-16
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
@@ -163,27 +165,38 @@ def from_records(
     return _disparity(party, feature, cutoff, counts, values, "records", seed)
 
 
+def measure_in_words(say: Callable[[str], str], measure: str) -> str:
+    """A measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
+    rate, _, gap = measure.partition(", ")
+    if rate not in MEASURES:
+        return measure
+    words = say(f"measure.rate_{rate.removesuffix(' rate').replace(' ', '_')}")
+    return say(f"measure.gap_{gap.split()[0]}").format(rate=words) if gap else words
+
+
 def check_cutoff(cutoff: float) -> None:
     """Raise ParameterError where the cut-off is no probability."""
     if not 0.0 < cutoff < 1.0:
         raise ParameterError(f"The cut-off is {cutoff:g}; choose a probability above 0 and below 1.")
 
 
-def as_evidence(disparity: Disparity, names: Sequence[str]) -> tuple[Evidence, ...]:
+def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[str] = ()) -> tuple[Evidence, ...]:
     """What a compliance finding on the feature shows of it: every group's rates, then the gaps.
 
     Parameters
     ----------
-    names : sequence of str
-        Of the groups, in their order.
+    names, names_zh : sequence of str
+        Of the groups, in their order, in English and Chinese.
     """
+    named = zip(names, names_zh or names, disparity.groups, strict=True)
+    all_zh = Words("zh")("measure.group_all")
     by_group = (
-        Evidence(name, measure, rate.n, rate.value, rate.low, rate.high)
-        for name, outcome in zip(names, disparity.groups, strict=True)
+        Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
+        for name, name_zh, outcome in named
         for measure, rate in outcome.rates.items()
     )
     gaps = (
-        Evidence("all groups", f"{gap.measure}, {word}", rate.n, rate.value, rate.low, rate.high)
+        Evidence(ALL_GROUPS, f"{gap.measure}, {word}", rate.n, rate.value, rate.low, rate.high, all_zh)
         for gap in disparity.gaps
         for word, rate in (("smallest over largest", gap.ratio), ("largest less smallest", gap.difference))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backend.trees.ensemble import GuestModel
+from backend.trees.ensemble import GuestModel, Split
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class FeatureImportance:
 
 def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:
     """Every feature that was offered to the training, used or not, largest gain first."""
-    found = {
-        f.name: [(t, s) for t, tree in enumerate(model.trees) for s in tree.splits.values() if s.feature == f.name]
-        for _, f in model.dictionary
-    }
+    found: dict[str, list[tuple[int, Split]]] = {f.name: [] for _, f in model.dictionary}
+    for t, tree in enumerate(model.trees):
+        for split in tree.splits.values():
+            found[split.feature].append((t, split))
     gain = {name: sum(s.gain for _, s in splits) for name, splits in found.items()}
     cover = {name: sum(s.cover for _, s in splits) for name, splits in found.items()}
     all_gain, all_cover = sum(gain.values()) or 1.0, sum(cover.values()) or 1.0

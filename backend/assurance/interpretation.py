@@ -1,31 +1,31 @@
-"""More of what a model's structure says: how steady importances are, which features meet, what the Guest's own features are worth.
-
-From the Guest's half alone; :func:`permuted` also needs scores of changed records, which whoever calls it obtains.
-"""
+"""More of what a model's structure says: how steady importances are, and which features meet. From the Guest's half alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata, spearmanr
 
-from backend.trees.ensemble import Columns, GuestModel, GuestTree, Split
-from backend.trees.metrics import Metrics, measure
+from backend.errors import ParameterError
+from backend.trees.ensemble import GuestModel, GuestTree, Split
 
 RESAMPLES = 1000
 FEWEST_TREES = 10  # below which resampled trees say nothing
 BOUNDS = (0.025, 0.975)
 
 Floats = NDArray[np.float64]
+Measure = Literal["gain", "splits", "cover"]
+MEASURES: tuple[Measure, ...] = ("gain", "splits", "cover")
 
 
 @dataclass(frozen=True)
 class SteadyImportance:
-    """A feature's share of the gain, and how it moves when trees are drawn with replacement from those there are.
+    """A feature's or a party's share of gain, splits or cover, and how it moves when trees are drawn with replacement from those there are.
 
     The trees of a forest are grown alike on random parts of the data, so that this is a bootstrap: about 95 % of other forests of as
     many trees, grown in the same way on these records, would lie inside. Boosted trees follow one another and are no sample; there a
@@ -33,6 +33,8 @@ class SteadyImportance:
 
     Attributes
     ----------
+    feature : str
+        Empty where the row is all of a party's features together.
     share, low, high : float
         0 … 1; `low` and `high` are None with fewer than :data:`FEWEST_TREES` trees.
     rank, first, last : int
@@ -77,50 +79,46 @@ class Interaction:
         return self.features[0][0] != self.features[1][0]
 
 
-@dataclass(frozen=True)
-class Permuted:
-    """What a feature of the Guest is worth: how much quality falls when its values are shuffled among the records.
+def steady_importance(
+    model: GuestModel, measure: Measure = "gain", *, by_party: bool = False, seed: int = 7
+) -> tuple[SteadyImportance, ...]:
+    """Every feature offered to the training, or every party, largest share first.
 
-    Shuffling makes records that cannot be where features depend on each other, and a feature whose twin remains looks worthless.
-
-    Attributes
-    ----------
-    quality : {"auc", "r2"}
-    fall, low, high : float
-        Mean, smallest and largest over the repeats; negative = it did better by chance.
-    n, repeats : int
+    Raises
+    ------
+    ParameterError
+        There is no such measure.
     """
+    if measure not in MEASURES:
+        raise ParameterError(f"The measure is {measure!r}; choose one of {', '.join(MEASURES)}.")
+    names = [(party, feature.name) for party, feature in model.dictionary]
+    worth = _worth(model, measure)
+    if by_party:
+        parties = (model.guest, *model.hosts)
+        worth = np.stack([worth[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
+        names = [(party, "") for party in parties]
+    return _steady(worth, names, seed)
 
-    party: str
-    feature: str
-    quality: str
-    fall: float
-    low: float
-    high: float
-    n: int
-    repeats: int
 
-
-def steady_importance(model: GuestModel, seed: int = 7) -> tuple[SteadyImportance, ...]:
-    """Every feature offered to the training, largest share first."""
-    gains = _gains(model)
-    trees, features = gains.shape
-    shares = gains.sum(axis=0) / (gains.sum() or 1.0)
+def _steady(worth: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
+    """Shares of ``(trees, names)`` numbers with their intervals."""
+    trees, count = worth.shape
+    shares = worth.sum(axis=0) / (worth.sum() or 1.0)
     order = np.argsort(-shares, kind="stable")
-    ranks = np.empty(features, dtype=np.intp)
-    ranks[order] = np.arange(1, features + 1)
+    ranks = np.empty(count, dtype=np.intp)
+    ranks[order] = np.arange(1, count + 1)
     low = high = first = last = None
     if trees >= FEWEST_TREES:
         times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
-        drawn = times @ gains
+        drawn = times @ worth
         drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         places = rankdata(-drawn, method="min", axis=1)
         low, high = np.quantile(drawn, BOUNDS, axis=0)
         first, last = np.quantile(places, BOUNDS, axis=0, method="nearest")
     return tuple(
         SteadyImportance(
-            party=model.dictionary[i][0],
-            feature=model.dictionary[i][1].name,
+            party=names[i][0],
+            feature=names[i][1],
             share=float(shares[i]),
             low=None if low is None else min(float(low[i]), float(shares[i])),
             high=None if high is None else max(float(high[i]), float(shares[i])),
@@ -137,7 +135,7 @@ def agreement(model: GuestModel) -> float:
 
     Near 1: any part of the trees tells the same story. Boosting lowers it by itself, since each tree corrects the ones before.
     """
-    gains = _gains(model)
+    gains = _worth(model, "gain")
     used = gains.sum(axis=0) > 0
     halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
     if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
@@ -157,51 +155,14 @@ def interactions(model: GuestModel) -> tuple[Interaction, ...]:
     return tuple(sorted(found, key=lambda i: (-i.gain, i.features)))
 
 
-def permuted(
-    model: GuestModel,
-    columns: Columns,
-    labels: Floats,
-    margins_of: Callable[[Columns, int], Floats],
-    *,
-    repeats: int,
-    seed: int,
-) -> Iterator[Permuted]:
-    """What each of the Guest's features that split is worth, one after the other.
-
-    Parameters
-    ----------
-    columns : mapping of str to ndarray
-        The Guest's, ``(n,)`` each.
-    labels : ndarray of float64
-        ``(n,)``.
-    margins_of : callable
-        The Guest's columns of the same people, so many times over → ``(times * n, outputs.count)`` margins.
-    """
-    n, draw = len(labels), np.random.default_rng(seed)
-    own = [f.name for party, f in model.dictionary if party == model.guest]
-    whole = measure(labels, margins_of(columns, 1), "sample", model.outputs)
-    for name in [f for f in own if any(s.feature == f for tree in model.trees for s in tree.splits.values())]:
-        several = {feature: np.tile(column, repeats) for feature, column in columns.items()}
-        several[name] = np.concatenate([draw.permutation(columns[name]) for _ in range(repeats)])
-        margins = np.split(margins_of(several, repeats), repeats)
-        falls = [_quality(whole)[1] - _quality(measure(labels, m, "sample", model.outputs))[1] for m in margins]
-        mean = float(np.mean(falls))
-        yield Permuted(model.guest, name, _quality(whole)[0], mean, min(falls), max(falls), n, repeats)
-
-
-def _quality(metrics: Metrics) -> tuple[str, float]:
-    """AUC; for numbers the share of variance that is explained."""
-    return ("auc", metrics.auc) if np.isnan(metrics.rmse) else ("r2", metrics.r2)
-
-
-def _gains(model: GuestModel) -> Floats:
+def _worth(model: GuestModel, measure: Measure) -> Floats:
     """``(trees, features)`` in the dictionary's order."""
     place = {f.name: i for i, (_, f) in enumerate(model.dictionary)}
-    gains = np.zeros((len(model.trees), len(place)))
+    worth = np.zeros((len(model.trees), len(place)))
     for t, tree in enumerate(model.trees):
         for split in tree.splits.values():
-            gains[t, place[split.feature]] += split.gain
-    return gains
+            worth[t, place[split.feature]] += {"gain": split.gain, "splits": 1.0, "cover": split.cover}[measure]
+    return worth
 
 
 Pair = tuple[tuple[str, str], tuple[str, str]]

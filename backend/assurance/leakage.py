@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
+from scipy.linalg.blas import daxpy, zaxpy
 
-from backend.errors import ParameterError
 from backend.protocols.channel import Conversation
 from backend.protocols.inference.packing import Packing
 from backend.protocols.messages import AskCandidates, CandidateLeaves, chunks, from_bitmap
@@ -29,9 +29,12 @@ _LARGEST, _STEP = (
     480,
     512,
 )  # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
-_START = np.array([[1.0], [1.0], [0.0], [0.0]])  # no tree: one combination, with the sum 0
+_STEP_I = (
+    2.0**-200
+)  # the imaginary part carries a sum's derivative, so small that its square vanishes (complex-step derivative)
 
 Floats = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -103,22 +106,16 @@ class LeakMeter:
     """Reads the naive count of one score after another; built once a model.
 
     Where the Guest decrypts a sum for each class, each is a sum over trees of its own; for the median it decrypts every tree's answer:
-    then counts multiply and entropies add up. If a Host holds no record of the person, the Guest knows more than is counted here.
-
-    Raises
-    ------
-    ParameterError
-        A leaf of the model carries several numbers (a forest of several classes), whose sums cannot be counted one by one.
+    then counts multiply and entropies add up. Where every leaf carries a number for each class, the class whose sum leaves the fewest
+    combinations is told, which bounds those that fit all sums. If a Host holds no record of the person, the Guest knows more than is
+    counted here.
     """
 
     def __init__(self, model: GuestModel) -> None:
         self._packing = packing = Packing(model)
-        if len(packing.leaf) != packing.n_leaves:
-            raise ParameterError(
-                "The leak meter reads models whose leaves hold one number each; this one holds several."
-            )
-        order = np.argsort(packing.leaf)
-        self._units, self._slot = packing.unit[order], packing.slot[order]
+        order = np.lexsort((packing.slot, packing.leaf))
+        self._numbers = len(packing.leaf) // packing.n_leaves  # that a leaf carries
+        self._units, self._slot = (x[order].reshape(-1, self._numbers) for x in (packing.unit, packing.slot))
         self._base = packing.unpack([packing.base])[0]
         self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
         self._shares = host_shares(model)
@@ -127,7 +124,7 @@ class LeakMeter:
             slice(int(end) - len(tree.leaves), int(end)) for end, tree in zip(ends, model.trees, strict=True)
         ]
 
-    def read(self, columns: Columns, units: Sequence[int]) -> list[Reading]:
+    def read(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[Reading]:
         """Read some scores.
 
         Parameters
@@ -136,6 +133,8 @@ class LeakMeter:
             The Guest's, ``(n,)`` each.
         units : sequence of int
             ``(n,)``: the sums as they were decrypted, base score included.
+        dither : int
+            Units by which the last Host may have moved each sum: combinations that come as near fit as well.
 
         Returns
         -------
@@ -145,10 +144,10 @@ class LeakMeter:
         out: list[Reading] = []
         released = self._packing.unpack(units)
         for rows, kept in self._candidates.blocks(columns, len(units)):
-            out += [self._read(leaves, sums) for leaves, sums in zip(kept.T, released[rows], strict=True)]
+            out += [self._read(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
         return out
 
-    def _read(self, kept: Flags, released: Integers) -> Reading:
+    def _read(self, kept: Flags, released: Integers, dither: int) -> Reading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
         combinations, prior, parts = 1, 0.0, []
         targets = released - self._base
@@ -156,13 +155,16 @@ class LeakMeter:
         for span in self._spans:
             here = np.flatnonzero(kept[span]) + span.start
             shares = self._shares[here]
-            slot, units = int(self._slot[here[0]]), self._units[here]
-            targets[slot] -= units.min()
-            trees[slot].append(_Options.of(units, shares / shares.sum() if shares.any() else shares))
+            shares = shares / shares.sum() if shares.any() else shares
+            for slot, units in zip(self._slot[here[0]].tolist(), self._units[here].T, strict=True):
+                targets[slot] -= units.min()
+                trees[slot].append(_Options.of(units, shares))
             combinations *= len(here)
-            prior -= float(trees[slot][-1].values[2].sum())
+            prior -= float(_plog(shares).sum())
         for slot, options in trees.items():
-            parts.append(_at(options, int(targets[slot])))
+            parts.append(_at(options, int(targets[slot]), dither))
+        if self._numbers > 1:
+            parts = [min(parts)]
         count = math.prod(part[0] for part in parts)
         return Reading(combinations, count, prior, sum(part[1] for part in parts), sum(part[2] for part in parts))
 
@@ -187,60 +189,103 @@ def host_shares(model: GuestModel) -> Floats:
     return np.array(shares)
 
 
-def _at(trees: Sequence[_Options], target: int) -> tuple[int, float, float]:
-    """Count, entropy and min-entropy of the combinations whose offsets sum to `target`; a half of the trees meets the other."""
-    if not 0 <= target <= sum(tree.spread for tree in trees):
+@dataclass(frozen=True)
+class _Grid:
+    """Of some trees, for every sum of offsets from 0 on.
+
+    Attributes
+    ----------
+    counts : ndarray of float64
+        ``(m,)`` combinations, divided by 2**moved.
+    shares : ndarray of complex128
+        ``(m,)``: sum of p, and sum of p·log2 p times :data:`_STEP_I` in the imaginary part.
+    tops : ndarray of float64
+        ``(m,)`` largest log2 p.
+    moved : int
+    """
+
+    counts: Floats
+    shares: Complex
+    tops: Floats
+    moved: int
+
+    def cut(self, low: int, high: int) -> _Grid:
+        """Sums from `low` to `high`, both within."""
+        here = slice(low, high + 1)
+        return _Grid(self.counts[here], self.shares[here], self.tops[here], self.moved)
+
+    def windowed(self, half: int) -> _Grid:
+        """``(m + 2·half,)``: what lies within `half` of every sum from -half on."""
+        if not half:
+            return self
+        counts, shares, tops = (
+            _windows(values, half, operation)
+            for values, operation in ((self.counts, np.add), (self.shares, np.add), (self.tops, np.maximum))
+        )
+        return _Grid(counts, shares, tops, self.moved)
+
+
+def _windows(values: NDArray[Any], half: int, operation: np.ufunc) -> NDArray[Any]:
+    """Sum or maximum of each window of ``2·half + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
+    length, empty = 2 * half + 1, -np.inf if operation is np.maximum else 0
+    n = len(values) + 2 * half
+    blocks = np.full(-(-(n + 2 * half) // length) * length, empty, dtype=values.dtype)
+    blocks[2 * half : 2 * half + len(values)] = values
+    lines = blocks.reshape(-1, length)
+    prefix = operation.accumulate(lines, axis=1).ravel()
+    suffix = operation.accumulate(lines[:, ::-1], axis=1)[:, ::-1].ravel()
+    found = prefix[2 * half : 2 * half + n].copy()
+    crossing = np.arange(n) % length != 0  # the others are whole blocks
+    found[crossing] = operation(found[crossing], suffix[:n][crossing])
+    return found
+
+
+def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float, float]:
+    """Count, entropy and min-entropy of the combinations whose offsets sum to `target`, or come near; half of the trees meets the other."""
+    if not -dither <= target <= sum(tree.spread for tree in trees) + dither:
         return 0, math.nan, math.nan
     halves: tuple[list[_Options], list[_Options]] = [], []
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
         min(halves, key=lambda half: sum(other.spread for other in half)).append(tree)
-    (a, moved), (b, moved_too) = (_grid(half, target) for half in halves)
-    low, high = max(0, target - b.shape[1] + 1), min(target, a.shape[1] - 1)
-    a, b = a[:, low : high + 1], b[:, target - high : target - low + 1][:, ::-1]
-    met = (a[0] > 0) & (b[0] > 0)
-    a, b = a[:, met], b[:, met]
-    numerator, denominator = float(np.dot(a[0], b[0])).as_integer_ratio()
-    count, p = (numerator << (moved + moved_too)) // denominator, float(np.dot(a[1], b[1]))
+    a, b = (_grid(half, target + dither) for half in halves)
+    b, place = b.windowed(dither), target + dither  # b's sums begin at -dither now
+    low, high = max(0, place - len(b.counts) + 1), min(place, len(a.counts) - 1)
+    if low > high:
+        return 0, math.nan, math.nan
+    a, b = a.cut(low, high), b.cut(place - high, place - low)
+    numerator, denominator = float(np.dot(a.counts, b.counts[::-1])).as_integer_ratio()
+    count, shares = (numerator << (a.moved + b.moved)) // denominator, complex(np.dot(a.shares, b.shares[::-1]))
+    p = shares.real
     if not p:
         return count, math.nan, math.nan
-    plog = float(np.dot(a[2], b[1]) + np.dot(a[1], b[2]))
-    likeliest = float((a[3] + b[3]).max())
-    return count, max(0.0, math.log2(p) - plog / p), max(0.0, math.log2(p) - likeliest)
+    likeliest = float((a.tops + b.tops[::-1]).max())
+    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - likeliest)
 
 
-def _grid(trees: Sequence[_Options], target: int) -> tuple[Floats, int]:
-    """Shift and add, tree by tree.
-
-    Returns
-    -------
-    grid : ndarray of float64
-        ``(4, m)``: for every sum up to `target` the four numbers of :class:`_Options`.
-    moved : int
-        The first of them was divided by 2**moved.
-    """
-    grid, moved, bits = _START, 0, 0.0
+def _grid(trees: Sequence[_Options], most: int) -> _Grid:
+    """Shift and add, tree by tree, for every sum up to `most`."""
+    counts, shares, tops, moved, bits = np.ones(1), np.ones(1, dtype=np.complex128), np.zeros(1), 0, 0.0
+    buffer = np.empty(BLOCK)
     for tree in trees:
-        length = min(target + 1, grid.shape[1] + tree.spread)
-        wider = np.zeros((4, length))
-        wider[3] = -np.inf
+        before, length = len(tops), min(most + 1, len(tops) + tree.spread)
+        grown = np.zeros(length), np.zeros(length, dtype=np.complex128), np.full(length, -np.inf)
+        leaves = list(zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True))
         for begin in range(0, length, BLOCK):
-            for offset, values in zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True):
-                low, high = max(begin, offset), min(begin + BLOCK, length, offset + grid.shape[1])
-                if low < high:
-                    _add(wider[:, low:high], grid[:, low - offset : high - offset], values)
-        grid, bits = wider, bits + math.log2(tree.values[0].sum())
+            for offset, (n, p, plog, top) in leaves:
+                low, high = max(begin, offset), min(begin + BLOCK, length, offset + before)
+                if low >= high:
+                    continue
+                into, source = slice(low, high), slice(low - offset, high - offset)
+                daxpy(counts[source], grown[0][into], a=n)  # grown += n * counts, in one go
+                zaxpy(shares[source], grown[1][into], a=complex(p, plog * _STEP_I))
+                joined = np.add(tops[source], top, out=buffer[: high - low])
+                np.maximum(grown[2][into], joined, out=grown[2][into])
+        counts, shares, tops = grown
+        bits += math.log2(tree.values[0].sum())
         if bits > _LARGEST:
-            grid[0] *= 2.0**-_STEP
+            counts *= 2.0**-_STEP
             moved, bits = moved + _STEP, bits - _STEP
-    return grid, moved
-
-
-def _add(into: Floats, part: Floats, values: Sequence[float]) -> None:
-    """Every combination of `part` joined with each of some leaves of equal weight."""
-    n, p, plog, top = values
-    for line, factor, source in ((0, n, 0), (1, p, 1), (2, p, 2), (2, plog, 1)):
-        daxpy(part[source], into[line], a=factor)  # into += factor * source, in one go
-    np.maximum(into[3], part[3] + top, out=into[3])
+    return _Grid(counts, shares, tops, moved)
 
 
 def joint_audit(conversation: Conversation, model_id: str, model: GuestModel, ids: Sequence[str]) -> Flags:
@@ -294,15 +339,24 @@ class Population:
         packed, own = packing.of_leaves(), (self._guest * self._hosts[self._own]).astype(bool)
         return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own]
 
-    def counts(self, model: GuestModel) -> Integers:
-        """``(n,)``: distinct paths among all records that give everybody's score; the own one is always among them."""
+    def counts(self, model: GuestModel, added: Integers | None = None, half: int = 0) -> Integers:
+        """``(n,)``: distinct paths among all records that give everybody's score; the own one is always among them.
+
+        Parameters
+        ----------
+        added : ndarray of int64, optional
+            ``(n, slots)`` units that dither has moved each sum by.
+        half : int
+            No number added is larger: paths whose sums come as near fit as well.
+        """
         packing = Packing(model)
         fits = np.ones(self._paths.shape, dtype=bool)
         for slot in range(packing.slots):
             of_slot, units = packing.slot == slot, np.zeros(self._guest.shape[1])
             units[packing.leaf[of_slot]] = packing.unit[of_slot]
             sums = self._hosts @ (self._guest * units).T
-            fits &= sums == sums[self._own, np.arange(len(self._own))]
+            released = sums[self._own, np.arange(len(self._own))] + (0 if added is None else added[:, slot])
+            fits &= np.abs(sums - released) <= half
         return np.array([len(np.unique(p[f])) for p, f in zip(self._paths.T, fits.T, strict=True)], dtype=np.int64)
 
 

@@ -21,10 +21,13 @@ CIPHERTEXTS = {
     "EncryptedScores": "scores",
     "GroupPairs": "pairs",
     "GroupSums": "sums",
+    "ReasonTerms": "terms",
+    "MaskedContributions": "shares",
+    "ContributionSums": "sums",
 }  # the one field of a class that is encrypted under the Guest's key; every other field travels as it is
 PATHS = ("Walked", "CandidateLeaves", "PassOn")  # tell the Guest where samples go at a Host's splits
 MET = ("AskWalk", "PassOn")  # tell a Host which samples have come to its splits
-NAMED = ("DecisionVectors", "StartWalk", "AskCandidates")  # tell a Host who is scored
+NAMED = ("DecisionVectors", "StartWalk", "AskCandidates", "AskReasons", "AskCohort")  # tell a Host who is scored
 PLAIN = "none"  # the scheme of a run without encryption
 
 Told = Literal["yes", "no", "shape", "own", "all", "some", "complete", "answers", "met", "sent"]

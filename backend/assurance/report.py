@@ -99,11 +99,19 @@ class Measured(_Part):
     """One measured number with its interval; null where the group was too small to be told."""
 
     about: str
+    about_zh: str = Field(description="a group's name in Chinese, where that differs")
     measure: str
     n: int
     value: float | None
     low: float | None
     high: float | None
+
+
+class BasisLine(_Part):
+    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none."""
+
+    n: int
+    cutoff: float | None
 
 
 class Decision(_Part):
@@ -146,6 +154,8 @@ class FindingLine(LawLine):
     gain_share: float
     proxies: tuple[Measured, ...] | None = Field(description="null = not measured")
     disparities: tuple[Measured, ...] | None = Field(description="null = not measured")
+    proxies_on: BasisLine | None
+    disparities_on: BasisLine | None
     decision: Decision | None = Field(description="the last one; null = nobody decided yet")
     earlier_decisions: int
 
@@ -184,10 +194,55 @@ class Assessment(_Part):
 
 
 class Evidenced(_Part):
-    """What was measured about one feature."""
+    """What was measured about one feature, which may be one that training was not given."""
 
     feature: str
+    meaning: str
+    meaning_zh: str
+    on: BasisLine | None = Field(description="null = not kept")
     measures: tuple[Measured, ...]
+
+
+class Pair(_Part):
+    """One figure of two models; null where it does not apply or a model was not given the feature."""
+
+    name: str
+    before: float | None
+    after: float | None
+
+
+class GainPair(Pair):
+    """A feature's share of the gain in two models, from 0 to 1."""
+
+    party: str
+    meaning: str
+    meaning_zh: str
+
+
+class OutcomePair(_Part):
+    """One figure about a group in two models; null where it was not measured."""
+
+    feature: str
+    meaning: str
+    meaning_zh: str
+    before: Measured | None
+    after: Measured | None
+
+
+class Retrained(_Part):
+    """A model beside the one that was trained anew from it without some of its features; one of the two is this report's."""
+
+    before: str = Field(description="model")
+    after: str = Field(description="model")
+    before_sha256: str = Field(description="content hash of the Guest's half")
+    after_sha256: str
+    created: str = Field(description="of the second")
+    without: tuple[str, ...] = Field(description="features that the second was not given")
+    same_people: bool = Field(description="the figures are of the same records")
+    figures: tuple[Pair, ...]
+    structure: tuple[Pair, ...]
+    gain: tuple[GainPair, ...]
+    outcomes: tuple[OutcomePair, ...] = Field(description="empty = not measured")
 
 
 class Quality(_Part):
@@ -236,6 +291,7 @@ class Content(_Part):
     proxies: tuple[Evidenced, ...] | None = Field(
         description="association with protected features; null = not measured"
     )
+    retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
     quality: Quality
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"

@@ -9,7 +9,7 @@ import re
 from html import escape
 
 from backend.assurance.report import Report, canonical, read
-from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Table, Text
+from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Outline, Table, Text
 from backend.assurance.report_outline import outline
 from backend.assurance.report_words import Words
 from backend.errors import ModelError
@@ -48,8 +48,13 @@ svg text{font:13px "Source Sans 3","Noto Sans","DejaVu Sans",system-ui,sans-seri
 
 def to_html(report: Report, language: str) -> str:
     """The report as HTML."""
-    drawn = outline(report, language)
     inside = canonical(report.body()).replace("<", "\\u003c")  # the same JSON to a parser; no tag can end the script
+    script = f'<script type="application/json" id="glassleaf-report">{inside}</script>\n'
+    return page(outline(report, language), language, script)
+
+
+def page(drawn: Outline, language: str, script: str = "") -> str:
+    """An outline as one HTML file; `script` stands at its end."""
     body = "\n".join(_block(block, language) for block in drawn.blocks)
     return (
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
@@ -57,7 +62,7 @@ def to_html(report: Report, language: str) -> str:
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         f"<title>{escape(drawn.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{escape(drawn.title)}</h1>\n<p class="sub">{escape(drawn.subtitle)}</p>\n{body}\n</main>\n'
-        f'<script type="application/json" id="glassleaf-report">{inside}</script>\n</body>\n</html>\n'
+        f"{script}</body>\n</html>\n"
     )
 
 

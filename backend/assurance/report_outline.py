@@ -1,24 +1,16 @@
 """A report as headings, sentences, tables and bars, in one language: what the HTML and the PDF both draw, so that they agree.
 
-Knows the report alone. Numbers are written once, here: shares with two decimals of a percent, figures with four.
+Knows the report alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 
-from backend.assurance.report import (
-    DutyLine,
-    Evidenced,
-    FeatureLine,
-    FindingLine,
-    LawLine,
-    Measured,
-    Report,
-    Traffic,
-)
+from backend.assurance.report import DutyLine, FindingLine, LawLine, Report, Retrained, Traffic
 from backend.assurance.report_blocks import Bar, Bars, Block, Code, Facts, Heading, Outline, Table, Text
+from backend.assurance.report_measured import SaysMeasured
+from backend.assurance.report_wording import figure, minute, percent
 from backend.assurance.report_words import Words
 
 TOP = 3  # features named in the summary
@@ -40,6 +32,7 @@ def outline(report: Report, language: str) -> Outline:
         ("features", say.features()),
         ("findings", say.findings()),
         ("evidence", say.evidence()),
+        ("retrained", say.retrained()),
         ("quality", say.quality()),
         ("privacy", say.privacy()),
         ("limits", say.limits()),
@@ -53,7 +46,7 @@ def outline(report: Report, language: str) -> Outline:
         blocks += [Heading(f"{number}. {say.w(f'document.{key}')}"), *section]
     return Outline(
         say.w("document.title", title=say.w.either(identity.title, identity.title_zh)),
-        say.w("document.subtitle", model=identity.model, time=_minute(report.issued.time), version=report.version),
+        say.w("document.subtitle", model=identity.model, time=minute(report.issued.time), version=report.version),
         tuple(blocks),
     )
 
@@ -63,43 +56,8 @@ def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
     return Says(report, Words(language)).answers()
 
 
-class Says:
+class Says(SaysMeasured):
     """Sections of a report in one language."""
-
-    def __init__(self, report: Report, words: Words) -> None:
-        self.w, self._report, self._content = words, report, report.content
-        self._titles = {p.name: words.either(p.title, p.title_zh) for p in self._content.parties}
-        self._features = {f.name: f for f in self._content.features}
-
-    # words ------------------------------------------------------------------------------------------------------------
-
-    def _d(self, key: str, **values: object) -> str:
-        return self.w(f"document.{key}", **values)
-
-    def _listed(self, parts: Iterable[str]) -> str:
-        return self.w("document.semicolon").join(parts)
-
-    def _meaning(self, feature: FeatureLine) -> str:
-        return self.w.either(feature.meaning, feature.meaning_zh)
-
-    def _named(self, name: str) -> str:
-        feature = self._features.get(name)
-        return self._d("named", meaning=self._meaning(feature), name=name) if feature else name
-
-    def _direction(self, word: str) -> str:
-        number = self._content.identity.task == "number" and word in ("up", "down")
-        return self.w(f"direction.{word}_number" if number else f"direction.{word}")
-
-    def _role(self, role: str) -> str:
-        return self.w(f"words.{role}")
-
-    def _status(self, law: LawLine) -> str:
-        return self.w(f"compliance.{law.status}")
-
-    def _party(self, name: str) -> str:
-        return self._titles.get(name, name)
-
-    # sections ---------------------------------------------------------------------------------------------------------
 
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Seven questions with their answers."""
@@ -152,7 +110,26 @@ class Says:
         decided = Counter(f.decision.decision if f.decision else "open" for f in self._content.assessment.findings)
         covering = [s for s in self._report.issued.sign_offs if s.covers]
         counts = {"confirmed": decided["confirmed"], "overridden": decided["overridden"], "open": decided["open"]}
-        return self._d("answer_done", **counts, signed=len(covering))
+        anew = "".join(self._anew(pair) for pair in self._content.retrained)
+        return self._d("answer_done", **counts, signed=len(covering)) + anew
+
+    def _anew(self, pair: Retrained) -> str:
+        """One training anew as a sentence, with the figure that decides."""
+        lines = {line.name: line for line in pair.figures}
+        said = next((lines[name] for name in ("auc", "accuracy", "rmse") if name in lines), None)
+        moved = (
+            ""
+            if said is None
+            else self._d(
+                "anew_figure",
+                figure=self.w(f"figure.{said.name}"),
+                before=figure(said.before),
+                after=figure(said.after),
+            )
+        )
+        key = "anew_after" if pair.after == self._content.identity.model else "anew_before"
+        listed = ", ".join(pair.without) or self._d("nothing")
+        return self._d(key, before=pair.before, after=pair.after, without=listed) + moved + self._d("stop")
 
     def _saw(self) -> str:
         structure = self._content.structure
@@ -172,7 +149,7 @@ class Says:
             (self._d("model"), i.model),
             (self._d("federation"), self.w.either(i.title, i.title_zh)),
             (self._d("predicts"), self.w.either(i.predicts, i.predicts_zh)),
-            (self._d("created"), _minute(i.created)),
+            (self._d("created"), minute(i.created)),
             (self._d("algorithm"), self.w.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_")),
             (self._d("grown_on"), cipher),
             (self._d("training_seconds"), f"{i.training_seconds:,.1f} s"),
@@ -204,9 +181,6 @@ class Says:
             for p in self._content.parties
         )
         return [Table(self._heads(head), rows, (5, 2, 2, 3, 2, 2), (2, 4, 5)), Text(self._d("parties_note"), "note")]
-
-    def _heads(self, keys: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self._d(f"head_{key}") for key in keys)
 
     def features(self) -> list[Block]:
         """Used features: how much, and in which direction."""
@@ -261,8 +235,8 @@ class Says:
             (self._d("law"), self._dates(f)),
             (self._d("matched"), f"“{f.matched}” ({place})"),
             (self._d("used"), usage),
-            (self._d("proxy_evidence"), self._evidence(f.proxies)),
-            (self._d("disparity"), self._evidence(f.disparities)),
+            (self._d("proxy_evidence"), self._evidence(f.proxies, f.proxies_on)),
+            (self._d("disparity"), self._evidence(f.disparities, f.disparities_on)),
             (self._d("why"), self.w.either(f.explanation, f.explanation_zh)),
             (self._d("remedy"), self.w.either(f.remedy, f.remedy_zh)),
             (self._d("decided"), self._decision(f)),
@@ -278,47 +252,8 @@ class Says:
         if f.decision is None:
             return self._d("undecided")
         d = f.decision
-        text = self._d(f"decision_{d.decision}", person=d.person, time=_minute(d.time), reason=d.reason)
+        text = self._d(f"decision_{d.decision}", person=d.person, time=minute(d.time), reason=d.reason)
         return text + (self._d("earlier", n=f.earlier_decisions) if f.earlier_decisions else "")
-
-    def _evidence(self, measures: tuple[Measured, ...] | None) -> str:
-        if measures is None:
-            return self._d("not_measured")
-        return self._listed(self._one(m) for m in measures) or self._d("nothing_found")
-
-    def _one(self, m: Measured) -> str:
-        if m.value is None:
-            return self._d("too_few", about=m.about, measure=m.measure)
-        interval = "" if m.low is None or m.high is None else f" [{figure(m.low)}, {figure(m.high)}]"
-        return f"{m.about}: {m.measure} {figure(m.value)}{interval}, n = {m.n:,}"
-
-    def evidence(self) -> list[Block]:
-        """Outcome disparity and proxies, measured or not."""
-        return [
-            *self._measured_section("fairness", self._content.fairness),
-            *self._measured_section("proxies", self._content.proxies),
-        ]
-
-    def _measured_section(self, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
-        heading = Heading(self._d(key), 2)
-        if found is None:
-            return [heading, Text(self._d(f"{key}_not_measured"))]
-        if not found:
-            return [heading, Text(self._d("nothing_found"))]
-        rows = tuple(
-            (
-                self._named(e.feature),
-                m.about,
-                m.measure,
-                figure(m.value),
-                f"{figure(m.low)} – {figure(m.high)}",
-                f"{m.n:,}",
-            )
-            for e in found
-            for m in e.measures
-        )
-        head = self._heads(("feature", "against", "measure", "value", "interval", "n"))
-        return [heading, Table(head, rows, (5, 4, 4, 2, 3, 2), (3, 4, 5))]
 
     def quality(self) -> list[Block]:
         """How well it predicts."""
@@ -406,7 +341,7 @@ class Says:
                 s.person,
                 s.role,
                 s.statement,
-                _minute(s.time),
+                minute(s.time),
                 self._d("covers" if s.covers else "covers_not", hash=s.report_sha256),
             )
             for s in lines
@@ -483,18 +418,3 @@ class Says:
     def _duty(self, d: DutyLine) -> tuple[str, ...]:
         force = self._d(f"force_{d.force}")
         return self._short(d), f"{force}: {self._dates(d)}", self.w.either(d.evidence, d.evidence_zh)
-
-
-def percent(share: float) -> str:
-    """A share with all the digits that a report holds."""
-    return f"{share * 100:.2f} %"
-
-
-def figure(value: float | None) -> str:
-    """A figure with all the digits that a report holds; a dash where there is none."""
-    return "–" if value is None else f"{value:.4f}"
-
-
-def _minute(time: str) -> str:
-    """An ISO time without fractions."""
-    return time[:19].replace("T", " ") + (" UTC" if time.endswith(("+00:00", "Z")) else "")

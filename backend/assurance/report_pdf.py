@@ -17,7 +17,7 @@ from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
 from fpdf.fonts import FontFace
 
 from backend.assurance.report import Report, canonical, read
-from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Table, Text
+from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Outline, Table, Text
 from backend.assurance.report_html import COLOURS, shortened
 from backend.assurance.report_outline import outline
 from backend.assurance.report_words import Words
@@ -74,19 +74,25 @@ def language_of_pdf(language: str) -> str:
 
 def to_pdf(report: Report, language: str) -> bytes:
     """The report as PDF, in `language_of_pdf(language)`; the same bytes for the same report, language, fonts and fpdf2."""
-    drawn = outline(report, language_of_pdf(language))
-    words = Words(language_of_pdf(language))
-    pdf = _Page(words, datetime.fromisoformat(report.issued.time))
-    pdf.set_title(drawn.title)
+    shown = language_of_pdf(language)
+    pdf = pages(outline(report, shown), shown, datetime.fromisoformat(report.issued.time))
     pdf.embed_file(
         bytes=canonical(report.body()).encode(), basename=ATTACHED, mime_type="application/json", compress=False
     )
+    return bytes(pdf.output())
+
+
+def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
+    """An outline drawn on pages, in a language that this machine has letters for."""
+    words = Words(language)
+    pdf = _Page(words, time)
+    pdf.set_title(drawn.title)
     pdf.add_page()
     pdf.say(drawn.title, 18, bold=True)
     pdf.say(drawn.subtitle, SIZE, colour=FAINT)
     for block in drawn.blocks:
         _draw(pdf, block, words)
-    return bytes(pdf.output())
+    return pdf
 
 
 def read_pdf(blob: bytes) -> Report:

@@ -6,8 +6,10 @@ all features. Several sums then share one ciphertext by shifting (Horner).
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +35,8 @@ class BinProducts:
     """
 
     def __init__(self, workers: Workers | None = None) -> None:
-        self._shared: tuple[list[mpz], tempfile.TemporaryDirectory[str]] | None = None
+        self._shared: tuple[list[mpz], Path] | None = None
+        self._delete: Callable[[], object] = list  # nothing is there yet
         self._workers = workers or Workers()
 
     def packed_sums(
@@ -75,19 +78,16 @@ class BinProducts:
         """A file of the ciphertexts, written once per list of them."""
         if self._shared is None or self._shared[0] is not ciphertexts:
             self.close()
-            folder = tempfile.TemporaryDirectory(prefix="glassleaf-")
-            (Path(folder.name) / "pairs").write_bytes(b"".join(c.to_bytes(width, "big") for c in ciphertexts))
+            folder = Path(tempfile.mkdtemp(prefix="glassleaf-"))
+            self._delete = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            (folder / "pairs").write_bytes(b"".join(c.to_bytes(width, "big") for c in ciphertexts))
             self._shared = ciphertexts, folder
-        return str(Path(self._shared[1].name) / "pairs")
+        return str(self._shared[1] / "pairs")
 
     def close(self) -> None:
-        """Delete the file."""
-        if self._shared is not None:
-            self._shared[1].cleanup()
-            self._shared = None
-
-    def __del__(self) -> None:
-        self.close()
+        """Delete the file; it goes with this object, too."""
+        self._delete()
+        self._shared = None
 
 
 def _evenly(bins: BinIndex, parts: int) -> list[BinIndex]:

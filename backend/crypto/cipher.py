@@ -18,6 +18,7 @@ from backend.crypto.bin_products import BinIndex
 from backend.errors import SecurityError
 
 IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
+Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: places among the terms, and their signed coefficients
 Parcel = dict[str, str | int | bytes]  # what a party's own worker process needs to rebuild a key side
 
 
@@ -139,8 +140,8 @@ class PublicSide(Protocol):
     scheme: str
     bits: int
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> Fold:
-        """Begin a batch whose 0/1 are `keep` ``(n, m)``."""
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
+        """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `added`, ``(n,)`` or none, to the scores."""
         ...
 
 
@@ -165,6 +166,27 @@ class PairPublicSide(PublicSide, Protocol):
         list of bytes
             Per node, all features' sums one after the other.
         """
+        ...
+
+
+@runtime_checkable
+class WeightedPublicSide(PublicSide, Protocol):
+    """A public side that can weigh encrypted numbers with numbers of its own (reasons)."""
+
+    def load_terms(self, blob: bytes, n: int) -> Any:
+        """Check and read ``n`` encrypted numbers."""
+        ...
+
+    def weighted_sums(self, terms: Any, sums: Sequence[Weighted]) -> Any:
+        """Σ coefficient · term for every sum; not refreshed."""
+        ...
+
+    def joined(self, values: Any, slot: int) -> Any:
+        """Σ 2^(slot·i) · value i as one number; not refreshed."""
+        ...
+
+    def refreshed(self, values: Any) -> bytes:
+        """Numbers as they may leave."""
         ...
 
 

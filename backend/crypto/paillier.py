@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import gmpy2
@@ -18,12 +19,13 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.crypto.bin_products import BinIndex, BinProducts
-from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
+from backend.crypto.cipher import FoldPlan, IntArray, Parcel, Weighted, WholeFold
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
 from backend.crypto.key_certificate import certify
 from backend.crypto.maker_process import MakerProcess
 from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.pool import Pool
+from backend.crypto.weighted_products import weighted_product
 from backend.errors import ParameterError, SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
@@ -218,6 +220,13 @@ class PaillierKeySide:
     def _certificate(self) -> bytes:
         return certify(self._key.p, self._key.q)
 
+    @cached_property
+    def seed(self) -> bytes:
+        """What the owner draws from where it must be able to draw the same again; as secret as the key."""
+        return sha256(
+            b"seed" + self._key.p.to_bytes(self.public.width, "big") + self._key.q.to_bytes(self.public.width, "big")
+        ).digest()
+
     def offer(self) -> bytes:
         """Public key as bytes, and the proof of its form (:mod:`backend.crypto.key_certificate`)."""
         return self.public.to_bytes() + self._certificate
@@ -270,6 +279,16 @@ class PaillierKeySide:
                 plain.append(int(m - n if m > n // 2 else m))
         return plain
 
+    def open(self, ciphertexts: Sequence[mpz]) -> list[tuple[int, mpz]]:
+        """What is in ciphertexts and their randomness: c = (1 + n)^m·r^n mod n² with m and r modulo n, one pair only (n is certified)."""
+        p, q, n = self._key.p, self._key.q, self.public.n
+        exponent = gmpy2.invert(n, (p - 1) * (q - 1))
+        opened = []
+        for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True):
+            at_p, at_q = (gmpy2.powmod_sec(c % prime, exponent % (prime - 1), prime) for prime in (p, q))
+            opened.append((m, at_q + q * ((at_p - at_q) * self._q_inverse % p)))
+        return opened
+
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, m)`` integers → ``n·m`` ciphertexts, row by row (Fed-EINI Alg. 1, stage 2)."""
         return self.public.dump(self.encrypt_numbers([int(v) for v in values.ravel()]))
@@ -321,9 +340,9 @@ class PaillierPublicSide:
         flat = self.key.load(blob, n * m)
         return [flat[i : i + m] for i in range(0, n * m, m)] if m else [[] for _ in range(n)]
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> PaillierFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PaillierFold:
         """Begin a batch."""
-        return PaillierFold(self, keep, plan)
+        return PaillierFold(self, keep, plan, added)
 
     def load_pairs(self, blob: bytes, n: int) -> list[mpz]:
         """``n`` checked ciphertexts."""
@@ -337,13 +356,36 @@ class PaillierPublicSide:
         n2 = self.key.n2
         return [self.key.dump(c * next(fresh) % n2 for c in sums) for sums in packed]
 
+    def load_terms(self, blob: bytes, n: int) -> list[mpz]:
+        """``n`` checked ciphertexts."""
+        return self.key.load(blob, n)
+
+    def weighted_sums(self, terms: Sequence[mpz], sums: Sequence[Weighted]) -> list[mpz]:
+        """Σ coefficient · term for every sum; not refreshed, 1 for an empty one."""
+        n2 = self.key.n2
+        return [weighted_product([terms[i] for i in places], coefficients, n2) for places, coefficients in sums]
+
+    def joined(self, values: Sequence[mpz], slot: int) -> mpz:
+        """Σ 2^(slot·i) · value i in one ciphertext; not refreshed."""
+        joined = mpz(1)
+        for value in reversed(values):
+            if joined != 1:  # nothing yet: empty sums at the end cost nothing
+                joined = gmpy2.powmod(joined, mpz(1) << slot, self.key.n2)
+            joined = joined * value % self.key.n2
+        return joined
+
+    def refreshed(self, values: Sequence[mpz]) -> bytes:
+        """Each times an n-th residue of this Host's own, so that nothing shows how it was computed (SECURITY.md A1, A3)."""
+        fresh = self.obfuscators.take(len(values))
+        return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
+
 
 class PaillierFold(WholeFold):
     """Multiplies the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refreshes what was computed."""
 
-    def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan) -> None:
+    def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
         super().__init__()
-        self._side, self._keep, self._plan = side, keep, plan
+        self._side, self._keep, self._plan, self._added = side, keep, plan, added
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` ciphertexts → ``(n, n_out)``."""
@@ -354,13 +396,15 @@ class PaillierFold(WholeFold):
         fresh = iter(self._side.obfuscators.take(len(batch) * len(computed)))
         counted = self._keep | ~np.asarray(plan.own, dtype=bool)
         out: list[mpz] = []
-        for row, kept in zip(batch, counted, strict=True):
+        for i, (row, kept) in enumerate(zip(batch, counted, strict=True)):
             sums = [mpz(1)] * plan.n_out
             for e in np.flatnonzero(kept).tolist():
                 o = plan.target[e]
                 sums[o] = row[e] if sums[o] == 1 else sums[o] * row[e] % n2
             for o in computed:
                 sums[o] = sums[o] * next(fresh) % n2
+            if len(self._added):  # to a refreshed sum, whose obfuscator stays as it is
+                sums[0] = self._side.key.cover(self._added[i], sums[0])
             out += sums
         return self._side.key.dump(out)
 

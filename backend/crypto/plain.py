@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.bin_products import BinIndex
-from backend.crypto.cipher import FoldPlan, IntArray, Parcel, WholeFold
+from backend.crypto.cipher import FoldPlan, IntArray, Parcel, Weighted, WholeFold
 from backend.errors import SecurityError
 
 MESSAGE_ENTRIES = 1 << 20  # numbers a scoring message: 8 MiB
@@ -67,9 +67,9 @@ class PlainPublicSide:
     scheme = "none"
     bits = 0
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> PlainFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PlainFold:
         """Begin a batch."""
-        return PlainFold(keep, plan)
+        return PlainFold(keep, plan, added)
 
     def load_pairs(self, blob: bytes, n: int) -> IntArray:
         """``(2, n)``: gradients, hessians."""
@@ -82,13 +82,29 @@ class PlainPublicSide:
             for rows, bins in nodes
         ]
 
+    def load_terms(self, blob: bytes, n: int) -> list[int]:
+        """``n`` integers."""
+        return [int(v) for v in _load(blob, (n,))]
+
+    def weighted_sums(self, terms: Sequence[int], sums: Sequence[Weighted]) -> list[int]:
+        """Σ coefficient · term for every sum."""
+        return [sum(int(c) * terms[i] for i, c in zip(*one, strict=True)) for one in sums]
+
+    def joined(self, values: Sequence[int], slot: int) -> int:
+        """Σ 2^(slot·i) · value i."""
+        return sum(value << (slot * i) for i, value in enumerate(values))
+
+    def refreshed(self, values: Sequence[int]) -> bytes:
+        """As they are."""
+        return _dump(np.array([*values], dtype=object))
+
 
 class PlainFold(WholeFold):
     """Fed-EINI eq. 10/13 in plain arithmetic."""
 
-    def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan) -> None:
+    def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
         super().__init__()
-        self._keep, self._plan = keep, plan
+        self._keep, self._plan, self._added = keep, plan, added
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` → ``(n, n_out)``."""
@@ -96,6 +112,8 @@ class PlainFold(WholeFold):
         kept = np.where(np.asarray(self._plan.own, dtype=bool)[None, :] & ~self._keep, 0, batch)
         out = np.zeros((self._plan.n_out, len(batch)), dtype=batch.dtype)
         np.add.at(out, np.asarray(self._plan.target, dtype=np.intp), kept.T)
+        if len(self._added):
+            out = out.astype(object) + np.array(self._added, dtype=object)
         return _dump(out.T)
 
 

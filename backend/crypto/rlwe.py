@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -246,7 +246,7 @@ class RlwePublicSide:
     def __repr__(self) -> str:
         return f"RlwePublicSide({self.ring.parameters.name})"
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan) -> RlweFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
         """Begin a batch.
 
         Raises
@@ -254,7 +254,7 @@ class RlwePublicSide:
         SecurityError
             The Guest's key is too small to hide this Host's 0/1 in such a batch.
         """
-        return RlweFold(self, keep, plan)
+        return RlweFold(self, keep, plan, added)
 
 
 class RlweFold:
@@ -264,8 +264,8 @@ class RlweFold:
     Guest's entries go on as they are, and the next Host looks its 0/1 up by ``plan.origin``.
     """
 
-    def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan) -> None:
-        self._side, self._ring, self._plan = side, side.ring, plan
+    def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+        self._side, self._ring, self._plan, self._added = side, side.ring, plan, added
         self._n = len(keep)
         self._blocks = _blocks(self._ring, self._n)
         folds = self._blocks == 1
@@ -334,7 +334,7 @@ class RlweFold:
         evaluator, reply = self._ring.evaluator, self._side.floods.take(1)[0]
         if self._sums[0] is not None:
             evaluator.add_inplace(reply, self._sums[0])
-        evaluator.add_plain_inplace(reply, self._ring.encode(_mask(self._ring, self._n).tolist()))
+        evaluator.add_plain_inplace(reply, self._ring.encode(_mask(self._ring, self._n, self._added).tolist()))
         evaluator.mod_switch_to_inplace(reply, self._ring.last)
         return self._ring.pad(written(reply), self._ring.reply_width)
 
@@ -371,12 +371,12 @@ def _check_length(blob: bytes, count: int, width: int) -> None:
         )
 
 
-def _mask(of: Ring, n: int) -> IntArray:
-    """``(N,)`` integers mod t: uniform, but for each sample its G slots sum to 0; slots of no sample are all uniform."""
+def _mask(of: Ring, n: int, added: Sequence[int] = ()) -> IntArray:
+    """``(N,)`` integers mod t: uniform, but each sample's G slots sum to 0, or to what is added; slots of no sample are all uniform."""
     t, blocks = of.parameters.plain_modulus, _blocks(of, n)
     mask = _uniform(t, of.parameters.degree)
     used = mask[: blocks * n].reshape(blocks, n)
-    used[-1] = -used[:-1].sum(axis=0) % t
+    used[-1] = (np.array(added if len(added) else [0], dtype=np.int64) - used[:-1].sum(axis=0)) % t
     return mask
 
 

@@ -33,6 +33,7 @@ MOST_PROBLEMS = 20  # named in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
 MOST_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
+MOST_DITHER = 0.25  # width on the margin, that a Host may add to a score
 
 
 def _whole_number(value: object) -> object:
@@ -41,7 +42,14 @@ def _whole_number(value: object) -> object:
     return value
 
 
+def _width(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_DITHER:
+        raise ValueError(f"a width on the margin from 0 (none) to {MOST_DITHER:g}")
+    return value
+
+
 Budget = Annotated[int, BeforeValidator(_whole_number)]
+Dither = Annotated[float, BeforeValidator(_width)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 
 
@@ -60,6 +68,8 @@ class Party(BaseModel):
         The column that holds the ids.
     budget : int, optional
         Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
+    dither : float, optional
+        Hosts only: range of the number that is added to each score, on the margin; 0 = none is asked for, none = the default.
     features : tuple of Feature
     """
 
@@ -73,6 +83,7 @@ class Party(BaseModel):
     file: Line
     id: Line
     budget: Budget | None = None
+    dither: Dither | None = None
     features: tuple[Feature, ...] = ()
 
 

@@ -58,7 +58,8 @@ class HostGroups:
         if message.source not in self._pairs:
             raise SecurityError(f"Sums were asked for of pairs that {message.source} has not sent.")
         rows, batches = self._pairs[message.source]
-        grouped = [self._grouped(name, rows, message.most) for name in message.features]
+        least = max(self._least, message.least)
+        grouped = [self._grouped(name, rows, message.most, least) for name in message.features]
         kept = [g for g in grouped if g.groups]
         node = np.arange(len(rows), dtype=np.intp), [(g.index, len(g.groups)) for g in kept]
         return GroupSums(
@@ -75,7 +76,7 @@ class HostGroups:
         Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
         """
         rows = self._rows[unpack_rows(message.rows, len(self._rows))]
-        grouped = self._grouped(message.feature, rows, message.most)
+        grouped = self._grouped(message.feature, rows, message.most, self._least)
         marked = len(grouped.groups) - 1 if message.receivers else 0
         marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
         pairs = pack(marks, slots([1] * len(marks), len(rows)))
@@ -85,12 +86,12 @@ class HostGroups:
             GroupPairsSent(message.conversation, message.feature, told(grouped.groups)),
         )
 
-    def _grouped(self, name: str, rows: NDArray[np.intp], most: int) -> Grouped:
+    def _grouped(self, name: str, rows: NDArray[np.intp], most: int, least: int) -> Grouped:
         if name not in self._features or not MOST_GROUPS[0] <= most <= MOST_GROUPS[1]:
             raise SecurityError(
                 f"Groups were asked for by an unknown feature or in {most} groups ({MOST_GROUPS[0]} to {MOST_GROUPS[1]} can be)."
             )
-        return group(self._features[name], self._table.columns[name][rows], most, self._least)
+        return group(self._features[name], self._table.columns[name][rows], most, least)
 
 
 def encrypt_as_host(cipher: PairPublicSide, first: NDArray[np.int64], second: NDArray[np.int64]) -> bytes:

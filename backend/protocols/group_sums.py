@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.crypto.cipher import PairKeySide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.channel import Conversation
-from backend.protocols.grouping import Group, read_groups
+from backend.protocols.grouping import MIN_GROUP, Group, read_groups
 from backend.protocols.marks import Counts, Slot, pack, slots, unpack
 from backend.protocols.messages import (
     MAX_MESSAGE,
@@ -138,7 +138,12 @@ class GroupQuestions:
         return groups
 
     def ask(
-        self, wanted: Mapping[str, Sequence[str]], most: int, source: str | None = None
+        self,
+        wanted: Mapping[str, Sequence[str]],
+        most: int,
+        source: str | None = None,
+        *,
+        least: int = MIN_GROUP,
     ) -> dict[tuple[str, str], GroupTable]:
         """Step 2: sums of the marks that `source` (default the Guest) has sent, by groups of the Hosts' features.
 
@@ -148,6 +153,8 @@ class GroupQuestions:
             Host → its features.
         most : int
             Most bins or codes a feature.
+        least : int
+            Records of the smallest group; a Host merges those below its own least in any case.
 
         Returns
         -------
@@ -162,7 +169,7 @@ class GroupQuestions:
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
         for host, features in asked.items():
-            self._talk.send(host, AskGroupSums(self._talk.name, sender, features, most))
+            self._talk.send(host, AskGroupSums(self._talk.name, sender, features, most, least))
         answers = self._talk.expect_each(GroupSums, asked)
         return {
             (host, feature): table

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from backend.crypto.cipher import IntArray, KeySide, PairKeySide
 from backend.crypto.engines import encrypt_task
 from backend.crypto.fixedpoint import MAX_ROWS
+from backend.crypto.paillier import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
@@ -20,7 +21,9 @@ from backend.data.table import PartyTable
 from backend.errors import FederationError, ParameterError, SecurityError
 from backend.protocols.alignment.exchange import Alignment, align
 from backend.protocols.channel import Conversation, TranscriptEntry
+from backend.protocols.inference.canaries import canaries
 from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.inference.packing import Packing
 from backend.protocols.messages import (
     DecisionVectors,
     EncryptedScores,
@@ -62,6 +65,9 @@ class Trained:
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
     alignment : Alignment
+    scores : dict of str to (ndarray, ndarray)
+        Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; of the test rows alone where
+        only scoring tells.
     """
 
     model_id: str
@@ -72,6 +78,7 @@ class Trained:
     host_hashes: dict[str, str]
     positive_rate: float
     alignment: Alignment
+    scores: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 @dataclass
@@ -100,6 +107,10 @@ class Scored:
     timings : Timings
     refused : dict of int to str
         Rows without a score, and why; their units mean nothing.
+    dither : int
+        Units by which the last Host may have moved a sum.
+    canaries : int
+        Rows whose score came back with the canary that it was sent with.
     """
 
     units: list[int]
@@ -107,6 +118,8 @@ class Scored:
     entries: int
     timings: Timings
     refused: dict[int, str] = field(default_factory=dict)
+    dither: int = 0
+    canaries: int = 0
 
 
 class GuestParty:
@@ -171,24 +184,28 @@ class GuestParty:
         )
         model_id = f"m{content_hash(self._federation.name + dump_guest(model))[:10]}"  # one id a federation and model
         hashes = self._have_kept(conversation, model_id, model)
-        test = joint.parts == TEST
+        scores = {}
         if grown.units is not None:
-            margins = grown.units[test] / float(1 << parameters.score_bits)
+            for part, name in enumerate(PARTS):
+                rows = joint.parts == part
+                scores[name] = joint.labels[rows], grown.units[rows] / float(1 << parameters.score_bits)
         else:
+            test = joint.parts == TEST
             compiled = CompiledGuest(model)
             records = joint.table.take(np.flatnonzero(test))
             scored = self.score(model_id, compiled, records, PlainKeySide(), conversation)
-            margins = compiled.margins(scored.units)
+            scores[PARTS[TEST]] = joint.labels[test], compiled.margins(scored.units)
         names = [PARTS[part] for part in joint.parts]
         return Trained(
             model_id=model_id,
             model=model,
-            metrics=measure(joint.labels[test], margins, "test", grown.outputs),
+            metrics=measure(*scores[PARTS[TEST]], "test", grown.outputs),
             parts={name: names.count(name) for name in PARTS},
             part_of=dict(zip(joint.table.ids, names, strict=True)),
             host_hashes=hashes,
             positive_rate=float(joint.labels.mean()) if joint.task == "binary" else float("nan"),
             alignment=alignment,
+            scores=scores,
         )
 
     def _joint(
@@ -235,7 +252,9 @@ class GuestParty:
 
     def _have_kept(self, conversation: Conversation, model_id: str, model: GuestModel) -> dict[str, str]:
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
-        conversation.broadcast(KeepModel(conversation.name, model_id, self.name, model.hosts, shapes))
+        layout = Packing(model).layout
+        told = (layout.score_bits, layout.slots, layout.slot_bits, content_hash(dump_guest(model)))
+        conversation.broadcast(KeepModel(conversation.name, model_id, self.name, model.hosts, shapes, *told))
         kept = conversation.expect_each(ModelKept, conversation.hosts)
         return {h: kept[h].content_hash for h in conversation.hosts}
 
@@ -248,6 +267,7 @@ class GuestParty:
         conversation: Conversation,
         *,
         workers: Workers = ALONE,
+        canary: bool = False,
         on_stage: Callable[[str, str, int], None] = lambda stage, party, done: None,
     ) -> Scored:
         """Fed-EINI Algorithm 1 for every row of `table`, some samples to a message.
@@ -258,6 +278,8 @@ class GuestParty:
             ``n`` samples: ids and the Guest's columns.
         workers : Workers
             Who encrypts, where there is more than one message.
+        canary : bool
+            Whether every score carries a canary (:mod:`backend.protocols.inference.canaries`); Paillier alone has room for one.
         on_stage : callable
             Told (stage, party at work, samples done).
 
@@ -279,12 +301,18 @@ class GuestParty:
             )
         batches = [slice(r.start, r.stop) for r in chunks(n, key.rows_per_message(max(1, folding.n_entries)))]
         units: list[int] = []
+        above = (
+            canaries(key.seed, model_id, table.ids, compiled.trees)
+            if canary and isinstance(key, PaillierKeySide) and compiled.largest + compiled.largest_canary <= key.limit
+            else None
+        )
 
         def encode() -> Iterator[IntArray]:
             for batch in batches:
                 began = time.perf_counter()
                 part = table.take(np.arange(batch.start, batch.stop))
-                constant, entries = compiled.encode(part.columns, len(part.ids))
+                riding = None if above is None else above[:, batch]
+                constant, entries = compiled.encode(part.columns, len(part.ids), riding)
                 units.extend(constant)
                 encoding = time.perf_counter() - began
                 timings.add("encode", self.name, encoding)
@@ -294,11 +322,11 @@ class GuestParty:
 
         chain = [s.host for s in folding.steps]
         held = {h: np.ones(n, dtype=bool) for h in chain}
-        refused: dict[int, str] = {}
+        refused, dither = dict[int, str](), 0
         if not chain:
             for _ in encode():
                 pass
-            return Scored(units, held, 0, timings)
+            return Scored(units if above is None else compiled.without_canaries(units, above), held, 0, timings)
         for host in chain:
             conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
         parcel = key.parcel()
@@ -331,14 +359,25 @@ class GuestParty:
                 scores = conversation.expect_each(EncryptedScores, chain[-1:])[chain[-1]]
                 on_stage("decrypt", self.name, batch.start)
                 began = time.perf_counter()
-                for i, value in enumerate(key.decrypt(scores.scores, len(ids)), batch.start):
-                    units[i] += value
-                _check(compiled, units, table, batch, refused, chain)
+                _add_up(compiled, key.decrypt(scores.scores, len(ids)), units, batch, above)
+                dither = max(dither, scores.dither)
+                _check(compiled, units, table, batch, refused, chain, scores.dither)
                 timings.add("decrypt", self.name, time.perf_counter() - began)
         for host, seconds in host_seconds(conversation.transcript()).items():
             timings.add("mask", host, seconds)
         on_stage("done", self.name, n)
-        return Scored(units, held, folding.n_entries, timings, refused)
+        return Scored(
+            units, held, folding.n_entries, timings, refused, dither, 0 if above is None else n - len(refused)
+        )
+
+
+def _add_up(
+    compiled: CompiledGuest, decrypted: Sequence[int], units: list[int], batch: slice, above: NDArray[np.int64] | None
+) -> None:
+    """Add what was decrypted to the Guest's constants of a batch, and take the canaries off."""
+    units[batch] = [own + theirs for own, theirs in zip(units[batch], decrypted, strict=True)]
+    if above is not None:
+        units[batch] = compiled.without_canaries(units[batch], above[:, batch])
 
 
 def _check(
@@ -348,10 +387,20 @@ def _check(
     batch: slice,
     refused: Collection[int],
     chain: Sequence[str],
+    dither: int,
 ) -> None:
     """Raise SecurityError where a score is none that the model can give: a Host has meddled with what it returned."""
+    if not 0 <= dither <= compiled.packing.room:
+        raise SecurityError(
+            f"{chain[-1]} says that it moved scores by up to {dither:,} units of 2^-{compiled.score_bits}; at most "
+            f"{compiled.packing.room:,} are accepted, and nothing was decided. Ask its operator for a smaller dither."
+        )
     columns = {name: column[batch] for name, column in table.columns.items()}
-    bad = [int(i) for i in np.flatnonzero(compiled.impossible(units[batch], columns)) if batch.start + i not in refused]
+    bad = [
+        int(i)
+        for i in np.flatnonzero(compiled.impossible(units[batch], columns, dither))
+        if batch.start + i not in refused
+    ]
     if bad:
         raise SecurityError(
             f"{len(bad)} of {batch.stop - batch.start} scores that came back through {', '.join(chain)} are none that the model can "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,18 +26,22 @@ from backend.crypto.rlwe_parameters import parameters_for
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import ParameterError, PartyUnreachable
+from backend.errors import ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit import ask_heads, tell_head
 from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.inference.dither import usual_dither
 from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.inference.reasons.cohort import Cohorts
 from backend.protocols.messages import OfferKey
+from backend.protocols.opening import Opening, open_vector
 from backend.protocols.simulation import SimulatedHosts
 from backend.store.audit_log import Head
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
 from backend.store.query_budget import QueryBudget, usual_limit
+from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
@@ -69,6 +73,9 @@ class Room:
     budget : int, optional
         How often each Host answers about a person and model; default what the federation file says, else
         :func:`backend.store.query_budget.usual_limit`.
+    dither : float, optional
+        Width of what each Host adds to scores, on the margin; default what the federation file says, else
+        :func:`backend.protocols.inference.dither.usual_dither`.
     on_key : callable
         Told (cipher, bits, or degree) of every key that the Guest makes.
     """
@@ -81,11 +88,13 @@ class Room:
         key_floor: int = KEY_BITS_FLOOR,
         pools: bool = True,
         budget: int | None = None,
+        dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
     ) -> None:
         self.federation, self._on_key = federation, on_key
-        self._budget = budget
-        self._home, self._key_floor, self._pools = home, key_floor, pools
+        self._budget, self._dither = budget, dither
+        self._widths: dict[str, float] = {}
+        self._home, self.key_floor, self._pools = home, key_floor, pools
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
@@ -101,6 +110,8 @@ class Room:
     def _host(self, name: str) -> HostParty:
         limits = (self._budget, self.federation.party(name).budget, usual_limit(self.federation.synthetic))
         limit = next(n for n in limits if n is not None)
+        widths = (self._dither, self.federation.party(name).dither, usual_dither(self.federation.synthetic))
+        self._widths[name] = next(width for width in widths if width is not None)
         store = PartyStore(self._home / name)
         return HostParty(
             name,
@@ -108,11 +119,14 @@ class Room:
             self.federation.party(name).features,
             store,
             simulated=True,
-            key_floor=self._key_floor,
+            key_floor=self.key_floor,
             pool=HOST_POOL if self._pools else 0,
             tables=self._home / name,
             products=BinProducts(Workers(cores())),
             budget=QueryBudget(self._home / name, limit),
+            requests=RequestLog(self._home / name),
+            dither=self._widths[name],
+            cohorts=Cohorts(self._home / name),
             heads=store,
         )
 
@@ -138,11 +152,11 @@ class Room:
                 path = self._own(f"paillier-{bits}.key")
                 numbers = read_key(path)
                 if numbers is None:
-                    secret = SecretKey.generate(bits, self._key_floor)
+                    secret = SecretKey.generate(bits, self.key_floor)
                     write_key(path, secret.to_numbers())
                     self._on_key("paillier", bits)
                 else:
-                    secret = SecretKey.from_numbers(numbers, self._key_floor)
+                    secret = SecretKey.from_numbers(numbers, self.key_floor)
                 tables = path.with_suffix(".short.tables" if short else ".tables")
                 side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
                 side.obfuscators.fill()
@@ -175,6 +189,28 @@ class Room:
         except ParameterError:
             return self.key("paillier", bits, model)
 
+    def dither(self, chain: Sequence[str]) -> float:
+        """Width of the dither that scores through these Hosts get: the widest that one of them asks for."""
+        return max((self._widths[host] for host in chain), default=0.0)
+
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
+        """What a simulated Host hands an auditor; see :meth:`SimulatedHosts.logged`."""
+        return self._simulated.logged(host)
+
+    def open_request(self, row: LoggedRow) -> Opening:
+        """The Guest opens a request for an auditor.
+
+        Raises
+        ------
+        SecurityError
+            It was not made under a key of this Guest.
+        """
+        modulus = int.from_bytes(row.public_key, "big")
+        key = self.pair_key("paillier", modulus.bit_length())
+        if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
+            raise SecurityError("The request was made under a key that this Guest does not have.")
+        return open_vector(key, row.vector)
+
     def _own(self, file: str) -> Path:
         return self._home / self.federation.guest.name / file
 
@@ -195,7 +231,7 @@ class Room:
     def converse(
         self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = True
     ) -> Conversation:
-        """Begin a training or a scoring; one that is not `counted` leaves the Hosts' budgets alone (only simulated Hosts allow it)."""
+        """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
         talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled)
         if not counted:
             self._simulated.leave_uncounted(talk.name, hosts)

@@ -6,11 +6,12 @@ The operator's hand, not the Guest's: it starts, stops and (for uploads that bri
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from backend.data.table import PartyTable
 from backend.protocols.channel import Network
 from backend.protocols.host import HostParty
+from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
 
@@ -38,13 +39,18 @@ class SimulatedHosts:
         self._hosts[host].play(conversation, guest, table)
 
     def leave_uncounted(self, conversation: str, hosts: Iterable[str]) -> None:
-        """Let these Hosts answer one conversation outside their budgets."""
+        """Let these Hosts answer one conversation outside their budgets and without dither."""
         for host in hosts:
             self._hosts[host].leave_uncounted(conversation)
 
     def keep(self, half: HostModel, model_id: str) -> str:
         """Give a Host its half of a model that was not trained here; returns the half's hash."""
         return self._hosts[half.host].keep(half, model_id)
+
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
+        """What `host` hands an auditor: its sample of requests, and model → the hash of the Guest's half that it was told."""
+        party = self._hosts[host]
+        return party.requests, party.registered
 
     def pool_levels(self) -> dict[str, tuple[int, int]]:
         """Host → obfuscators ready, wanted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,14 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
 
 from backend.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One measurement: its rows, and what it was made on (empty where that was not kept)."""
+
+    rows: list[dict[str, Any]]
+    basis: dict[str, Any]
 
 
 class _Base(DeclarativeBase):
@@ -48,7 +57,7 @@ class Measurements:
         except SQLAlchemyError as error:
             raise ModelError(f"The measurements {where!r} cannot be opened: {type(error).__name__}.") from error
 
-    def put(self, model: str, kind: str, feature: str, rows: list[dict[str, Any]]) -> None:
+    def put(self, model: str, kind: str, feature: str, kept: Kept) -> None:
         """Keep what was measured; an older measurement of the same is replaced.
 
         Parameters
@@ -59,13 +68,15 @@ class Measurements:
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with Session(self._engine) as session, session.begin():
-            session.merge(_Row(model=model, kind=kind, feature=feature, created=now, body=json.dumps(rows)))
+            body = json.dumps({"rows": kept.rows, "basis": kept.basis})
+            session.merge(_Row(model=model, kind=kind, feature=feature, created=now, body=body))
 
-    def of(self, model: str, kind: str) -> dict[str, list[dict[str, Any]]]:
-        """Feature → what was measured."""
+    def of(self, model: str, kind: str) -> dict[str, Kept]:
+        """Feature → what was measured; early homes kept rows alone."""
         with Session(self._engine) as session:
             query = select(_Row).where(_Row.model == model, _Row.kind == kind).order_by(_Row.feature)
-            return {row.feature: json.loads(row.body) for row in session.scalars(query)}
+            found = {row.feature: json.loads(row.body) for row in session.scalars(query)}
+        return {name: Kept(body, {}) if isinstance(body, list) else Kept(**body) for name, body in found.items()}
 
     def close(self) -> None:
         """Release the database."""

@@ -81,13 +81,16 @@ class QueryBudget:
     def __repr__(self) -> str:
         return f"QueryBudget({self.limit} in {self.days} days)"
 
-    def take(self, model_id: str, ids: Sequence[str]) -> NDArray[np.bool_]:
+    def take(self, model_id: str, ids: Sequence[str], kind: str = "") -> NDArray[np.bool_]:
         """Count one question about each of `ids` and tell which must not be answered; those are not counted.
 
         Parameters
         ----------
         ids : sequence of str
             ``n`` people; one who stands in it twice is asked about twice.
+        kind : str
+            What is asked for beside a score (``reasons``): each kind is counted for itself, so that a person who was scored can be
+            told why.
 
         Returns
         -------
@@ -109,7 +112,7 @@ class QueryBudget:
             database = self._database
             database.execute("BEGIN IMMEDIATE")  # nobody else counts between the reading and the writing
             try:
-                granted = self._granted(database, model_id, Counter(ids))
+                granted = self._granted(database, f"{model_id} {kind}".strip(), Counter(ids))
                 database.execute("COMMIT")
             except sqlite3.Error:
                 database.execute("ROLLBACK")

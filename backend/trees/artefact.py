@@ -12,11 +12,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.data.dictionary import Feature
 from backend.errors import ModelError
-from backend.trees.ensemble import Fork, GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Skeleton, Split
+from backend.trees.ensemble import Fork, GuestModel, GuestTree, HostModel, Layout, Leaf, NodeKey, Rule, Skeleton, Split
 from backend.trees.outputs import Outputs
 
 FORMAT = 2
-READ = (1, FORMAT)  # format 1 had one output, one weight a leaf, and no split whose larger values go left
+HOST_FORMAT = 3
+READ = {  # format 1 had one output, one weight a leaf, and no split whose larger values go left
+    "guest": (1, FORMAT),
+    "host": (
+        1,
+        2,
+        HOST_FORMAT,
+    ),  # before format 3 a Host was told neither the layout of scores nor the hash of the Guest's half
+}
 _OUTPUTS = TypeAdapter(Outputs)
 
 
@@ -67,7 +75,7 @@ def dump_host(model: HostModel) -> str:
     """A Host's half as canonical JSON."""
     return _canonical(
         {
-            "format": FORMAT,
+            "format": HOST_FORMAT,
             "half": "host",
             "host": model.host,
             "guest": model.guest,
@@ -75,6 +83,8 @@ def dump_host(model: HostModel) -> str:
             "skeletons": [dump_skeleton(s) for s in model.skeletons],
             "rules": _rules(model.rules),
             "salt": model.salt,
+            "layout": None if model.layout is None else asdict(model.layout),
+            "guest_hash": model.guest_hash,
         }
     )
 
@@ -90,8 +100,12 @@ def load_host(text: str) -> HostModel:
             skeletons=tuple(load_skeleton(s) for s in data["skeletons"]),
             rules=_read_rules(data["rules"]),
             salt=str(data["salt"]),
+            layout=Layout(**{name: int(value) for name, value in data["layout"].items()})
+            if data.get("layout")
+            else None,
+            guest_hash=str(data.get("guest_hash", "")),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError("A Host's half of the model is damaged; train or import the model again.") from error
 
 
@@ -159,6 +173,6 @@ def _parse(text: str, half: str) -> dict[str, Any]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ModelError(f"The {half}'s half of the model is not readable; train or import the model again.") from error
-    if not isinstance(data, dict) or data.get("format") not in READ or data.get("half") != half:
-        raise ModelError(f"A {half}'s half of format {FORMAT} was expected; this is another file.")
+    if not isinstance(data, dict) or data.get("format") not in READ[half] or data.get("half") != half:
+        raise ModelError(f"A {half}'s half of format {READ[half][-1]} was expected; this is another file.")
     return data

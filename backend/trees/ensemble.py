@@ -96,12 +96,12 @@ class GuestTree:
         """Node numbers of the leaves, left to right (the order of every decision vector, Fed-EINI eq. 8)."""
         return _leaves_left_to_right({i: (n.left, n.right) for i, n in enumerate(self.nodes) if isinstance(n, Split)})
 
-    @property
-    def splits(self) -> dict[int, Split]:
+    @cached_property
+    def splits(self) -> Mapping[int, Split]:
         """Node number → split, in node order."""
         return {i: n for i, n in enumerate(self.nodes) if isinstance(n, Split)}
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """Number of splits on the longest path."""
 
@@ -203,20 +203,49 @@ class GuestModel:
         """Leaves over all trees."""
         return sum(len(t.leaves) for t in self.trees)
 
+    @cached_property
+    def _entries(self) -> Mapping[str, tuple[str, Feature]]:
+        return {feature.name: (party, feature) for party, feature in self.dictionary}
+
+    def knows(self, feature: str) -> bool:
+        """Whether `feature` was offered to the training."""
+        return feature in self._entries
+
     def owner_of(self, feature: str) -> str:
         """Party that holds `feature`."""
-        return next(party for party, f in self.dictionary if f.name == feature)
+        return self._entries[feature][0]
 
     def feature(self, name: str) -> Feature:
         """Disclosed entry of the feature dictionary."""
-        return next(f for _, f in self.dictionary if f.name == name)
+        return self._entries[name][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the numbers that the Guest decrypts are laid out; public, and no weight.
+
+    Attributes
+    ----------
+    score_bits : int
+        Units are 2**-score_bits.
+    slots : int
+        Sums in one number.
+    slot_bits : int
+        Bits of each; 0 where there is one only.
+    """
+
+    score_bits: int
+    slots: int
+    slot_bits: int
 
 
 @dataclass(frozen=True)
 class HostModel:
     """A Host's half: the shape of the trees and the rules of its own splits.
 
-    ``salt`` is random, so that the content hash that the Guest is told confirms no guessed threshold.
+    ``salt`` is random, so that the content hash that the Guest is told confirms no guessed threshold; dither is drawn from it, too.
+    ``layout`` is None and ``guest_hash`` empty in halves that are older than either: then the Host can add no dither, and no auditor
+    can tell which weights were registered.
     """
 
     host: str
@@ -225,3 +254,5 @@ class HostModel:
     skeletons: tuple[Skeleton, ...]
     rules: Mapping[NodeKey, Rule] = field(repr=False)
     salt: str = field(repr=False)
+    layout: Layout | None = None
+    guest_hash: str = ""

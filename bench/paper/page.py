@@ -13,6 +13,8 @@ from bench.paper import (
     fl_dt,
     fl_dt_page,
     forest,
+    forest_ciphers,
+    forest_ciphers_page,
     forest_page,
     opboost,
     opboost_page,
@@ -52,6 +54,13 @@ PARTS = {
     ),
     "forest": Part(
         "Federated random forest (Yao et al.)", forest.measure, forest_page.tell, forest_page.draw, forest_page.NOT_RUN
+    ),
+    "riac": Part(
+        "RIAC, the forest paper's cipher (broken)",
+        forest_ciphers.measure,
+        forest_ciphers_page.tell,
+        forest_ciphers_page.draw,
+        forest_ciphers_page.NOT_RUN,
     ),
     "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.tell, fl_dt_page.draw, fl_dt_page.NOT_RUN),
     "opboost": Part("OpBoost (Li et al.)", opboost.measure, opboost_page.tell, opboost_page.draw, opboost_page.NOT_RUN),

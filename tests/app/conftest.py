@@ -23,14 +23,19 @@ PAGES = (
     "features",
     "structure",
     "importance",
+    "model_card",
     "compliance",
+    "compare_models",
     "score",
     "protocols",
     "train",
     "report",
     "audit",
     "privacy",
+    "attack_lab",
 )
+OF_A_MODEL = tuple(page for page in PAGES if page != "attack_lab")
+
 
 Opened = Callable[..., AppTest]
 

@@ -9,7 +9,8 @@ import pytest
 
 from app import session
 from app.texts import Texts, catalogue
-from tests.app.conftest import PAGES, Opened, World
+from backend.service import Glassleaf
+from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
 from tests.app.reading_out import everything
 
 
@@ -37,7 +38,7 @@ def test_meanings_are_shown_in_chinese_once_chosen(opened: Opened, world: World)
     assert world.federation.guest.features[0].meaning_zh in everything(at)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", OF_A_MODEL)
 def test_without_a_model_a_page_says_what_to_do(opened_empty: Opened, page: str) -> None:
     at = opened_empty(page)
     assert not at.exception
@@ -152,7 +153,7 @@ def test_a_warm_page_answers_quickly(opened: Opened, page: str) -> None:
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     view = session.view(world.record.id)
     report = replace(view.compliance, findings=(), set_aside=view.compliance.findings[:1])
-    monkeypatch.setattr(session, "view", lambda model_id: replace(view, compliance=report))
+    monkeypatch.setattr(Glassleaf, "compliance", lambda door, model_id: report)
     at = opened("compliance")
     assert not at.exception
     said = everything(at)

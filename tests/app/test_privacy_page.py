@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.panels.privacy import _many
-from app.texts import Texts
+from app.texts import Texts, percent
 from backend.errors import SampleError
 from backend.service import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, ScoringRequest
 from tests.app.conftest import Opened, World
@@ -149,3 +149,28 @@ def test_large_counts_are_powers_of_ten() -> None:
     assert _many(31 * 10**23) == "3.1 × 10²⁴"
     assert _many(2 * 10**400) == "2.0 × 10⁴⁰⁰"  # more than a float holds
     assert Reading(9, 8, 1.0, 1.0, 1.0).bits == 3.0
+
+
+def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
+    opened: Opened, world: World, door: Glassleaf
+) -> None:
+    found = door.start_frontier(world.record.id, people=20).get()
+    at = opened("privacy")
+    at.session_state[f"job:frontier:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
+    at.run()
+    assert not at.exception
+    said = next(text.value for text in at.markdown if "fit one path only" in text.value)
+    own = next(p for p in found if p.score_bits == world.record.score_bits and not p.dither)
+    assert f"With {own.score_bits} bits and no dither, {percent(own.unique)} of scores" in said
+    twin = next(frame.value for frame in at.dataframe if "Chosen" in frame.value.columns)
+    assert len(twin) == len(found) and twin["Chosen"].tolist().count("this model") == 1
+
+
+def test_a_press_measures_the_frontier_and_it_can_be_stopped(opened: Opened, world: World) -> None:
+    at = opened("privacy")
+    at.button(key="frontier_go").click().run()
+    job = at.session_state[f"job:frontier:{world.record.id}"]
+    job.cancel()
+    job.wait(60)
+    at.run()
+    assert not at.exception and job.state in ("cancelled", "done")

@@ -21,11 +21,13 @@ BY_RESULT = (
     "direction",
     "document",
     "message",
+    "notice",
     "stage",
     "glossary",
     "parameter",
     "choice",
     "document",
+    "measure",
 )  # sections whose keys come out of results, section headings, the fields of the parameter classes and written reports
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 

@@ -1,4 +1,4 @@
-"""Steady importances, meetings on paths and shuffled features: by hand on small trees."""
+"""Steady importances and meetings on paths: by hand on small trees."""
 
 from dataclasses import replace
 
@@ -7,10 +7,10 @@ import pytest
 from worlds import random_world
 
 from backend.assurance.importance import feature_importance
-from backend.assurance.interpretation import FEWEST_TREES, agreement, interactions, permuted, steady_importance
+from backend.assurance.interpretation import FEWEST_TREES, agreement, interactions, steady_importance
 from backend.data.dictionary import Feature
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
-from backend.trees.outputs import Outputs
+from backend.errors import ParameterError
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 
 DICTIONARY = (
     ("bank", Feature(name="income", meaning="Income")),
@@ -105,34 +105,21 @@ def test_halves_of_the_trees_agree_or_not():
     assert np.isnan(agreement(model(stump(*up[0]))))
 
 
-def scored_by(columns, times):
-    """Only income decides, up to a little noise."""
-    return np.asarray(columns["income"], dtype=float)[:, None] + 0.0 * times
+def test_every_measure_is_told_by_feature_and_by_party():
+    made = model(*[DEEP] * 12)
+    splits = {r.feature: r.share for r in steady_importance(made, "splits")}
+    assert splits == pytest.approx({"income": 2 / 5, "calls": 2 / 5, "age": 1 / 5})
+    cover = {r.feature: r.share for r in steady_importance(made, "cover")}
+    assert cover == pytest.approx({"income": 12 / 22, "calls": 7 / 22, "age": 3 / 22})
+    parties = {(r.party, r.feature): r.share for r in steady_importance(made, by_party=True)}
+    assert parties == pytest.approx({("bank", ""): 11 / 18, ("telecom", ""): 7 / 18})
+    with pytest.raises(ParameterError, match="choose one of gain, splits, cover"):
+        steady_importance(made, "luck")
 
 
-@pytest.mark.parametrize(("task", "quality"), [("binary", "auc"), ("number", "r2")])
-def test_what_decides_is_worth_most_and_what_does_not_is_worth_nothing(task, quality):
-    draw = np.random.default_rng(0)
-    income, age = draw.normal(size=200), draw.normal(size=200)
-    labels = (income > 0).astype(float) if task == "binary" else income
-    outputs = Outputs(task, link="logistic" if task == "binary" else "identity")
-    made = model(DEEP, outputs=outputs, rules={(0, 0): Rule("income", True, 0.0)})
-    asked = []
-
-    def margins_of(columns, times):
-        asked.append((times, len(columns["income"])))
-        return scored_by(columns, times)
-
-    rows = {p.feature: p for p in permuted(made, {"income": income, "age": age}, labels, margins_of, repeats=3, seed=1)}
-    assert set(rows) == {"income", "age"} and asked == [(1, 200), (3, 600), (3, 600)]
-    worth = rows["income"]
-    assert (worth.quality, worth.n, worth.repeats) == (quality, 200, 3) and worth.low <= worth.fall <= worth.high
-    assert (0.4 < worth.fall < 0.6) if task == "binary" else (1.6 < worth.fall < 2.4)  # to AUC 0.5, to R² -1
-    assert rows["age"].fall == rows["age"].low == rows["age"].high == 0
-
-
-def test_features_that_do_not_split_and_those_of_hosts_are_not_shuffled():
-    made = model(stump("telecom", "calls", 1.0), stump("bank", "age", 1.0))
-    columns = {"income": np.arange(20.0), "age": np.arange(20.0)}
-    names = [p.feature for p in permuted(made, columns, np.arange(20) % 2, scored_by, repeats=1, seed=0)]
-    assert names == ["age"]
+def test_a_party_is_steadier_than_its_features_when_they_take_turns():
+    turns = [stump("bank", "age", 1.0), stump("bank", "income", 1.0), stump("telecom", "calls", 1.0)] * 10
+    by_feature = {r.feature: r.high - r.low for r in steady_importance(model(*turns))}
+    bank = next(r for r in steady_importance(model(*turns), by_party=True) if r.party == "bank")
+    assert bank.share == pytest.approx(2 / 3) and bank.low > 0.4 and bank.high < 0.9
+    assert bank.high - bank.low < by_feature["age"] + by_feature["income"]

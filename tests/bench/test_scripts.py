@@ -8,8 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from backend.assurance.compliance import assess
+from backend.data.federation import load_federation
 from backend.errors import ParameterError
-from bench import cipher, curves, readme, tables
+from bench import cipher, curves, large, readme, reasons, tables
+from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 from bench.plot import figure
 
@@ -102,6 +105,22 @@ def test_the_figure_is_sound_and_marks_what_was_left_out():
     assert "phe 2,048: 0.07" in words
 
 
+def test_every_page_has_a_row_with_its_times():
+    row = {"page": "Features", "title_seconds": 0.2, "seconds": 0.4321, "worst_seconds": 0.9}
+    facts = {"features": 500, "trees": 300, "leaves": 4471, "findings": 57, "rounds": 5, "load_after": 2.0}
+    table = tables.pages({**facts, "rows": [row], "machine": {"load_before": 1.0}})
+    assert "| Features | 0.20 s | 0.43 s | 0.90 s |" in table and "4,471 leaves" in table
+
+
+def test_the_large_federation_is_as_large_as_it_says_and_some_of_it_is_flagged(tmp_path):
+    federation = large.write_large(tmp_path, rows=100)
+    features = list(federation.features())
+    assert len(features) == 500 and len(federation.parties) == 3
+    assert load_federation(tmp_path).name == "large"
+    flagged = {f.feature for f in assess(features, {}).findings}
+    assert flagged == {f.name for _, f in features if any(f"_{word}_" in f.name for word in large.BARRED)}
+
+
 def test_numbers_are_rounded_to_two_figures_at_least():
     assert [tables.rounded(x) for x in (0.0123, 1.24, 9.97, 14.4, 1234.5)] == ["0.012", "1.2", "10", "14", "1,234"]
 
@@ -119,3 +138,12 @@ def test_what_a_library_prints_stays_out_of_our_json(capfd):
     sys.stdout.write("json\n")
     sys.stdout.flush()
     assert capfd.readouterr() == ("json\n", "log\n")
+
+
+def test_reasons_are_measured_beside_a_score_and_phe_and_told():
+    found = reasons.cost_of(reasons.Parties.of(random_case(32, 1)), 512, 1)
+    assert found["to_score"] > 1 and found["peer_encryptions"] > 10 and found["terms_messages"] == 1
+    faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
+    assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
+    told = reasons.describe({"rows": [found], "faithfulness": [faith]})
+    assert "times a score" in told and "same four names for 100.0%" in told

@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -61,11 +61,11 @@ def _demo() -> Iterator[str]:
             yield url
 
 
-def measure(page: Page, rounds: int) -> dict[str, list[tuple[float, float]]]:
+def measure(page: Page, rounds: int, titles: Sequence[str] = TITLES) -> dict[str, list[tuple[float, float]]]:
     """Title and last element, ms, of every page in `rounds` walks through the sidebar; one walk before to warm up."""
-    found: dict[str, list[tuple[float, float]]] = {title: [] for title in TITLES}
+    found: dict[str, list[tuple[float, float]]] = {title: [] for title in titles}
     for walk in range(rounds + 1):
-        for title in TITLES:
+        for title in titles:
             titled, last = page.evaluate(WATCH, title)
             if walk:
                 found[title].append((titled, last))

@@ -9,7 +9,7 @@ from worlds import GUEST, random_world
 
 from backend.crypto.paillier import PaillierKeySide
 from backend.data.demo import write_demo
-from backend.data.table import PartyTable
+from backend.data.table import PartyTable, read_table
 from backend.protocols.channel import Conversation
 from backend.protocols.host import HostParty
 from backend.protocols.inference.fed_eini import CompiledGuest
@@ -83,13 +83,21 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
     thresholds = [
-        r.threshold for h in hosts for r in h._half(trained.model_id).model.rules.values() if r.threshold is not None
+        r.threshold
+        for h in hosts
+        for r in h._halves.get(trained.model_id).model.rules.values()
+        if r.threshold is not None
     ]
     assert len(thresholds) > 3
     for value in thresholds:
         assert np.float64(value).tobytes() not in to_guest and np.float64(value).tobytes()[::-1] not in to_guest
     distinct = {
-        v for h in hosts for c in h._table.columns.values() if c.dtype != object for v in c[~np.isnan(c)] if v % 1
+        v
+        for h in hosts
+        for c in read_table(federation, h.name).columns.values()
+        if c.dtype != object
+        for v in c[~np.isnan(c)]
+        if v % 1
     }
     for value in distinct:
         packed = np.float64(value).tobytes()

@@ -11,6 +11,7 @@ from backend.crypto.paillier import PaillierKeySide
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.crossing import Crossing
+from backend.protocols.group_host import HostGroups
 from backend.protocols.group_sums import GroupQuestions
 from backend.protocols.grouping import group
 
@@ -80,10 +81,10 @@ def test_a_host_that_tells_two_different_things_is_found_out():
 
         def meanwhile(wanted, most, source=None):
             if source is None:  # between the two questions the Host's column becomes a constant for half of the records
-                column = host._table.columns[other.name].copy()
+                groups = host._sessions.of("c").kept(HostGroups)
+                column = groups._table.columns[other.name].copy()
                 column[: N // 2] = 0.0
-                host._table = replace(host._table, columns=dict(host._table.columns) | {other.name: column})
-                host._sessions["c"].groups._table = host._table
+                groups._table = replace(groups._table, columns=dict(groups._table.columns) | {other.name: column})
             return asked(wanted, most, source)
 
         made._questions.ask = meanwhile

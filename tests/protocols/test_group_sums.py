@@ -166,7 +166,7 @@ def test_only_the_guest_is_told_sums():
 def test_without_alignment_there_are_no_groups():
     with asking() as (parties, _, rows):
         host = parties.served._hosts["host0"]
-        host._sessions["c"].rows = None
+        host._sessions.of("c").rows = None
         with pytest.raises(SecurityError, match="before ids were aligned"):
             to_host(parties, "host0", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",)))
 

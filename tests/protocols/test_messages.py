@@ -23,7 +23,7 @@ from backend.protocols.messages import (
 EXAMPLES = [
     DecisionVectors("c", "m1", ("a", "b"), 3, 1, b"\x00" * 12),
     FeatureBins("c", ("x", "y"), (3, 4), (False, True)),
-    KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ())),
+    KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, "abc"),
 ]
 
 

@@ -39,7 +39,9 @@ def train(room, parameters, key, hosts=None, **kwargs):
 
 def host_rules(room, model_id):
     """Rules of every Host's stored half, read by the test alone."""
-    return {name: load_host(host._store.artefact(model_id)).rules for name, host in room._simulated._hosts.items()}
+    return {
+        name: load_host(host._halves._store.artefact(model_id)).rules for name, host in room._simulated._hosts.items()
+    }
 
 
 SMALL = SecureBoostParameters(trees=3, depth=3, bins=8, cipher="none")

@@ -2,55 +2,28 @@
 
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
+import grounds
 import pytest
+from grounds import KEY
 
 from backend.assurance.compliance import assess
 from backend.assurance.fairness import as_evidence
 from backend.assurance.proxies import as_evidence as proxy_evidence
-from backend.crypto.workers import Workers
-from backend.data.demo import PLANTED, write_demo
+from backend.data.demo import PLANTED
 from backend.errors import Cancelled, ParameterError
 from backend.evidence import (
     DisparityRequest,
-    PermutationRequest,
     ProxyRequest,
     measure_disparity,
-    measure_permutation,
     measure_proxies,
 )
-from backend.evidence import Ground as Measured
 from backend.jobs import Job
-from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
 
-KEY = 512
 CUTOFF = 0.25
-PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")
 
 
-class Ground:
-    """A door with a trained demo, the two measurements as the door will offer them, and all columns in one hand."""
-
-    def __init__(self, folder):
-        federation = write_demo(folder / "demo", rows=1500)
-        self.door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-        self.door.add_federation(folder / "demo")
-        self.record = self.door.start_training(TrainingRequest("demo", PARAMETERS)).get()
-        self.room = self.door._catalogue.room("demo")
-        self.offered = self.door.guest_model(self.record.id).dictionary
-        self.measured = Measured(
-            self.room,
-            self.record,
-            self.door.guest_model(self.record.id),
-            self.door._compiled_half(self.record),
-            self.door._test_ids(self.record),
-            Workers(),
-        )
-        self.people = None
-        for party in federation.parties:
-            own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
-            self.people = own if self.people is None else self.people.join(own, how="left")
+class Ground(grounds.Ground):
+    """The two measurements as the door offers them."""
 
     def proxies(self, attribute, cipher="none", **options):
         request = ProxyRequest(self.record.id, attribute, cipher=cipher, key_bits=KEY, **options)
@@ -59,23 +32,6 @@ class Ground:
     def disparity(self, feature, cipher="none", **options):
         request = DisparityRequest(self.record.id, feature, CUTOFF, cipher=cipher, key_bits=KEY, **options)
         return Job(lambda job: measure_disparity(self.measured, request, job), 1)
-
-    def permutation(self, cipher="none", **options):
-        request = PermutationRequest(self.record.id, cipher=cipher, **options)
-        return Job(lambda job: measure_permutation(self.measured, request, job), 1)
-
-    def probabilities(self):
-        """Of every test record, by id, from a scoring of the door's own."""
-        ids, half = self.measured.test_ids, self.measured.compiled
-        rows = np.array([self.room.table.row_of[i] for i in ids])
-        talk = self.room.converse(self.record.hosts, counted=False)
-        try:
-            key = self.room.key("none", 0, half.guest)
-            scored = self.room.guest.score(self.record.id, half.guest, self.room.table.take(rows), key, talk)
-        finally:
-            talk.close()
-        predicted = half.outputs.predict(half.guest.margins(scored.units))[:, 0]
-        return pd.Series(predicted, index=ids)
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +146,6 @@ def test_the_evidence_belongs_to_a_compliance_finding(ground):
         ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
         ("disparity", {"feature": "gender", "samples": 10_000}, "10000 test records"),
         ("disparity", {"feature": "gender", "groups": 99}, "into 99 groups"),
-        ("permutation", {"repeats": 0}, "0 repeats"),
-        ("permutation", {"samples": 0}, "0 test records"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, reason):
@@ -200,19 +154,10 @@ def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, r
 
 
 def test_a_measurement_can_be_stopped(ground):
-    for job in (ground.proxies("gender", "paillier"), ground.disparity("gender"), ground.permutation()):
+    for job in (ground.proxies("gender", "paillier"), ground.disparity("gender")):
         job.cancel()
         with pytest.raises(Cancelled):
             job.start().get()
-
-
-def test_shuffling_a_feature_lowers_the_quality_as_if_everything_were_in_one_hand(ground):
-    worth = ground.permutation(samples=200, repeats=4).start().get()
-    used = {s.feature for tree in ground.measured.model.trees for s in tree.splits.values() if s.owner == "bank"}
-    assert {w.feature for w in worth} == used and all(w.n == 200 and w.quality == "auc" for w in worth)
-    assert all(w.low <= w.fall <= w.high for w in worth) and worth[0].fall > 0.01
-    assert [w.fall for w in worth] == sorted((w.fall for w in worth), reverse=True)
-    assert ground.permutation("paillier", samples=200, repeats=4).start().get() == worth
 
 
 def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(ground):

@@ -4,7 +4,10 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.service import DisparityRequest, Glassleaf, ProxyRequest
+from backend.data.dictionary import Feature, Kind
+from backend.evidence import group_names
+from backend.protocols.grouping import Group
+from backend.service import Basis, DisparityRequest, Glassleaf, ProxyRequest, measuring
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +47,31 @@ def test_rules_of_ones_own_apply_and_broken_ones_are_named(door, tmp_path, monke
     assert refused.exit_code != 0 and "line" in str(refused.exception)
     listed = CliRunner().invoke(app, ["rules", "list"])
     assert listed.exit_code == 0 and "ecoa" in listed.output
+
+
+def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_finding_and_in_the_report(door, monkeypatch):
+    [record, *_] = door.models()
+    monkeypatch.setattr(measuring, "proxy_evidence", lambda features: ())  # as if no feature went with it
+    done = door.start_proxies(ProxyRequest(record.id, "marital_status", records=400, cipher="none")).get()
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "marital_status"]
+    assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)
+    told = next(e for e in door.report(record.id).content.proxies if e.feature == "marital_status")
+    assert told.measures == () and (told.on.n, told.on.cutoff) == (400, None)
+    assert "marital_status: measured on n = 400." in door.export_report(record.id, "html").decode()
+
+
+def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(door):
+    [record, *_] = door.models()
+    done = door.start_disparity(DisparityRequest(record.id, "gender", 0.3, cipher="none")).get()
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "gender"]
+    assert finding.disparities_on == Basis(done.n, 0.3)
+
+
+def test_groups_are_named_in_both_languages():
+    feature = Feature(name="home", meaning="Home", kind=Kind.CATEGORICAL, categories={"r": "rented"})
+    groups = [Group("code", "r", 30), Group("code", "x", 30), Group("rest", "", 25), Group("missing", "", 40)]
+    assert group_names(groups, feature, "en") == ("rented", "x", "all smaller groups together", "no value")
+    assert group_names(groups, feature, "zh") == ("rented", "x", "其余较小群体合计", "无取值")
+    bins = [Group("bin", str(i), 30) for i in (1, 2)]
+    assert group_names(bins, feature, "en")[0] == "bin 1 of 2 (1 = lowest values)"
+    assert group_names(bins, feature, "zh")[1] == "第 2 箱，共 2 箱（1 = 取值最低）"

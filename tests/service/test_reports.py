@@ -14,8 +14,8 @@ from backend.assurance import report_pdf
 from backend.assurance.compliance import Evidence
 from backend.assurance.report import canonical, content_hash, make, read, schema, sha256
 from backend.assurance.report_html import read_html, to_html
-from backend.assurance.report_outline import figure, percent
 from backend.assurance.report_pdf import to_pdf
+from backend.assurance.report_wording import figure, percent
 from backend.assurance.report_words import LANGUAGES, Words, _catalogue
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind

@@ -299,7 +299,7 @@ def test_nothing_of_a_host_is_in_what_the_door_hands_out(door):
     )
     hosts = room._simulated._hosts.values()
     thresholds = {
-        r.threshold for h in hosts for r in h._half(record.id).model.rules.values() if r.threshold is not None
+        r.threshold for h in hosts for r in h._halves.get(record.id).model.rules.values() if r.threshold is not None
     }
     own = {r.threshold for r in door.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10

@@ -23,6 +23,13 @@ def test_a_person_is_answered_about_as_often_as_the_budget_says_and_no_more():
     assert spent(budget, "a", "b", "c") == [True, True, False]
 
 
+def test_each_kind_of_question_is_counted_for_itself():
+    budget = QueryBudget(limit=1)
+    assert spent(budget, "a") == [False]
+    assert budget.take("m", ["a"], "reasons").tolist() == [False]
+    assert spent(budget, "a") == [True] and budget.take("m", ["a"], "reasons").tolist() == [True]
+
+
 def test_somebody_who_stands_in_a_batch_twice_is_asked_about_twice():
     assert spent(QueryBudget(limit=2), "a", "b", "a", "a", "b") == [False, False, False, True, False]
 

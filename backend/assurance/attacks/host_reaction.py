@@ -2,7 +2,8 @@
 
 The Guest's leaf weight, or the 0 in its place, times a large number drowns the rest of the score: the decision tells its sign. A Guest
 that checks what came back decides nothing. A Host that adds the loud number to the true sum still learns from the Guest's stopping
-whether it was 0, one bit for every time that it is caught or lucky.
+whether it was 0, one bit for every time that it is caught or lucky. One that adds the number as it is stays within what is
+possible, so that only the canary above every score tells.
 """
 
 from __future__ import annotations
@@ -48,32 +49,39 @@ def run(
     above = entries[:, entry] > 0
     share = float(above.mean())
 
-    def watch(compiled: CompiledGuest) -> tuple[int, int]:
+    def watch(compiled: CompiledGuest, canary: bool) -> tuple[int, int]:
+        host = Meddler(stage, entry, keys.host.key)
         try:
-            units = stage.score(compiled, stage.guest.take(chosen), keys.guest, Meddler(stage, entry, keys.host.key))
+            units = stage.score(compiled, stage.guest.take(chosen), keys.guest, host, canary=canary)
         except SecurityError:  # nothing was decided: the Host says what is more frequent
             return matches([share > 0.5] * targets, above)
         return matches([margin > 0 for margin in compiled.margins(units)[:, 0]], above)
 
+    compiled, tried, weighs = CompiledGuest(model), chosen[:TRIES], entries[:TRIES, entry] != 0
+    loud = stopped(stage, keys, compiled, tried, entry, LOUD, canary=True)
+    quiet = tried[weighs]  # people whose scores a Host changes by adding the entry as it is
+    rates = {"told_by_stopping": float((loud == weighs).mean()), "caught": float(loud.mean())}
+    for name, canary in (("range", False), ("canary", True)):
+        rates[f"quiet_caught_{name}"] = float(stopped(stage, keys, compiled, quiet, entry, 1, canary=canary).mean())
     return Outcome(
-        attempt(lambda: watch(Trusting(model))),
-        attempt(lambda: watch(CompiledGuest(model))),
+        attempt(watch, Trusting(model), False),
+        attempt(watch, compiled, True),
         chance=max(share, 1 - share),
         setting={"key_bits": key_bits, "people": targets},
-        rates=_by_stopping(stage, keys, CompiledGuest(model), chosen[:TRIES], entry, entries[:TRIES, entry] != 0),
+        rates=rates,
     )
 
 
 class Trusting(CompiledGuest):
     """A Guest that takes every score for what the model gives."""
 
-    def impossible(self, units: object, columns: Columns) -> NDArray[np.bool_]:
+    def impossible(self, units: object, columns: Columns, dither: int = 0) -> NDArray[np.bool_]:
         """None is."""
         return np.zeros(len(next(iter(columns.values()))), dtype=bool)
 
 
 class Meddler(HostParty):
-    """A Host that returns one entry of every sample, loud, in place of the sum or added to it.
+    """A Host that returns one entry of every sample, made loud, in place of the sum or added to it.
 
     Parameters
     ----------
@@ -81,15 +89,17 @@ class Meddler(HostParty):
         Which.
     key : PublicKey
         The Guest's, as it was offered.
+    times : int
+        How often the entry counts.
     added : bool
     """
 
-    def __init__(self, stage: Scene, entry: int, key: PublicKey, added: bool = False) -> None:
+    def __init__(self, stage: Scene, entry: int, key: PublicKey, times: int = LOUD, added: bool = False) -> None:
         store = MemoryStore()
         store.texts.update(stage.kept())
         budget = QueryBudget(limit=0)  # it has no reason to count
         super().__init__(HOST, stage.host, (), store, key_floor=min(key.bits, KEY_BITS_FLOOR), budget=budget)
-        self._entry, self._key, self._added = entry, key, added
+        self._entry, self._key, self._times, self._added = entry, key, times, added
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:
         """Meddle with decision vectors only."""
@@ -98,7 +108,7 @@ class Meddler(HostParty):
             return
         n, key = len(message.ids), self._key
         entries = key.load(message.vectors, n * message.entries)[self._entry :: message.entries]
-        loud = [gmpy2.powmod(c, LOUD, key.n2) for c in entries]
+        loud = [gmpy2.powmod(c, self._times, key.n2) for c in entries]
         if self._added:
             for receiver, answer in super().answer(sender, message):
                 yield receiver, self._with(answer, loud) if isinstance(answer, EncryptedScores) else answer
@@ -112,16 +122,16 @@ class Meddler(HostParty):
         return replace(answer, scores=self._key.dump(c * d % self._key.n2 for c, d in zip(sums, loud, strict=True)))
 
 
-def _by_stopping(
-    stage: Scene, keys: Keys, compiled: CompiledGuest, people: NDArray[np.intp], entry: int, weighs: NDArray[np.bool_]
-) -> dict[str, float]:
-    """What a Host learns from the Guest's stopping, one person a scoring, and how often it is caught."""
-    stopped = []
+def stopped(
+    stage: Scene, keys: Keys, compiled: CompiledGuest, people: NDArray[np.intp], entry: int, times: int, *, canary: bool
+) -> NDArray[np.bool_]:
+    """``(n,)``: for whom the Guest stops when a Host adds an entry to the true sum, one person a scoring."""
+    found = []
     for person in people:
-        host = Meddler(stage, entry, keys.host.key, added=True)
+        host = Meddler(stage, entry, keys.host.key, times, added=True)
         try:
-            stage.score(compiled, stage.guest.take(np.array([person])), keys.guest, host)
-            stopped.append(False)
+            stage.score(compiled, stage.guest.take(np.array([person])), keys.guest, host, canary=canary)
+            found.append(False)
         except SecurityError:
-            stopped.append(True)
-    return {"told_by_stopping": float((np.array(stopped) == weighs).mean()), "caught": float(np.mean(stopped))}
+            found.append(True)
+    return np.array(found, dtype=bool)

@@ -102,30 +102,41 @@ class Scene:
         return CompiledGuest(self.rounded(score_bits))
 
     def host_party(
-        self, *, simulated: bool = True, key_bits: int = KEY_BITS_FLOOR, budget: QueryBudget | None = None
+        self,
+        *,
+        simulated: bool = True,
+        key_bits: int = KEY_BITS_FLOOR,
+        budget: QueryBudget | None = None,
+        dither: float | None = None,
     ) -> HostParty:
         """The Host as it is shipped, with its half and its records; shorter keys than the floor are for tests.
 
-        A simulated one counts questions only where it is given a `budget`.
+        A simulated one counts questions only where it is given a `budget`, and adds dither only where it is given a width.
         """
         store = MemoryStore()
         store.texts.update(self.kept())
         features = self.federation.party(HOST).features
         floor = min(key_bits, KEY_BITS_FLOOR)
-        return HostParty(HOST, self.host, features, store, simulated=simulated, key_floor=floor, budget=budget)
+        return HostParty(
+            HOST, self.host, features, store, simulated=simulated, key_floor=floor, budget=budget, dither=dither
+        )
 
     def kept(self) -> dict[str, str]:
         """What lies in the Host's store."""
         return {MODEL_ID: self.half}
 
-    def score(self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty) -> list[int]:
+    def score(
+        self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
+    ) -> list[int]:
         """Fed-EINI over the wire, in units."""
-        return self.scored(compiled, people, key, host).units
+        return self.scored(compiled, people, key, host, canary=canary).units
 
-    def scored(self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty) -> Scored:
+    def scored(
+        self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
+    ) -> Scored:
         """The same with all that the Guest gets."""
         with self.talk(host) as talk:
-            return self.guest_party().score(MODEL_ID, compiled, people, key, talk)
+            return self.guest_party().score(MODEL_ID, compiled, people, key, talk, canary=canary)
 
     def guest_party(self) -> GuestParty:
         """The Guest with its records."""

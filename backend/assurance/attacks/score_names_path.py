@@ -4,8 +4,8 @@ A sum of weights with many digits is the sum of one combination of leaves only. 
 give together with its own columns of the person scored, and looks which records fit. Even without records it finds the combination,
 by meeting in the middle: sums of the first half of the trees against what is left for the second half.
 
-Also measured, though no Host does it yet: what is left where the last Host adds one uniform number per person and model (dither), always
-the same one, so that asking again averages nothing out.
+The defence is rounding together with dither: the last Host adds one uniform number per person and model, always the same one, so that
+asking again averages nothing out. The attacker knows how wide it is and keeps every record that comes as near.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from sklearn.metrics import roc_auc_score
 from backend.assurance.attacks.result import Attempt, Outcome, attempt
 from backend.assurance.attacks.scene import EXACT_BITS, PEOPLE, Scene, scene
 from backend.crypto.plain import PlainKeySide
+from backend.protocols.inference.dither import DITHER
 from backend.protocols.training.parameters import SecureBoostParameters
 
-OTHER_BITS = (16, 6)  # scales beside the default
-DITHERS = (6, 4)  # bits: added numbers lie in a range of 2^-6 and of 2^-4 on the margin
+OTHER_BITS = (16, 6)  # scales beside the default, without dither
+NARROW = 2.0**-6  # width of another dither, on the margin
+GUESSED = 2000  # people whose path is guessed without a score
 ENOUGH = 10**9  # combinations from which on FATE 1.11 lets a score go
 
 Sums = NDArray[np.int64]
 
 
 def run(seed: int, people: int = PEOPLE, targets: int = 200, trees: int = SecureBoostParameters().trees) -> Outcome:
-    """Name the paths of `targets` people from their scores, by how finely these are rounded; the default's rounding is the defence.
+    """Name the paths of `targets` people from their scores, exact ones and as they are shipped: rounded and with dither.
 
     Parameters
     ----------
@@ -42,57 +44,54 @@ def run(seed: int, people: int = PEOPLE, targets: int = 200, trees: int = Secure
     stage = scene(people, trees)
     chosen = np.random.default_rng(seed).choice(len(stage.guest.ids), targets, replace=False)
     default = SecureBoostParameters().score_bits
-    named: dict[int, Attempt] = {}
+    named: dict[str, Attempt] = {}
     numbers: dict[str, float] = {}
-    for bits in (EXACT_BITS, *OTHER_BITS, default):
+    settings = {f"{bits}_bits": (bits, 0.0) for bits in (EXACT_BITS, *OTHER_BITS, default)}
+    settings |= {"dither_6": (default, NARROW), "dither_4": (default, DITHER)}
+    for name, (bits, dither) in settings.items():
         consistent: list[int] = []
-        named[bits] = attempt(_named, stage, chosen, bits, consistent)
-        numbers |= {f"records_{bits}_bits": float(np.mean(consistent)), f"auc_{bits}_bits": _auc(stage, bits)}
-    added: dict[str, float] = {}
-    for width in DITHERS:
-        found: list[int] = []
-        right, people_asked = _named(stage, chosen, default, found, _Dither(seed, default, width))
-        added[f"named_dither_{width}"] = right / people_asked
-        numbers[f"records_dither_{width}"] = float(np.mean(found))
-        numbers[f"auc_dither_{width}"] = _auc(stage, default, _Dither(seed, default, width))
+        named[name] = attempt(_named, stage, chosen, bits, dither, consistent)
+        numbers |= {f"records_{name}": float(np.mean(consistent)), f"auc_{name}": _auc(stage, bits, dither)}
     numbers |= meet_in_the_middle(stage, int(chosen[stage.candidates(chosen).sum(axis=1).argmax()]))
-    rates = {f"named_{bits}_bits": named[bits].rate for bits in OTHER_BITS} | added
+    chance = by_frequency(stage, seed)
+    rates = {f"named_{name}": found.rate for name, found in named.items()} | {"named_guessing": chance}
     setting = {"people": len(stage.guest.ids), "targets": targets, "trees": trees, "score_bits": default}
-    return Outcome(named[EXACT_BITS], named[default], chance=0.0, setting=setting, rates=rates, numbers=numbers)
+    off, on = named[f"{EXACT_BITS}_bits"], named["dither_4"]
+    return Outcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
 
 
-class _Dither:
-    """Whole numbers of a scale that a last Host would add: uniform in a range of 2^-width on the margin; none by default."""
-
-    def __init__(self, seed: int = 0, bits: int = 0, width: int | None = None) -> None:
-        self.most = 0 if width is None else (1 << bits) >> (width + 1)
-        self._draw = np.random.default_rng((seed, self.most))
-
-    def numbers(self, n: int) -> Sums:
-        """``(n,)``."""
-        return self._draw.integers(-self.most, self.most, n, endpoint=True)
+def _paths(stage: Scene, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
+    """``(n_records, n)``: the path that each record would give with each person's own columns, as a number."""
+    paths: NDArray[np.float64] = stage.keep.astype(np.float64) @ np.where(stage.candidates(chosen), stage.codes, 0.0).T
+    return paths
 
 
-def _named(
-    stage: Scene, chosen: NDArray[np.intp], bits: int, consistent: list[int], dither: _Dither | None = None
-) -> tuple[int, int]:
+def _named(stage: Scene, chosen: NDArray[np.intp], bits: int, dither: float, consistent: list[int]) -> tuple[int, int]:
     """People whose score fits one path only, among the paths of all records; how many records fit goes to `consistent`."""
     compiled, people = stage.compiled(bits), stage.guest.take(chosen)
-    released = stage.score(compiled, people, PlainKeySide(), stage.host_party())
+    released = stage.scored(compiled, people, PlainKeySide(), stage.host_party(dither=dither))
     constant, entries = compiled.encode(people.columns, len(chosen))
-    dither = dither or _Dither()
     would = stage.keep.astype(np.int64) @ entries.T.astype(np.int64) + np.array(constant)
-    fits = np.abs(would - (np.array(released) + dither.numbers(len(chosen)))) <= dither.most
-    paths = stage.keep.astype(np.float64) @ np.where(stage.candidates(chosen), stage.codes, 0.0).T
+    fits = np.abs(would - np.array(released.units, dtype=np.int64)) <= released.dither
     consistent += fits.sum(axis=0).tolist()
-    return sum(len(np.unique(p[f])) == 1 for p, f in zip(paths.T, fits.T, strict=True)), len(chosen)
+    named = [len(np.unique(p[f])) == 1 for p, f in zip(_paths(stage, chosen).T, fits.T, strict=True)]
+    return sum(named), len(chosen)
 
 
-def _auc(stage: Scene, bits: int, dither: _Dither | None = None) -> float:
-    """Of everybody's scores at a scale, training records included."""
-    constant, entries = stage.compiled(bits).encode(stage.guest.columns, len(stage.guest.ids))
-    scores = np.array(constant) + np.where(stage.keep, entries, 0).sum(axis=1)
-    return float(roc_auc_score(stage.labels, scores + (dither or _Dither()).numbers(len(scores))))
+def by_frequency(stage: Scene, seed: int) -> float:
+    """How often the path that most records would give is a person's own: a guess without any score, about up to :data:`GUESSED` people."""
+    n, right = len(stage.guest.ids), []
+    chosen = np.random.default_rng((seed, GUESSED)).choice(n, min(n, GUESSED), replace=False)
+    for person, paths in zip(chosen, _paths(stage, chosen).T, strict=True):
+        found, counts = np.unique(paths, return_counts=True)
+        right.append(found[counts.argmax()] == paths[person])
+    return float(np.mean(right))
+
+
+def _auc(stage: Scene, bits: int, dither: float) -> float:
+    """Of everybody's scores as they are released, training records included."""
+    scored = stage.score(stage.compiled(bits), stage.guest, PlainKeySide(), stage.host_party(dither=dither))
+    return float(roc_auc_score(stage.labels, np.array(scored, dtype=np.float64)))
 
 
 def meet_in_the_middle(stage: Scene, person: int) -> dict[str, float]:

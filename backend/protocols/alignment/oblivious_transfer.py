@@ -72,6 +72,17 @@ class TransferReceiver:
         received[chosen] = masked[chosen] ^ _pads(first + chosen, rows[chosen], width)
         return received
 
+    def receive_either(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
+        """One string of each pair, the second where it was chosen: ``(n, width)``; arguments as in :meth:`receive`."""
+        n = len(choices)
+        if len(blob) != 2 * n * width:
+            raise SecurityError(
+                f"{n:,} pairs of {width}-byte strings were expected, {len(blob):,} bytes came; refused."
+            )
+        rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
+        masked = np.frombuffer(blob, dtype=np.uint8).reshape(n, 2, width)
+        return masked[np.arange(n), choices.astype(np.intp)] ^ _pads(np.arange(first, first + n), rows, width)
+
 
 class TransferSender:
     """Holds the strings; answers the offer in the base transfers with secret choices of its own.
@@ -107,6 +118,18 @@ class TransferSender:
             What :meth:`TransferReceiver.choose` made.
         """
         n, width = strings.shape
+        rows = self._rows_of(number, n, blob) ^ self._choices  # equals the receiver's row where it chose the string
+        return (strings ^ _pads(np.arange(first, first + n), rows, width)).tobytes()
+
+    def send_either(self, number: int, first: int, pairs: Bytes, blob: bytes) -> bytes:
+        """Answer message `number`: of each pair, ``(n, 2, width)``, the receiver can read one; else as :meth:`send`."""
+        n, _, width = pairs.shape
+        rows, numbers = self._rows_of(number, n, blob), np.arange(first, first + n)
+        pads = [_pads(numbers, rows, width), _pads(numbers, rows ^ self._choices, width)]
+        return (pairs ^ np.stack(pads, axis=1)).tobytes()
+
+    def _rows_of(self, number: int, n: int, blob: bytes) -> Bytes:
+        """``(n, 16)``: the receiver's rows where it chose nothing, else those exclusive-or the sender's secret choices."""
         length = -(-n // 8)
         if len(blob) != COLUMNS * length:
             raise SecurityError(
@@ -116,8 +139,7 @@ class TransferSender:
         for j, choice in enumerate(self._bits()):
             if choice:
                 columns[j] ^= np.frombuffer(blob, dtype=np.uint8, count=length, offset=j * length)
-        rows = _rows(columns, n) ^ self._choices  # equals the receiver's row where it chose the string
-        return (strings ^ _pads(np.arange(first, first + n), rows, width)).tobytes()
+        return _rows(columns, n)
 
     def _bits(self) -> list[int]:
         bits: list[int] = np.unpackbits(self._choices).tolist()

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from backend.crypto.cipher import FoldPlan
-from backend.protocols.inference.packing import Packing
+from backend.protocols.inference.canaries import CANARY_BITS
+from backend.protocols.inference.packing import WORD, Packing
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, Rule
 from backend.trees.folding import Folding, Step, fold_structure
@@ -54,33 +55,57 @@ class CompiledGuest:
         self._units = csr_array(
             (packing.unit.astype(self._dtype), (lines, packing.leaf)), shape=(len(self._lines), packing.n_leaves)
         )
-        self._spans = _Spans(packing, [len(tree.leaves) for tree in model.trees])
+        counts = [len(tree.leaves) for tree in model.trees]
+        self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
+        self._places = csr_array(
+            (np.ones(len(places), dtype=np.int64), (places, np.arange(len(places)))),
+            shape=(self._constant + 1, len(places)),
+        )
+        self.trees, self.canary_shift = len(counts), packing.width * packing.slots or WORD
+        self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
 
-    def encode(self, columns: Columns, n: int) -> tuple[list[int], NDArray[Any]]:
+    def encode(
+        self, columns: Columns, n: int, canaries: NDArray[np.int64] | None = None
+    ) -> tuple[list[int], NDArray[Any]]:
         """Fold the Guest's decision vectors.
+
+        Parameters
+        ----------
+        canaries : ndarray of int64, optional
+            ``(trees, n)``: what rides above the candidate leaves of each tree.
 
         Returns
         -------
         constant : list of int
             ``(n,)``: base score and candidate leaves without a Host condition.
-        entries : ndarray of int32 or int64, or of Python's integers where several outputs share a number
+        entries : ndarray of int32 or int64, or of Python's integers where several outputs or canaries share a number
             ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
         """
         sums = np.empty((len(self._lines), n), dtype=self._dtype)
+        above = None if canaries is None else np.empty((self._constant + 1, n), dtype=np.int64)
         for rows, kept in self._candidates.blocks(columns, n):
             sums[:, rows] = self._units @ kept
+            if above is not None and canaries is not None:
+                above[:, rows] = self._places @ np.where(kept, canaries[self._tree_of, rows], 0)
         packed: NDArray[Any] = sums
         if self.packing.slots > 1:
             place, slot = np.divmod(self._lines, self.packing.slots)
             packed = np.zeros((self._constant + 1, n), dtype=object)
             np.add.at(packed, place, self.packing.shifted(sums, slot))
+        if above is not None:
+            packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
         return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
+
+    def without_canaries(self, units: Sequence[int], canaries: NDArray[np.int64]) -> list[int]:
+        """``(n,)`` decrypted sums less the canaries that they should hold; others than those leave what :meth:`impossible` finds."""
+        expected = canaries.sum(axis=0).tolist()
+        return [unit - (above << self.canary_shift) for unit, above in zip(units, expected, strict=True)]
 
     def margins(self, units: Sequence[int]) -> NDArray[np.float64]:
         """Decrypted integers, ``(n,)`` → ``(n, outputs)``."""
         return self.packing.margins(units)
 
-    def impossible(self, units: Sequence[int], columns: Columns) -> NDArray[np.bool_]:
+    def impossible(self, units: Sequence[int], columns: Columns, dither: int = 0) -> NDArray[np.bool_]:
         """Sums that no choice of one candidate leaf a tree comes near: a Host has returned something else (Fed-EINI Proposition 1).
 
         Parameters
@@ -89,17 +114,19 @@ class CompiledGuest:
             ``(n,)``: decrypted sums, the constant added.
         columns : mapping of str to ndarray
             The Guest's, ``(n,)`` each.
+        dither : int
+            Units by which the last Host may have moved a sum.
 
         Returns
         -------
         ndarray of bool
-            ``(n,)``: whether an output lies below the sum of the trees' smallest candidates or above that of their largest.
+            ``(n,)``: whether an output lies below the sum of the trees' smallest candidates or above that of their largest, by more.
         """
         out = ~self.packing.readable(units)
         sums = self.packing.unpack([0 if bad else unit for unit, bad in zip(units, out, strict=True)]).T
         for rows, kept in self._candidates.blocks(columns, len(units)):
             low, high = self._spans.of(kept)
-            out[rows] |= ((sums[:, rows] < low) | (sums[:, rows] > high)).any(axis=0)
+            out[rows] |= ((sums[:, rows] < low - dither) | (sums[:, rows] > high + dither)).any(axis=0)
         return out
 
 

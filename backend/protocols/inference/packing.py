@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
-from backend.trees.ensemble import GuestModel, Leaf
+from backend.protocols.inference.dither import room
+from backend.trees.ensemble import GuestModel, Layout, Leaf
 from backend.trees.outputs import Outputs
 
 WORD = 63  # bits of a slot that stands alone: what int64 holds, and one to spare
@@ -34,8 +35,10 @@ class Packing:
         ``(k,)`` each: leaf (trees in order, leaves left to right), slot and value of every weight.
     base : int
         Base scores, packed; 0 for the median, which they are added to afterwards.
+    room : int
+        Units by which a Host may move a sum (:mod:`backend.protocols.inference.dither`).
     largest : int
-        No sum of a sample's packed leaves has a larger absolute value.
+        No sum of a sample's packed leaves, moved by so much, has a larger absolute value.
     """
 
     def __init__(self, model: GuestModel) -> None:
@@ -61,10 +64,16 @@ class Packing:
         base = quantise(model.base_scores, model.score_bits)
         spread = self._spread(model)
         self._behind = base if self._median else np.zeros_like(base)
-        widest = int(spread.max()) + int(np.abs(base).max())
+        self.room = room(model.score_bits)
+        widest = int(spread.max()) + int(np.abs(base).max()) + self.room
         self.width = 0 if self.slots == 1 else widest.bit_length() + 1
-        self.largest = int(spread[0]) if self.slots == 1 else (1 << (self.width * self.slots)) - 1
+        self.largest = int(spread[0]) + self.room if self.slots == 1 else (1 << (self.width * self.slots)) - 1
         self.base = 0 if self._median else sum(int(v) for v in self.shifted(base, np.arange(count)))
+
+    @property
+    def layout(self) -> Layout:
+        """What Hosts are told of all this."""
+        return Layout(self._score_bits, self.slots, self.width)
 
     @property
     def _median(self) -> bool:

@@ -27,14 +27,15 @@ def test_exact_scores_name_paths_and_coarser_ones_name_fewer(measured):
     outcome = measured("A5")
     coarse = outcome.rates["named_6_bits"]
     assert outcome.off.rate == 1.0
-    assert coarse < 0.2 < outcome.on.rate <= outcome.rates["named_16_bits"] <= 1.0
+    assert coarse < 0.2 < outcome.rates["named_10_bits"] <= outcome.rates["named_16_bits"] <= 1.0
     assert outcome.numbers["records_6_bits"] > outcome.numbers[f"records_{EXACT_BITS}_bits"]
     assert abs(outcome.numbers["auc_6_bits"] - outcome.numbers[f"auc_{EXACT_BITS}_bits"]) < 0.02
 
 
-def test_a_number_added_by_the_last_host_would_name_fewer_still_at_the_same_accuracy(measured):
+def test_dither_names_fewer_still_than_a_guess_at_the_same_accuracy(measured):
     outcome = measured("A5")
-    assert outcome.rates["named_dither_4"] <= outcome.rates["named_dither_6"] < 0.1 < outcome.on.rate
+    assert outcome.on.rate == outcome.rates["named_dither_4"] <= outcome.rates["named_dither_6"] < 0.1
+    assert 0.0 < outcome.chance < 0.1 and not outcome.on.beats(outcome.chance) and outcome.off.beats(outcome.chance)
     assert outcome.numbers["records_dither_4"] > 2 * outcome.numbers["records_dither_6"]
     for width in (6, 4):
         assert abs(outcome.numbers[f"auc_dither_{width}"] - outcome.numbers["auc_10_bits"]) < 0.005
@@ -45,10 +46,11 @@ def test_the_combination_behind_an_exact_score_is_found_without_any_record(stage
     assert found["middle_combinations"] > 10**6 and found["middle_solutions"] == 1
 
 
-def test_a_guest_with_crafted_weights_reads_everything_today(measured):
+def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out(measured):
     outcome = measured("A6")
-    assert outcome.on is None  # the defence is not shipped
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert not outcome.on.beats(outcome.chance)
+    assert 0.0 < outcome.rates["caught_one"] < 0.3 and outcome.rates["honest_accused"] == 0.0
 
 
 def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_meddles(measured):
@@ -61,6 +63,11 @@ def test_a_host_that_adds_to_the_true_sum_is_caught_whenever_it_learns_that_a_we
     rates = measured("A7").rates
     assert rates["told_by_stopping"] == 1.0  # the check shows one bit a scoring, and is an alarm
     assert 0.0 < rates["caught"] < 1.0
+
+
+def test_a_host_that_adds_to_a_score_quietly_is_caught_by_canaries_and_not_by_the_range(measured):
+    rates = measured("A7").rates
+    assert rates["quiet_caught_canary"] == 1.0 and rates["quiet_caught_range"] < 0.5
 
 
 def test_many_coarse_scores_name_what_one_does_not(measured):

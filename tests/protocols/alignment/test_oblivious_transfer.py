@@ -54,6 +54,27 @@ def test_messages_are_masked_afresh(pair):
     assert len(answers) == 3
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=70), st.integers(1, 32), st.integers(0, 2**40))
+@settings(deadline=None)
+def test_of_every_pair_the_chosen_string_arrives(pair, choices, width, number):
+    receiver, sender = pair
+    choices = np.array(choices)
+    pairs = np.random.default_rng(number).integers(0, 256, (len(choices), 2, width), dtype=np.uint8)
+    answer = sender.send_either(number, 5, pairs, receiver.choose(number, choices))
+    received = receiver.receive_either(number, 5, choices, answer, width)
+    assert (received == pairs[np.arange(len(choices)), choices.astype(int)]).all()
+
+
+def test_the_string_of_a_pair_that_was_not_chosen_does_not_open_with_what_the_receiver_has(pair):
+    receiver, sender = pair
+    pairs = np.zeros((4096, 2, 16), dtype=np.uint8)
+    choices = np.arange(4096) % 2 == 0
+    answer = sender.send_either(3, 0, pairs, receiver.choose(3, choices))
+    opened = receiver.receive_either(3, 0, ~choices, answer, 16)
+    assert not (opened == 0).all(axis=1).any()
+    assert abs(np.unpackbits(opened).mean() - 0.5) < 0.01
+
+
 def test_an_offer_or_a_reply_that_is_no_element_is_refused():
     for offer in (bytes(32), b"\xff" * 32):
         with pytest.raises(SecurityError, match="ristretto255"):
@@ -80,5 +101,7 @@ def test_messages_of_another_length_are_refused(pair):
         sender.send(0, 0, strings, message[:-1])
     with pytest.raises(SecurityError, match="9 strings of 12 bytes were expected"):
         receiver.receive(0, 0, choices, bytes(9 * 12 + 1), 12)
+    with pytest.raises(SecurityError, match="9 pairs of 12-byte strings were expected"):
+        receiver.receive_either(0, 0, choices, bytes(9 * 12), 12)
     with pytest.raises(SecurityError, match="128 items of 32 bytes were expected"):
         TransferReceiver().accept(bytes(REPLIES - 32))

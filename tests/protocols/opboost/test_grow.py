@@ -52,7 +52,7 @@ def train(room, parameters=SMALL, **kwargs):
 
 
 def halves(room, model_id):
-    return {name: load_host(host._store.artefact(model_id)) for name, host in room._simulated._hosts.items()}
+    return {name: load_host(host._halves._store.artefact(model_id)) for name, host in room._simulated._hosts.items()}
 
 
 def test_a_model_of_ranks_is_kept_in_halves_and_scored_like_any_other(room):

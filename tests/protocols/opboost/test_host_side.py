@@ -169,7 +169,7 @@ def test_a_host_sends_nothing_for_a_setting_out_of_range(change):
 
 def test_a_host_answers_in_the_right_order_only():
     host = HostParty("h", table(x=[1, 2, 3]), [NUMBER], MemoryStore(), simulated=True, key_floor=512)
-    session = host._session("c", "bank")
+    session = host._sessions.of("c", "bank")
     with pytest.raises(SecurityError, match="before ids were aligned"):
         list(host.answer("bank", start()))
     with pytest.raises(SecurityError, match="no training"):

@@ -115,3 +115,11 @@ Federation = Annotated[str, typer.Argument(help="A federation's folder, file or 
 Algorithm = Annotated[str, typer.Option(help=f"How the model is grown: {', '.join(ALGORITHMS)}.")]
 Hosts = Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")]
 Exclude = Annotated[str, typer.Option(help="Features left out, separated by commas.")]
+MostNamed = Annotated[
+    float | None,
+    typer.Option(
+        help="Refuse a model of whose scores a larger share names a path, 0 to 1 (default: 0.05 of real people's).",
+        min=0.0,
+        max=1.0,
+    ),
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,19 +12,19 @@ import typer
 
 from backend.assurance.fairness import Rate
 from backend.assurance.rule_pack import read_rule_pack
-from backend.errors import GlassleafError, ModelError, ParameterError
+from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, save, say
+from backend.errors import ModelError, ParameterError
 from backend.reporting import check, language_of_pdf, schema
 from backend.service import DisparityRequest, Entry, Glassleaf, ProxyRequest, Verdict
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
 SHOWN = 50  # entries
-auditing = typer.Typer(no_args_is_help=True, help="The audit log: verify, show, export.")
+auditing = typer.Typer(
+    no_args_is_help=True, help="The audit log: verify, show, export; and replay, what the Guest really sent."
+)
 
 
 ruling = typer.Typer(no_args_is_help=True, help="The rule packs: list, check, add one's own.")
-ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
-Bits = Annotated[int, typer.Option(help="Paillier key size.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -51,10 +50,10 @@ def report(
     if print_schema:
         sys.stdout.write(schema())
         return
-    door = _door()
+    door = open_door()
     try:
         if check_file is not None:
-            _print(*_checked(door, check_file), as_json)
+            print_result(*_checked(door, check_file), as_json)
             return
         chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
         if out is None and chosen != "json":
@@ -64,11 +63,11 @@ def report(
             sys.stdout.write(written.decode())
             return
         if chosen == "pdf" and language_of_pdf(language) != language:
-            _say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")
-        _save(out, written)
+            say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")
+        save(out, written)
         made = check(written).report
         body = {"file": str(out), "format": chosen, "sha256": made.sha256, "content_sha256": made.content_sha256}
-        _print(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
+        print_result(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
     finally:
         door.close()
 
@@ -98,12 +97,35 @@ def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
 @auditing.command()
 def verify(federation: Federation = "", as_json: AsJson = False) -> None:
     """Check the chain of every entry, and against what the Hosts were told; exit status 1 where something is wrong."""
-    door = _door()
+    door = open_door()
     verdicts = {name: door.verify_audit(name) for name in _chosen(door, federation)}
     door.close()
     lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
-    _print({name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json)
+    print_result(
+        {name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json
+    )
     if not all(verdict.holds for verdict in verdicts.values()):
+        raise typer.Exit(1)
+
+
+@auditing.command()
+def replay(federation: Federation = "", as_json: AsJson = False) -> None:
+    """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 where one is wrong."""
+    door = open_door()
+    found = [(name, one) for name in _chosen(door, federation) for one in door.replay_requests(name)]
+    door.close()
+    lines = []
+    for name, one in found:
+        wrong = len(one.found.problems)
+        said = f"{wrong} NOT what an honest Guest sends" if wrong else "all as an honest Guest sends them"
+        lines += [f"{name}: {one.found.rows} requests about {one.model_id}, kept at {one.host}: {said}"]
+        lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
+    print_result(
+        [{"federation": name, **asdict(one)} for name, one in found],
+        "\n".join(lines) or "No Host has kept a request since the last replay.",
+        as_json,
+    )
+    if any(one.found.problems for _, one in found):
         raise typer.Exit(1)
 
 
@@ -115,7 +137,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show entries of the log."""
-    door = _door()
+    door = open_door()
     entries = [
         (name, entry)
         for name in _chosen(door, federation)
@@ -123,7 +145,7 @@ def show(
         if not action or entry.action == action
     ][-max(1, last) :]
     door.close()
-    _print(
+    print_result(
         [{"federation": n, **asdict(e)} for n, e in entries], "\n".join(_entry_text(n, e) for n, e in entries), as_json
     )
 
@@ -135,11 +157,13 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the whole log; the export is an entry itself."""
-    door = _door()
+    door = open_door()
     text = door.export_audit(federation)
     door.close()
-    _save(out, text.encode())
-    _print({"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json)
+    save(out, text.encode())
+    print_result(
+        {"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json
+    )
 
 
 def attack(
@@ -155,11 +179,11 @@ def attack(
 
     if only_list:
         listed = [{"id": a.id, "name": a.name, "severity": a.severity} for a in ATTACKS.values()]
-        _print(listed, "\n".join(f"{a['id']:8} {a['severity']:10} {a['name']}" for a in listed), as_json)
+        print_result(listed, "\n".join(f"{a['id']:8} {a['severity']:10} {a['name']}" for a in listed), as_json)
         return
     if not names and not every:
         raise ParameterError(f"Name attacks, or ask for all with --all; there are {', '.join(ATTACKS)}.")
-    results = run_all([] if every else names or [], seed, lambda a: _say(f"{a.id} {a.name} …"))
+    results = run_all([] if every else names or [], seed, lambda a: say(f"{a.id} {a.name} …"))
     lines = []
     for result in results:
         off, on = (
@@ -170,7 +194,7 @@ def attack(
         lines.append(
             f"{result.id:8} without {off:>7}  with {on:>11}  guessing {result.chance:.1%}  {verdict}: {result.name}"
         )
-    _print([result.as_dict() for result in results], "\n".join(lines), as_json)
+    print_result([result.as_dict() for result in results], "\n".join(lines), as_json)
     if any(works(result) for result in results):
         raise typer.Exit(1)
 
@@ -195,32 +219,15 @@ def _entry_text(federation: str, entry: Entry) -> str:
     return f"{federation} {entry.number}  {entry.time[:19]}  {entry.actor} ({entry.role})  {entry.action}: {told}"
 
 
-def _door() -> Glassleaf:
-    return Glassleaf(pools=False)
-
-
-def _save(out: Path, blob: bytes) -> None:
-    try:
-        out.write_bytes(blob)
-    except OSError as error:
-        raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _print(document: Any, text: str, as_json: bool) -> None:
-    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
-
-
 @ruling.command(name="list")
 def list_rules(as_json: AsJson = False) -> None:
     """Name every pack with its version and day, and what is wrong with those that cannot be used."""
-    packs, problems = _door().rule_packs()
+    packs, problems = open_door().rule_packs()
     rows = [{"name": p.name, "version": p.version, "as_of": str(p.as_of), "rules": len(p.rules)} for p in packs]
     lines = [f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rules" for p in rows]
-    _print({"packs": rows, "problems": problems}, "\n".join([*lines, *(f"Problem: {p}" for p in problems)]), as_json)
+    print_result(
+        {"packs": rows, "problems": problems}, "\n".join([*lines, *(f"Problem: {p}" for p in problems)]), as_json
+    )
 
 
 @ruling.command(name="check")
@@ -229,7 +236,7 @@ def check_rules(
 ) -> None:
     """Say whether a pack can be used; every problem with its line."""
     pack = read_rule_pack(file)
-    _print(
+    print_result(
         {"name": pack.name, "rules": len(pack.rules)}, f"{file}: {pack.name}, {len(pack.rules)} rules, usable.", as_json
     )
 
@@ -239,8 +246,8 @@ def add_rules(
     file: Annotated[Path, typer.Argument(help="A rule pack (docs/rules.md).")], as_json: AsJson = False
 ) -> None:
     """Apply a pack of one's own from now on."""
-    pack = _door().add_rule_pack(file)
-    _print({"name": pack.name, "rules": len(pack.rules)}, f"{pack.name} applies from now on.", as_json)
+    pack = open_door().add_rule_pack(file)
+    print_result({"name": pack.name, "rules": len(pack.rules)}, f"{pack.name} applies from now on.", as_json)
 
 
 def disparity(
@@ -251,14 +258,14 @@ def disparity(
     as_json: AsJson = False,
 ) -> None:
     """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
-    door = _door()
+    door = open_door()
     done = door.start_disparity(DisparityRequest(door.model(model).id, feature, cutoff, key_bits=bits)).get()
     lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
     for outcome in done.groups:
         rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
         lines.append(f"  {outcome.group.kind} {outcome.group.name}, n={outcome.group.n:,}: {rates}")
     lines += [f"  {gap.measure}: ratio {_share(gap.ratio)}, difference {_share(gap.difference)}" for gap in done.gaps]
-    _print(asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
+    print_result(asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
     door.close()
 
 
@@ -269,14 +276,14 @@ def proxies(
     as_json: AsJson = False,
 ) -> None:
     """Measure which features go with an attribute, without moving data; kept for findings and reports."""
-    door = _door()
+    door = open_door()
     done = door.start_proxies(ProxyRequest(door.model(model).id, attribute, key_bits=bits)).get()
     lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
     lines += [
         f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
         for a in done.features
     ]
-    _print(asdict(done), "\n".join(lines), as_json)
+    print_result(asdict(done), "\n".join(lines), as_json)
     door.close()
 
 

@@ -1,0 +1,189 @@
+"""Attacks to be run live: what each would do, what it comes to without the defence and with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette, run
+from app.texts import Texts, number, percent
+from backend.service import Attack, AttackResult, Job, attack_works
+
+SEVERITIES = ("critical", "high", "medium", "by design")
+ICONS = {
+    "critical": "gpp_bad",
+    "high": "priority_high",
+    "medium": "drag_handle",
+    "by design": "architecture",
+}
+BAR = 26  # pixels
+
+Results = Mapping[str, AttackResult]
+
+
+def chosen(t: Texts, attacks: Sequence[Attack]) -> list[Attack]:
+    """The attacks of the severities that are asked for."""
+    there = [severity for severity in SEVERITIES if any(attack.severity == severity for attack in attacks)]
+    asked = st.pills(
+        t("attack_lab.severity"),
+        there,
+        selection_mode="multi",
+        default=there,
+        key="attack_lab_severity",
+        format_func=lambda severity: _severity(t, severity),
+        help=t("attack_lab.severity_help"),
+        persist_state="session",
+    )
+    return [attack for attack in attacks if attack.severity in (asked or there)]
+
+
+def all_button(t: Texts, attacks: Sequence[Attack], running: bool) -> bool:
+    """Whether all that are shown are to be run."""
+    return st.button(
+        t("attack_lab.all", n=len(attacks)),
+        type=frame.emphasis(),
+        icon=":material/bug_report:",
+        disabled=running,
+        key="attack_all",
+        help=t("attack_lab.all_help"),
+    )
+
+
+@st.fragment(run_every=0.5)
+def follow(t: Texts, job: Job[tuple[AttackResult, ...]], shown: int, redraw: Callable[[], None]) -> None:
+    """Which attack is running, and a way to stop; `redraw` draws the whole page once there are more results than `shown`."""
+    known = job.stage not in ("start", "done")
+    words = t("attack_lab.running", name=t(f"attack.{job.stage}_title")) if known else t("attack_lab.starting")
+    frame.working(t, job, words, "attacks")
+    if job.state != "running" or len(job.result or ()) > shown:
+        redraw()
+
+
+def ended(t: Texts, job: Job[tuple[AttackResult, ...]]) -> None:
+    """Why a run stopped early, if it did."""
+    run.ended(t, job, "attack_lab.cancelled")
+
+
+def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
+    """What the runs so far come to, in one sentence."""
+    ran = [results[attack.id] for attack in attacks if attack.id in results]
+    working = [result for result in ran if attack_works(result)]
+    if not ran:
+        return
+    if working:
+        names = ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in working)
+        st.markdown(t("attack_lab.some_work", n=len(working), ran=len(ran), names=names))
+    else:
+        st.markdown(t("attack_lab.none_works", ran=len(ran)))
+
+
+def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
+    """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is."""
+    with st.container(border=True):
+        left, right = st.columns([7, 5], gap="large")
+        with left:
+            st.markdown(
+                f"**{attack.id} · {t(f'attack.{attack.text}_title')}** :gray-badge[{_severity(t, attack.severity)}]"
+            )
+            st.markdown(t(f"attack.{attack.text}_explanation"))
+            st.markdown(f":material/shield: {t(f'attack.{attack.text}_defence')}")
+        with right:
+            pressed = st.button(
+                t("attack_lab.again" if result else "attack_lab.run"),
+                icon=":material/play_arrow:",
+                disabled=bool(stage),
+                key=f"attack_{attack.id}",
+            )
+            if stage == attack.text:
+                st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
+            elif result is None:
+                st.caption(t("attack_lab.not_run"))
+            else:
+                _outcome(t, result)
+    return pressed
+
+
+def _outcome(t: Texts, result: AttackResult) -> None:
+    works, outcome = attack_works(result), result.outcome
+    icon, words = ("report", "attack_lab.works") if works else ("check_circle", "attack_lab.fails")
+    st.markdown(f":material/{icon}: **{t(words)}** {_rates(t, result)}")
+    frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
+    setting = t(f"attack.{result.text}_setting", **_said(result))
+    found = f"attack.{result.text}_found"
+    seconds = outcome.off.seconds + (outcome.on.seconds if outcome.on is not None else 0.0)
+    with st.expander(t("attack_lab.more"), icon=":material/science:"):
+        st.markdown(setting)
+        if t.has(found):
+            st.markdown(t(found, **_said(result)))
+        st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
+
+
+def _rates(t: Texts, result: AttackResult) -> str:
+    words = {"off": percent(result.defence_off), "chance": percent(result.chance)}
+    if result.defence_on is None:
+        return t("attack_lab.rates_alone", **words)
+    return t("attack_lab.rates", **words, on=percent(result.defence_on))
+
+
+def _said(result: AttackResult) -> dict[str, str]:
+    """What a sentence about a result may name, in words."""
+    outcome = result.outcome
+    return {
+        **{name: f"{value:,}" for name, value in outcome.setting.items()},
+        **{name: percent(value) for name, value in outcome.rates.items()},
+        **{name: number(value) for name, value in outcome.numbers.items()},
+        "off": percent(result.defence_off),
+        "on": percent(result.defence_on) if result.defence_on is not None else "–",
+        "chance": percent(result.chance),
+    }
+
+
+def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
+    """Two bars, without and with the defence, and a line where guessing is."""
+    rows = [(t("attack_lab.without"), result.defence_off, palette.FINDING)]
+    if result.defence_on is not None:
+        rows.append((t("attack_lab.with"), result.defence_on, palette.FINDING if works else palette.INK))
+    figure = go.Figure(
+        go.Bar(
+            y=[name for name, _, _ in rows],
+            x=[100 * rate for _, rate, _ in rows],
+            orientation="h",
+            marker_color=[colour for _, _, colour in rows],
+            text=[percent(rate) for _, rate, _ in rows],
+            textposition="auto",
+            hoverinfo="skip",
+        )
+    )
+    figure.add_vline(x=100 * result.chance, line={"dash": "dot", "color": palette.INK, "width": 2})
+    figure.update_layout(height=34 + BAR * len(rows), margin={"l": 0, "r": 0, "t": 4, "b": 0}, bargap=0.25)
+    figure.update_xaxes(range=[0, 104], ticksuffix=" %", tickvals=[0, 50, 100])
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
+    """The twin of all bars."""
+    ran = [results[attack.id] for attack in attacks if attack.id in results]
+    columns = {
+        t("attack_lab.attack"): [f"{result.id} {t(f'attack.{result.text}_title')}" for result in ran],
+        t("attack_lab.severity"): [t(_severity_key(result.severity)) for result in ran],
+        t("attack_lab.without"): [percent(result.defence_off) for result in ran],
+        t("attack_lab.with"): [percent(result.defence_on) if result.defence_on is not None else "–" for result in ran],
+        t("attack_lab.guessing"): [percent(result.chance) for result in ran],
+        t("attack_lab.verdict"): [
+            t("attack_lab.works" if attack_works(result) else "attack_lab.fails") for result in ran
+        ],
+    }
+    with st.expander(t("frame.as_table"), icon=":material/table:"):
+        st.dataframe(pd.DataFrame(columns), hide_index=True, key="attack_table", alt=t("attack_lab.title"))
+
+
+def _severity(t: Texts, severity: str) -> str:
+    return f":material/{ICONS[severity]}: {t(_severity_key(severity))}"
+
+
+def _severity_key(severity: str) -> str:
+    return f"attack_lab.severity_{severity.replace(' ', '_')}"

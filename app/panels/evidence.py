@@ -1,0 +1,239 @@
+"""Evidence behind a finding, claim by claim, and the form that has it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.panels import frame, palette, run
+from app.reading import View
+from app.texts import Texts, markdown, number, percent
+from backend.service import (
+    Basis,
+    Disparity,
+    DisparityRequest,
+    Evidence,
+    Feature,
+    Finding,
+    Job,
+    KeptOut,
+    Proxies,
+    ProxyRequest,
+    measure_in_words,
+)
+
+SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
+
+
+def kept_out(t: Texts, view: View, found: Sequence[KeptOut]) -> None:
+    """What was measured of features that the model was not given: what is left of a gap, and what stands in for them."""
+    for place, row in enumerate(found):
+        with st.container(border=True, key=f"kept_out_{place}"):
+            words = t("compliance.kept_out", feature=brief(t, view, row.feature))
+            st.markdown(f":material/visibility_off: **{words}**")
+            left, right = st.columns(2, gap="medium")
+            with left:
+                st.markdown(f":material/link: **{t('compliance.proxies')}**", help=t("compliance.proxies_help"))
+                proxies(t, view, row, -1 - place)
+            with right:
+                st.markdown(f":material/groups: **{t('compliance.outcomes')}**", help=t("compliance.outcomes_help"))
+                outcomes(t, row.disparities, row.disparities_on, -1 - place)
+
+
+def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: int) -> None:
+    """Which features go with the flagged one, the closest first, and how much the model uses each."""
+    found, on = finding.proxies, finding.proxies_on
+    if found is None:
+        st.markdown(t("compliance.not_measured"))
+        return
+    if not found:
+        st.markdown(t("compliance.proxies_none", records=f"{on.n:,}") if on else t("compliance.proxies_none_n"))
+        return
+    gains = {row.feature: row.gain_share for row in view.importance}
+    closest = found[0]
+    st.markdown(
+        t(
+            "compliance.proxies_found",
+            n=len(found),
+            closest=brief(t, view, closest.about),
+            party=palette.name(t, view.federation, view.model.owner_of(closest.about)),
+            v=interval(t, closest, number),
+            records=f"{closest.n:,}",
+        )
+    )
+    table = pd.DataFrame(
+        {
+            t("compliance.other_feature"): [brief(t, view, row.about) for row in found],
+            t("compliance.v"): [interval(t, row, number) for row in found],
+            t("compliance.records"): [f"{row.n:,}" for row in found],
+            t("words.gain"): [percent(gains[row.about]) for row in found],
+        }
+    )
+    st.table(table[:SHOWN], hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+    if len(found) > SHOWN:
+        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{place}"):
+            st.table(table, hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+
+
+def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place: int) -> None:
+    """Who is accepted how often, how far groups are apart and how sure that is; all rates one press away."""
+    if found is None:
+        st.markdown(t("compliance.not_measured"))
+        return
+    accepted = [row for row in found if row.measure == "selection rate"]
+    told = sorted((row for row in accepted if row.value is not None), key=lambda row: row.value or 0.0)
+    if len(told) < 2:
+        st.markdown(t("compliance.outcomes_none") + _at(t, on))
+        return
+    overall = {row.measure: row for row in found if row.about == "all groups"}
+    gap = overall["selection rate, largest less smallest"]
+    st.markdown(_apart(t, told[0], told[-1], gap) + _at(t, on))
+    table = {
+        t("compliance.group"): [group(t, row) for row in accepted],
+        t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
+        t("compliance.records"): [records(row) for row in accepted],
+    }
+    st.table(pd.DataFrame(table), hide_index=True, border="horizontal", alt=t("compliance.outcomes"))
+    ratio = overall["selection rate, smallest over largest"]
+    said = f"{interval(t, ratio, number)}, n={records(ratio)}"
+    st.caption(f":material/troubleshoot: {t('compliance.ratio', ratio=said)}")
+    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+        everything = {
+            t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
+            t("compliance.group"): [group(t, row) for row in found],
+            t("compliance.value"): [interval(t, row, number if "over" in row.measure else percent) for row in found],
+            t("compliance.records"): [records(row) for row in found],
+        }
+        st.table(pd.DataFrame(everything), hide_index=True, border="horizontal", alt=t("compliance.all_rates"))
+
+
+def _at(t: Texts, on: Basis | None) -> str:
+    """At which cut-off decisions were compared, where that was kept."""
+    return "" if on is None or on.cutoff is None else " " + t("compliance.at_cutoff", cutoff=percent(on.cutoff))
+
+
+def _apart(t: Texts, low: Evidence, high: Evidence, gap: Evidence) -> str:
+    """Two groups, their shares of acceptance and the difference, as one sentence."""
+    if not gap.value:
+        return t("compliance.outcomes_equal", share=percent(low.value or 0.0), records=f"{gap.n:,}")
+    return t(
+        "compliance.outcomes_apart",
+        low=group(t, low),
+        low_share=percent(low.value or 0.0),
+        low_n=f"{low.n:,}",
+        high=group(t, high),
+        high_share=percent(high.value or 0.0),
+        high_n=f"{high.n:,}",
+        gap=f"{100 * gap.value:.1f}",
+        gap_low=f"{100 * (gap.low or 0.0):.1f}",
+        gap_high=f"{100 * (gap.high or 0.0):.1f}",
+    )
+
+
+def interval(t: Texts, row: Evidence, words: Callable[[float], str]) -> str:
+    """A measured number with its interval, or that it is not told."""
+    if row.value is None or row.low is None or row.high is None:
+        return t("compliance.untold")
+    return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))
+
+
+def records(row: Evidence) -> str:
+    """How many records are behind a number that is told."""
+    return "–" if row.value is None else f"{row.n:,}"
+
+
+def group(t: Texts, row: Evidence) -> str:
+    """A group in words of this language; what a code stands for is its owner's word."""
+    return markdown(t.either(row.about, row.about_zh))
+
+
+def measurable(view: View) -> list[str]:
+    """What can be measured of a feature: decisions only where there are two outcomes."""
+    return ["disparity", "proxies"] if view.task == "binary" else ["proxies"]
+
+
+def assessable(view: View) -> list[str]:
+    """Features that evidence can be measured of: those with a finding, worst first, and those kept out of training."""
+    kept_out = [name for name in view.record.exclude if named(view, name) is not None]
+    return [*dict.fromkeys(finding.feature for finding in view.compliance.findings), *kept_out]
+
+
+def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityRequest | ProxyRequest:
+    """The form: a feature, what to measure of it, and the cut-off where decisions are compared."""
+    st.markdown(t("compliance.measure_why"))
+    feature = st.selectbox(
+        t("compliance.measure_feature"),
+        assessable(view),
+        format_func=lambda name: titled(t, view, name),
+        key=feature_key,
+    )
+    kinds = measurable(view)
+    kind = st.radio(
+        t("compliance.measure_what"),
+        kinds,
+        format_func=lambda name: t(f"compliance.kind_{name}"),
+        captions=[t(f"compliance.kind_{name}_help") for name in kinds],
+        key=kind_key,
+    )
+    if len(kinds) == 1:
+        st.caption(t("compliance.measure_binary"))
+    if kind == "proxies":
+        return ProxyRequest(view.record.id, feature)
+    return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task))
+
+
+def measured(t: Texts, view: View, job: Job[Any]) -> None:
+    """What the last measuring came to, or why it brought nothing."""
+    result = job.result
+    if isinstance(result, Disparity):
+        words = t(
+            "compliance.measured_disparity",
+            feature=brief(t, view, result.feature),
+            cutoff=percent(result.cutoff),
+            records=f"{result.n:,}",
+        )
+    elif isinstance(result, Proxies):
+        words = t(
+            "compliance.measured_proxies",
+            n=len(result.features),
+            feature=brief(t, view, result.attribute),
+            records=f"{result.n:,}",
+            found=sum(row.found for row in result.features),
+        )
+    elif job.state == "failed":
+        frame.problem(t, job.error or "")
+        return
+    else:
+        run.ended(t, job)
+        return
+    st.info(words, icon=":material/check_circle:")
+    if isinstance(result, Proxies) and result.not_examined:
+        left = t.listed([brief(t, view, name) for _, name in result.not_examined])
+        st.caption(t("compliance.not_examined", features=left))
+
+
+def named(view: View, name: str) -> tuple[str, Feature] | None:
+    """Party and entry of a feature, which training need not have been given; None where nobody has it any more."""
+    if view.model.knows(name):
+        return view.model.owner_of(name), view.model.feature(name)
+    return next(((party, f) for party, f in view.federation.features() if f.name == name), None)
+
+
+def plain(t: Texts, view: View, name: str) -> str:
+    """A feature's meaning in short; its name where nobody has it any more."""
+    found = named(view, name)
+    return t.brief(found[1]) if found else name
+
+
+def brief(t: Texts, view: View, name: str) -> str:
+    """The same as Markdown."""
+    return markdown(plain(t, view, name))
+
+
+def titled(t: Texts, view: View, name: str) -> str:
+    """A feature with its party, for menus."""
+    found = named(view, name)
+    return name if found is None else f"{t.brief(found[1])} · {palette.plain(t, view.federation, found[0])}"

@@ -1,0 +1,102 @@
+"""One feature closer: everything disclosed about it, what the model makes of it, its findings, and every split on it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import reading
+from app.panels import frame, palette
+from app.reading import View
+from app.session import page
+from app.texts import Texts, markdown, percent
+from backend.service import Finding
+
+LINKED = 6  # splits that a card leads to at once; its table leads to all
+TALL = 300  # pixels of that table
+
+
+def card(t: Texts, view: View, name: str) -> None:
+    """Everything disclosed about one feature, what the model makes of it, and where."""
+    party = view.model.owner_of(name)
+    feature = view.model.feature(name)
+    row = next(r for r in view.importance if r.feature == name)
+    learned = next((d for d in view.directions if d.feature == name), None)
+    with st.container(border=True):
+        st.markdown(f"#### {markdown(t.meaning(feature))}", anchors=False)
+        other = feature.meaning if t.language == "zh" else feature.meaning_zh
+        st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
+        facts = {
+            t("features.held_by"): palette.name(t, view.federation, party),
+            t("features.unit"): markdown(feature.unit) or t(f"features.{feature.kind.value}"),
+            t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
+            t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
+            t("features.usage"): t(
+                "features.usage_is", n=row.splits, splits=row.splits, trees=row.trees, share=percent(row.gain_share)
+            ),
+        }
+        if feature.categories:
+            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in feature.categories.items()]
+            facts[t("features.codes")] = "; ".join(listed)
+        st.table(facts, border="horizontal", alt=t("features.card"))
+        if learned is not None and learned.learned in ("hidden", "classes"):
+            st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")
+        if learned is not None and learned.contradicts:
+            st.markdown(f":red[:material/warning: {t('importance.contradicts')}]")
+        for finding in reading.flags(view.compliance).get(name, ()):
+            words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
+            st.page_link(
+                page("compliance"),
+                label=f":red[{words}]",
+                icon=":material/flag:",
+                query_params={"model": view.record.id, "finding": reading.key_of(finding)},
+            )
+        _splits(t, view, name)
+
+
+def _splits(t: Texts, view: View, name: str) -> None:
+    """Where the model asks about a feature: the splits that gain most as links, all of them as a table."""
+    places = reading.where(view.model, name)
+    if not places:
+        return
+    st.markdown(f"**{t('features.splits', n=len(places))}**")
+    with st.container(horizontal=True):
+        for tree, node in places[:LINKED]:
+            st.page_link(
+                page("structure"),
+                label=t("compliance.see_split", tree=tree + 1, node=node),
+                icon=":material/account_tree:",
+                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
+            )
+    if len(places) <= LINKED:
+        return
+    with st.expander(t("features.all_splits"), icon=":material/table:", key="features_splits"):
+        splits = [view.model.trees[tree].splits[node] for tree, node in places]
+        picked = st.dataframe(
+            pd.DataFrame(
+                {
+                    t("features.tree"): [tree + 1 for tree, _ in places],
+                    t("structure.node"): [node for _, node in places],
+                    t("words.gain"): [split.gain for split in splits],
+                    t("words.cover"): [split.cover for split in splits],
+                }
+            ),
+            hide_index=True,
+            height=min(38 + frame.ROW * len(places), TALL),
+            key=f"splits_{name}",
+            on_select="rerun",
+            selection_mode="single-row",
+            alt=t("features.all_splits"),
+        )
+        for row in picked["selection"]["rows"]:
+            tree, node = places[row]
+            st.page_link(
+                page("structure"),
+                label=t("compliance.see_split", tree=tree + 1, node=node),
+                icon=":material/arrow_forward:",
+                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
+            )
+
+
+def _rule(t: Texts, finding: Finding) -> str:
+    return markdown(t.either(finding.title, finding.title_zh))

@@ -1,0 +1,250 @@
+"""Findings as cards, worst first: what, where, which rule, the evidence, what was decided, what to do; narrowed by filters and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import reading
+from app.panels import evidence, frame, palette, reviews
+from app.panels.reviews import Desk
+from app.reading import View
+from app.session import address, page
+from app.texts import Texts, markdown, percent
+from backend.service import Finding, Review
+
+if TYPE_CHECKING:
+    from backend.assurance.compliance import Law
+
+ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
+TREES = 3  # linked from a card
+DECISIONS = ("open", "confirmed", "overridden")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the cards are narrowed to; an empty tuple narrows nothing."""
+
+    parties: tuple[str, ...]
+    statuses: tuple[str, ...]
+    packs: tuple[str, ...]
+    decisions: tuple[str, ...]
+    used: bool
+
+
+def filters(t: Texts, view: View) -> Filters:
+    """The row of filters above the cards."""
+    found = view.compliance.findings
+    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
+    parties = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
+    rows: dict[str, tuple[Sequence[str], Callable[[str], str]]] = {
+        "party": (parties, lambda name: palette.plain(t, view.federation, name)),
+        "status": ([s for s in reading.SEVERITY if any(f.status == s for f in found)], lambda s: t(f"compliance.{s}")),
+        "pack": (list(packs), packs.__getitem__),
+        "decision": (DECISIONS, lambda word: t(f"report.{word}")),
+    }
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = {
+            name: st.multiselect(
+                t(f"compliance.by_{name}"),
+                options,
+                format_func=words,
+                placeholder=t("audit.all"),
+                key=f"findings_{name}",
+                persist_state="session",
+                width=205,
+            )
+            for name, (options, words) in rows.items()
+        }
+        used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
+    sets = (tuple(chosen[name]) for name in ("party", "status", "pack", "decision"))
+    return Filters(*sets, used)
+
+
+def matching(found: Sequence[Finding], chosen: Filters, standing: Mapping[tuple[str, str], Review]) -> list[Finding]:
+    """The findings that pass the filters, in their order."""
+
+    def passes(finding: Finding) -> bool:
+        review = standing.get((finding.rule_id, finding.feature))
+        held = (
+            (chosen.parties, finding.party),
+            (chosen.statuses, finding.status),
+            (chosen.packs, finding.pack),
+            (chosen.decisions, review.verdict if review else "open"),
+        )
+        return all(not wanted or value in wanted for wanted, value in held) and (
+            finding.usage.splits > 0 or not chosen.used
+        )
+
+    return [finding for finding in found if passes(finding)]
+
+
+def listed(t: Texts, view: View, history: Sequence[Review], desk: Desk) -> None:
+    """All findings behind their filters; where there is none, what that does and does not say."""
+    found = view.compliance.findings
+    if not found:
+        st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
+        return
+    standing = {(r.rule, r.feature): r for r in history}
+    chosen = filters(t, view)
+    shown = matching(found, chosen, standing)
+    sentence(t, view, len(shown), standing)
+    cards(t, view, shown, history, desk)
+
+
+def only(
+    t: Texts, view: View, finding: Finding, history: Sequence[Review], desk: Desk, show_all: Callable[[], None]
+) -> None:
+    """The one finding that a link leads to, and the way to all."""
+    label = t("compliance.show_all", n=len(view.compliance.findings))
+    st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
+    card(t, view, finding, 0, history, desk)
+
+
+def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> None:
+    """How many there are, the worst of them, and how many wait for a decision."""
+    found = view.compliance.findings
+    worst = found[0]
+    said = t(
+        "compliance.sentence",
+        n=len(found),
+        worst=evidence.brief(t, view, worst.feature),
+        status=t(f"compliance.{worst.status}").lower(),
+        share=percent(worst.usage.gain_share),
+    )
+    waiting = sum((f.rule_id, f.feature) not in standing for f in found)
+    said += " " + t("compliance.waiting", n=waiting)
+    st.markdown(said + (" " + t("compliance.narrowed", shown=shown) if shown < len(found) else ""))
+
+
+def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], desk: Desk) -> None:
+    """A card a finding, a few at a time."""
+    if not found:
+        st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
+        return
+    for place, finding in frame.paged(found, "findings_page"):
+        card(t, view, finding, place, history, desk)
+
+
+def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[Review], desk: Desk) -> None:
+    """Everything about one finding; `place` tells cards apart."""
+    about = [r for r in history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
+    used = finding.usage.splits > 0
+    with st.container(border=True, key=f"finding_{place}"):
+        _badges(t, finding, about)
+        st.markdown(f"#### {markdown(t.either(finding.meaning, finding.meaning_zh))}", anchors=False)
+        held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
+        st.markdown(f"{held} · `{finding.feature}`")
+        law, found = st.columns(2, gap="medium")
+        with law:
+            st.markdown(f":material/gavel: **{markdown(t.either(finding.title, finding.title_zh))}**")
+            st.markdown(markdown(t.either(finding.explanation, finding.explanation_zh)))
+            st.caption(citation(t, finding))
+        with found:
+            st.markdown(f":material/search: **{t('compliance.why')}**")
+            where = t(f"compliance.in_{finding.matched_in}")
+            st.markdown(t("compliance.matched", matched=markdown(finding.matched), place=where))
+            st.markdown(_usage(t, finding) if used else t("compliance.no_use"))
+            st.markdown(f":material/build: **{t('compliance.what_to_do')}**")
+            st.markdown(markdown(t.either(finding.remedy, finding.remedy_zh)))
+        proxies, outcomes = st.columns(2, gap="medium")
+        with proxies:
+            st.markdown(f":material/link: **{t('compliance.proxies')}**", help=t("compliance.proxies_help"))
+            evidence.proxies(t, view, finding, place)
+        with outcomes:
+            st.markdown(f":material/groups: **{t('compliance.outcomes')}**", help=t("compliance.outcomes_help"))
+            evidence.outcomes(t, finding.disparities, finding.disparities_on, place)
+        reviews.standing(t, about, place)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            key = f"decide_{place}"
+            st.button(t("compliance.decide"), icon=":material/gavel:", key=key, on_click=desk.choose, args=(finding,))
+            link(t, view, finding, place)
+        links(t, view, finding.feature, reading.where(view.model, finding.feature))
+
+
+def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
+    used = finding.usage.splits > 0
+    decision = about[-1].verdict if about else "open"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.badge(
+            t(f"compliance.{finding.status}"),
+            icon=f":material/{ICONS[finding.status]}:",
+            color="red" if finding.status in ("prohibited", "conditional") else "gray",
+            help=t(f"compliance.{finding.status}_help"),
+        )
+        st.badge(
+            t("compliance.used" if used else "compliance.unused"),
+            icon=":material/account_tree:" if used else ":material/do_not_disturb_off:",
+            color="gray",
+            help=t("compliance.used_help"),
+        )
+        st.badge(t(f"report.{decision}"), icon=f":material/{reviews.ICONS[decision]}:", color="gray")
+
+
+def _usage(t: Texts, finding: Finding) -> str:
+    usage = finding.usage
+    return t(
+        "compliance.evidence",
+        n=usage.splits,
+        splits=usage.splits,
+        trees=usage.trees,
+        gain=percent(usage.gain_share),
+        cover=percent(usage.cover_share),
+    )
+
+
+def link(t: Texts, view: View, finding: Finding, place: int) -> None:
+    """The address of a finding, to be copied."""
+    with st.popover(t("compliance.link"), icon=":material/link:", key=f"link_{place}"):
+        st.markdown(t("compliance.link_why"))
+        st.code(
+            address("compliance", model=view.record.id, finding=reading.key_of(finding)), language=None, wrap_lines=True
+        )
+
+
+def links(t: Texts, view: View, feature: str, places: Sequence[tuple[int, int]]) -> None:
+    """From a finding to the feature, and to the splits on it that gain most, each marked in its tree."""
+    with st.container(horizontal=True):
+        st.page_link(
+            page("features"),
+            label=t("compliance.open_feature"),
+            icon=":material/dictionary:",
+            query_params={"model": view.record.id, "feature": feature, "search": feature},
+        )
+        for tree, node in places[:TREES]:
+            st.page_link(
+                page("structure"),
+                label=t("compliance.see_split", tree=tree + 1, node=node),
+                icon=":material/account_tree:",
+                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
+            )
+
+
+def law_badges(t: Texts, law: Law) -> None:
+    """What a rule is, and whether it is in force."""
+    with st.container(horizontal=True, gap="small"):
+        st.badge(t(f"compliance.{law.status}"), icon=f":material/{ICONS[law.status]}:", color="gray")
+        st.badge(force(t, law), icon=":material/event:", color="gray")
+
+
+def force(t: Texts, law: Law) -> str:
+    """Since when, from when or until when a rule is in force."""
+    says, day = {
+        "in_force": ("since", law.effective_from),
+        "not_yet": ("from", law.effective_from),
+        "ended": ("until", law.effective_to),
+    }[law.force]
+    return t(f"compliance.{says}", day=day)
+
+
+def citation(t: Texts, law: Law) -> str:
+    """Where a rule is written."""
+    return t(
+        "compliance.citation",
+        citation=markdown(law.citation),
+        jurisdiction=markdown(law.jurisdiction),
+        as_of=law.as_of,
+    )

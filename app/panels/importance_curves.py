@@ -1,0 +1,270 @@
+"""How the model's answer moves with one feature: a curve for the Guest's own, means by tenth for a Host's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app import reading
+from app.panels import frame, palette
+from app.reading import View
+from app.texts import Texts, amount, bare, label, markdown, percent
+from backend.errors import GlassleafError
+from backend.service import Dependence, Feature, GroupMean, GroupMeans, Level
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
+HEIGHT = 360
+
+
+def features(view: View) -> list[str]:
+    """The features that the model asks about, the most important first."""
+    return [row.feature for row in reading.used(view.importance)]
+
+
+def choose(t: Texts, view: View, key: str) -> str:
+    """Which feature; returns its name."""
+    holders = {feature.name: party for party, feature in view.model.dictionary}
+    return str(
+        st.selectbox(
+            t("importance.curve_feature"),
+            features(view),
+            key=key,
+            format_func=lambda name: (
+                f"{t.brief(view.model.feature(name))} · {palette.plain(t, view.federation, holders[name])}"
+            ),
+        )
+    )
+
+
+def held_by_guest(view: View, feature: str) -> bool:
+    """Whether the Guest can set the feature by itself."""
+    return view.model.owner_of(feature) == view.model.guest
+
+
+def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
+    """The curve of one of the Guest's features, or why there is none."""
+    try:
+        found = read()
+    except GlassleafError as error:
+        st.info(markdown(str(error)), icon=":material/info:")
+        return
+    curve(t, view, found)
+
+
+def curve(t: Texts, view: View, found: Dependence) -> None:
+    """What the model says on average if everybody had the value."""
+    feature, levels = view.model.feature(found.feature), found.levels
+    names = [_level(t, feature, level) for level in levels]
+    at = _widest([level.predicted for level in levels])
+    known = [level.predicted[at] for level in levels]
+    low, high = known.index(min(known)), known.index(max(known))
+    sentence = t(
+        "importance.curve",
+        feature=markdown(t.brief(feature)),
+        low=_answer(view, known[low]),
+        at_low=markdown(names[low]),
+        high=_answer(view, known[high]),
+        at_high=markdown(names[high]),
+        what=_what(t, view, at),
+    )
+    table = {t("importance.value"): names, t("importance.records"): [percent(level.share) for level in levels]}
+    table |= {
+        _column(t, view, k): [_answer(view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
+    }
+    numeric = any(level.low is not None or level.high is not None for level in levels)
+    figure = _steps(t, view, feature, levels) if numeric else _dots(t, view, found.party, names, levels)
+    frame.chart(t, figure, sentence, pd.DataFrame(table), "importance_curve")
+    st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
+
+
+def means(t: Texts, view: View, found: GroupMeans) -> None:
+    """Mean answers by group of a Host's feature, with what came where there are two outcomes."""
+    feature = view.model.feature(found.feature)
+    if not found.groups:
+        st.info(t("importance.means_none", records=f"{found.n:,}"), icon=":material/groups:")
+        return
+    names = [_group(t, feature, found, row) for row in found.groups]
+    at = _widest([row.mean for row in found.groups])
+    known = [row.mean[at] for row in found.groups]
+    low, high = known.index(min(known)), known.index(max(known))
+    sentence = t(
+        "importance.means",
+        feature=markdown(t.brief(feature)),
+        low=_answer(view, known[low]),
+        at_low=markdown(names[low]),
+        high=_answer(view, known[high]),
+        at_high=markdown(names[high]),
+        what=_what(t, view, at),
+    )
+    table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in found.groups]}
+    for k in range(_outputs(view)):
+        table[_column(t, view, k)] = [
+            f"{_answer(view, row.mean[k])} ({_answer(view, row.low[k])} … {_answer(view, row.high[k])})"
+            for row in found.groups
+        ]
+    if any(row.observed is not None for row in found.groups):
+        table[t("importance.observed")] = [percent(row.observed or 0.0) for row in found.groups]
+    frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, pd.DataFrame(table), "importance_means")
+    st.caption(f":material/lock: {t('importance.means_caption', records=f'{found.n:,}')}")
+
+
+def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> go.Figure:
+    """A stair over the values, with the shares of the records below it."""
+    steps = [level for level in levels if not level.missing]
+    cuts = [level.low for level in steps if level.low is not None]
+    span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
+    edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[(a + b) / 2 for a, b in pairwise(edges)],
+        y=[level.share for level in steps],
+        width=[b - a for a, b in pairwise(edges)],
+        marker={"color": palette.FAINT},
+        yaxis="y2",
+        name=label(t("importance.records")),
+        hoverinfo="skip",
+    )
+    for k in range(_outputs(view)):
+        figure.add_scatter(
+            x=edges,
+            y=[*(level.predicted[k] for level in steps), steps[-1].predicted[k]],
+            mode="lines",
+            line={"shape": "hv", "color": palette.GUEST.colour, "dash": DASHES[k % len(DASHES)], "width": 3},
+            name=label(_column(t, view, k)),
+            customdata=[*(_level(t, feature, level) for level in steps), _level(t, feature, steps[-1])],
+            hovertemplate=f"%{{customdata}}<br>%{{y:{_format(view)}}}<extra></extra>",
+        )
+        for level in levels:
+            if level.missing:
+                figure.add_scatter(
+                    x=edges[:1] + edges[-1:],
+                    y=[level.predicted[k]] * 2,
+                    mode="lines",
+                    line={"color": palette.INK, "dash": "dot", "width": 1.5},
+                    name=label(t("importance.no_value")),
+                    showlegend=k == 0,
+                    hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
+                )
+    _lay_out(t, view, figure)
+    figure.update_xaxes(title=label(feature.unit) or None, fixedrange=True, showgrid=False)
+    figure.update_layout(
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False, "fixedrange": True}, bargap=0
+    )
+    return figure
+
+
+def _dots(
+    t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level] | Sequence[GroupMean]
+) -> go.Figure:
+    """A dot a group with its whisker, and a hollow one for what came."""
+    figure, sign = go.Figure(), palette.mark(view.federation, party)
+    for k in range(_outputs(view)):
+        values = [row.mean[k] if isinstance(row, GroupMean) else row.predicted[k] for row in rows]
+        ends = [
+            (row.low[k], row.high[k]) if isinstance(row, GroupMean) else (v, v)
+            for row, v in zip(rows, values, strict=True)
+        ]
+        figure.add_scatter(
+            x=list(range(len(names))),
+            y=values,
+            mode="lines+markers" if isinstance(rows[0], GroupMean) and rows[0].group.kind == "bin" else "markers",
+            marker={"symbol": sign.symbol, "color": sign.colour, "size": 10},
+            line={"color": sign.colour, "dash": DASHES[k % len(DASHES)], "width": 1.5},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [high - v for (_, high), v in zip(ends, values, strict=True)],
+                "arrayminus": [v - low for (low, _), v in zip(ends, values, strict=True)],
+                "color": palette.INK,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            name=label(_column(t, view, k)),
+            customdata=[label(name) for name in names],
+            hovertemplate=f"%{{customdata}}<br>%{{y:{_format(view)}}}<extra></extra>",
+        )
+    came = [row.observed for row in rows if isinstance(row, GroupMean)]
+    if any(share is not None for share in came):
+        figure.add_scatter(
+            x=list(range(len(names))),
+            y=came,
+            mode="markers",
+            marker={"symbol": "diamond-open", "color": palette.INK, "size": 10, "line": {"width": 2}},
+            name=label(t("importance.observed")),
+            hovertemplate=f"{label(t('importance.observed'))}: %{{y:.1%}}<extra></extra>",
+        )
+    _lay_out(t, view, figure)
+    figure.update_xaxes(
+        tickvals=list(range(len(names))), ticktext=[_tick(row, name) for row, name in zip(rows, names, strict=True)],
+        range=[-0.5, len(names) - 0.5], fixedrange=True, showgrid=False, tickangle=0 if len(names) <= 12 else None,
+    )  # fmt: skip
+    return figure
+
+
+def _tick(row: Level | GroupMean, name: str) -> str:
+    """A bin by its number alone: the sentence and the table say what it is."""
+    return row.group.name if isinstance(row, GroupMean) and row.group.kind == "bin" else label(name)
+
+
+def _lay_out(t: Texts, view: View, figure: go.Figure) -> None:
+    figure.update_yaxes(tickformat=_format(view), fixedrange=True, zeroline=False)
+    figure.update_layout(height=HEIGHT, margin={"l": 0, "r": 0, "t": 44, "b": 0}, legend=palette.LEGEND)
+
+
+def _outputs(view: View) -> int:
+    return view.model.outputs.count
+
+
+def _widest(rows: Sequence[Sequence[float]]) -> int:
+    """The output that moves most: which class the sentence speaks of."""
+    reach = [max(column) - min(column) for column in zip(*rows, strict=True)]
+    return reach.index(max(reach))
+
+
+def _what(t: Texts, view: View, output: int) -> str:
+    if view.task == "number":
+        return t("importance.of_number")
+    if view.task == "classes":
+        return t("importance.of_class", name=markdown(view.model.outputs.classes[output]))
+    about = view.federation.label
+    return t("importance.of_binary", label=markdown(t.either(about.meaning, about.meaning_zh)))
+
+
+def _column(t: Texts, view: View, output: int) -> str:
+    if view.task == "classes":
+        return view.model.outputs.classes[output]
+    return t("importance.predicted_number" if view.task == "number" else "importance.predicted")
+
+
+def _format(view: View) -> str:
+    return ".3~g" if view.task == "number" else ".1%"
+
+
+def _answer(view: View, value: float) -> str:
+    return markdown(amount(value, view.unit)) if view.task == "number" else percent(value)
+
+
+def _level(t: Texts, feature: Feature, level: Level) -> str:
+    if level.missing:
+        return t("importance.no_value")
+    if level.code:
+        return feature.categories.get(level.code, level.code)
+    unit = f" {feature.unit}" if feature.unit else ""
+    if level.low is None:
+        return t("importance.below", high=f"{bare(level.high or 0.0)}{unit}")
+    if level.high is None:
+        return t("importance.from", low=f"{bare(level.low)}{unit}")
+    return t("importance.between", low=bare(level.low), high=f"{bare(level.high)}{unit}")
+
+
+def _group(t: Texts, feature: Feature, found: GroupMeans, row: GroupMean) -> str:
+    if row.group.kind == "bin":
+        bins = sum(other.group.kind == "bin" for other in found.groups)
+        return t("importance.bin", place=row.group.name, bins=bins)
+    if row.group.kind == "code":
+        return feature.categories.get(row.group.name, row.group.name)
+    return t("importance.no_value" if row.group.kind == "missing" else "importance.rest")

@@ -1,0 +1,124 @@
+"""Which way the model moves with each feature: expected against learned, and where in the trees it contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View
+from app.session import page
+from app.texts import Texts, markdown, percent
+from backend.service import LearnedDirection
+
+SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
+SHOWN = 12  # rows of the table that are shown at a time
+PLACES = 4  # links to trees a feature
+
+
+def directions(t: Texts, view: View) -> None:
+    """What was expected of each feature against what the model learned."""
+    rows = [d for d in view.directions if d.learned != "unused"]
+    ordered = sorted(rows, key=lambda d: (not d.contradicts, -abs(d.strength)))
+    if view.task == "classes":
+        st.markdown(t("importance.directions_classes", used=len(rows)))
+    else:
+        st.markdown(
+            t(
+                "importance.directions",
+                n=sum(d.contradicts for d in rows),
+                expected=sum(d.expected != "none" for d in rows),
+                used=len(rows),
+            )
+        )
+    hidden = sum(d.learned == "hidden" for d in rows)
+    if hidden:
+        st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
+                "party": [palette.plain(t, view.federation, d.party) for d in ordered],
+                "expected": [_arrow(t, view, d.expected) for d in ordered],
+                "learned": [_arrow(t, view, d.learned) for d in ordered],
+                "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
+                "verdict": [_verdict(t, d) for d in ordered],
+            }
+        ),
+        hide_index=True,
+        row_height=frame.row_height([t.meaning(view.model.feature(d.feature)) for d in rows], 38),
+        height="content" if len(rows) <= SHOWN else 560,
+        key="directions",
+        alt=t("importance.directions_title"),
+        placeholder="–",
+        column_config={
+            "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
+            "party": st.column_config.TextColumn(t("words.party"), width=135),
+            "expected": st.column_config.TextColumn(
+                t("features.expected"), width=115, help=t("glossary.expected_direction")
+            ),
+            "learned": st.column_config.TextColumn(
+                t("features.learned"), width=130, help=t("glossary.learned_direction")
+            ),
+            "strength": st.column_config.NumberColumn(
+                t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
+            ),
+            "verdict": st.column_config.TextColumn(t("importance.verdict"), width=150),
+        },
+    )
+
+
+def contradictions(t: Texts, view: View) -> None:
+    """Where in the trees a feature points against its expectation, with a link to each of the largest such splits."""
+    gains = {row.feature: row.gain for row in view.importance}
+    against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))
+    for _, direction in frame.paged(against, "importance_against_page"):
+        with st.container(border=True, key=f"importance_against_{direction.feature}"):
+            splits = [view.model.trees[tree].splits[node] for tree, node in direction.where]
+            share = sum(split.gain for split in splits) / (gains[direction.feature] or 1.0)
+            st.markdown(
+                t(
+                    "importance.where",
+                    feature=markdown(t.brief(view.model.feature(direction.feature))),
+                    party=palette.name(t, view.federation, direction.party),
+                    expected=frame.direction(t, view.task, direction.expected),
+                    n=len(direction.where),
+                    gain=percent(share),
+                )
+            )
+            _links(t, view, direction.where)
+
+
+def _links(t: Texts, view: View, places: Sequence[tuple[int, int]]) -> None:
+    first = {}
+    for tree, node in places:
+        first.setdefault(tree, node)
+    with st.container(horizontal=True):
+        for tree, node in list(first.items())[:PLACES]:
+            st.page_link(
+                page("structure"),
+                label=t("features.see_tree", tree=tree + 1),
+                icon=":material/account_tree:",
+                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
+            )
+
+
+def explained(t: Texts, view: View, learned: str) -> str:
+    """A learned direction in a sentence, where one word does not say enough; else the word."""
+    return (
+        t(f"direction.{learned}_help") if learned in ("hidden", "classes") else frame.direction(t, view.task, learned)
+    )
+
+
+def _arrow(t: Texts, view: View, direction: str) -> str:
+    return f"{SIGNS.get(direction, '–')} {frame.direction(t, view.task, direction)}"
+
+
+def _verdict(t: Texts, direction: LearnedDirection) -> str:
+    if direction.contradicts:
+        return f"⚠ {t('importance.against_short')}"
+    if direction.expected == "none" or direction.learned == "unordered":
+        return t("importance.no_expectation")
+    return t("importance.as_expected" if direction.learned in ("up", "down", "mixed") else "importance.cannot_tell")

@@ -1,0 +1,99 @@
+"""Which features meet on the trees' paths: where the effect of one can depend on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View
+from app.texts import Texts, markdown, percent, wrap
+from backend.service import Interaction
+
+SHOWN = 10  # features of the picture
+LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares
+
+
+def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
+    """A square for each pair of features, darker the more gain lies where they meet; all pairs in the table."""
+    if not found:
+        st.info(t("importance.no_pairs"), icon=":material/grid_on:")
+        return
+    first = found[0]
+    names = [_name(t, view, *feature) for feature in first.features]
+    sentence = t(
+        "importance.pairs",
+        one=markdown(names[0]),
+        other=markdown(names[1]),
+        share=percent(first.share),
+        n=len(found),
+        trees=first.trees,
+        across=sum(pair.across for pair in found),
+    )
+    twin = pd.DataFrame(
+        {
+            t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in found],
+            t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in found],
+            t("words.gain"): [percent(pair.share) for pair in found],
+            t("words.splits"): [pair.splits for pair in found],
+            t("words.trees"): [pair.trees for pair in found],
+        }
+    )
+    frame.chart(t, _squares(t, view, found), sentence, twin, "importance_pairs")
+    st.caption(f":material/info: {t('importance.pairs_caption')}")
+
+
+def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
+    """The features that meet most, each a row and a column; a number joins the two."""
+    met: dict[tuple[str, str], float] = {}
+    for pair in found:
+        for feature in pair.features:
+            met[feature] = met.get(feature, 0.0) + pair.gain
+    shown = sorted(met, key=lambda feature: -met[feature])[:SHOWN]
+    by_pair = {frozenset(pair.features): pair for pair in found}
+    rows, hovers = [], []
+    for one in shown:
+        cells = [by_pair.get(frozenset((one, other))) for other in shown]
+        rows.append([pair.share if pair else None for pair in cells])
+        hovers.append([_hover(t, view, pair) if pair else "" for pair in cells])
+    numbers = [str(i + 1) for i in range(len(shown))]
+    marks = [palette.mark(view.federation, party) for party, _ in shown]
+    texts = [
+        f"{wrap(_name(t, view, *feature), LETTERS, 2)} <span style='color:{sign.colour}'>{sign.glyph}</span> {number}"
+        for feature, sign, number in zip(shown, marks, numbers, strict=True)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=rows,
+            x=numbers,
+            y=texts,
+            colorscale=palette.SHADES_DARK if st.context.theme.type == "dark" else palette.SHADES,
+            zmin=0,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hovertext=hovers,
+            hovertemplate="%{hovertext}<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    figure.update_xaxes(side="top", fixedrange=True, showgrid=False, zeroline=False, type="category", tickangle=0)
+    figure.update_yaxes(autorange="reversed", fixedrange=True, showgrid=False, zeroline=False)
+    figure.update_layout(height=60 + 38 * len(shown), margin={"l": 0, "r": 0, "t": 24, "b": 0})
+    return figure
+
+
+def _hover(t: Texts, view: View, pair: Interaction) -> str:
+    names = "<br>".join(f"<b>{wrap(_name(t, view, *feature), 44, 2)}</b>" for feature in pair.features)
+    return f"{names}<br>{t('importance.hover', splits=pair.splits, trees=pair.trees, share=percent(pair.share))}"
+
+
+def _name(t: Texts, view: View, party: str, feature: str) -> str:
+    return t.brief(view.model.feature(feature))
+
+
+def _full(t: Texts, view: View, party: str, feature: str) -> str:
+    return f"{palette.mark(view.federation, party).glyph} {t.meaning(view.model.feature(feature))}"

@@ -1,0 +1,39 @@
+"""What each feature added to the scores of a group of people, on average: sums of SHAP values that no party could read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from app.panels import frame, palette
+from app.panels.importance import SHOWN, Bar, lying
+from app.reading import View
+from app.texts import Texts, label, markdown, signed, wrap
+from backend.service import CohortImportance
+
+
+def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:
+    """Bars to both sides of 0, the longest first; all features in the table."""
+    drawn = rows if everything else rows[:SHOWN]
+    bars = []
+    for row in drawn:
+        meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
+        hover = f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{signed(row.mean)}"
+        bars.append(Bar(row.party, meaning, signed(row.mean), row.mean, hover))
+    first = rows[0]
+    sentence = t(
+        "importance.shap_sentence",
+        people=f"{first.people:,}",
+        top=markdown(t.brief(view.model.feature(first.feature))),
+        party=palette.name(t, view.federation, first.party),
+        mean=signed(first.mean),
+    )
+    twin = pd.DataFrame(
+        {
+            t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
+            t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
+            t("importance.column_shap"): [signed(row.mean) for row in rows],
+        }
+    )
+    frame.chart(t, lying(view, bars), sentence, twin, "importance_shap")

@@ -1,0 +1,289 @@
+"""Curves of a model's card: ROC, KS, calibration, distribution, residuals and confusion; only those that apply to its task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View
+from app.texts import Texts, amount, label, markdown, number, percent
+from backend.service import Performance, Separation, Spread
+
+HEIGHT = 340
+STEP = 10  # of the points of a curve, every so many are in its table
+
+Draw = Callable[[Texts, View, Performance], None]
+
+
+def charts(t: Texts, view: View, shown: Performance) -> None:
+    """Two beside each other, in the order in which they are read."""
+    wanted: list[tuple[str, str, Draw]] = []
+    if shown.separation is not None:
+        wanted += [("card.roc", "roc", roc), ("card.ks", "ks", ks)]
+    if shown.calibration:
+        wanted.append(
+            ("card.calibration_number" if view.task == "number" else "card.calibration", "calibration", calibration)
+        )
+    if shown.spread is not None:
+        wanted.append(("card.residuals" if view.task == "number" else "card.spread", _spread_term(view), spread))
+    if shown.confusion:
+        wanted.append(("card.confusion", "predicted", confusion))
+    for begin in range(0, len(wanted), 2):
+        for column, (title, term, draw) in zip(st.columns(2, gap="large"), wanted[begin : begin + 2], strict=False):
+            with column:
+                frame.section(t, title, term)
+                draw(t, view, shown)
+
+
+def _spread_term(view: View) -> str:
+    return "rmse" if view.task == "number" else "probability"
+
+
+def roc(t: Texts, view: View, shown: Performance) -> None:
+    """True against false positive rate."""
+    points = shown.separation
+    if points is None:
+        return
+    tenth = next((i for i, false in enumerate(points.false_positive) if false >= 0.1), -1)
+    sentence = t(
+        "card.roc_sentence",
+        true=percent(points.true_positive[tenth]),
+        false=percent(points.false_positive[tenth]),
+        label=_label(t, view),
+    )
+    figure = _square()
+    figure.add_scatter(
+        x=[0, *points.false_positive],
+        y=[0, *points.true_positive],
+        mode="lines",
+        line={"color": palette.INK, "width": 3},
+        customdata=["–", *(percent(cutoff) for cutoff in points.cutoffs)],
+        hovertemplate=f"{label(t('card.cutoff'))} %{{customdata}}<br>%{{y:.1%}} / %{{x:.1%}}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(title=label(t("card.false_positive")))
+    figure.update_yaxes(title=label(t("card.true_positive")))
+    frame.chart(t, figure, sentence, _rates(t, points), "card_roc")
+
+
+def ks(t: Texts, view: View, shown: Performance) -> None:
+    """The two outcomes' shares at or above each cut-off, with the widest gap marked."""
+    points = shown.separation
+    if points is None:
+        return
+    at = points.widest
+    gap = points.true_positive[at] - points.false_positive[at]
+    sentence = t(
+        "card.ks_sentence",
+        cutoff=percent(points.cutoffs[at]),
+        true=percent(points.true_positive[at]),
+        false=percent(points.false_positive[at]),
+        gap=number(gap),
+        label=_label(t, view),
+    )
+    figure = go.Figure()
+    for name, values, dash in (
+        ("card.positive", points.true_positive, "solid"),
+        ("card.negative", points.false_positive, "dot"),
+    ):
+        figure.add_scatter(
+            x=points.cutoffs,
+            y=values,
+            mode="lines",
+            line={"color": palette.INK, "dash": dash, "width": 2},
+            name=label(t(name)),
+            hovertemplate=f"{label(t(name))}: %{{y:.1%}}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=[points.cutoffs[at]] * 2,
+        y=[points.false_positive[at], points.true_positive[at]],
+        mode="lines+markers",
+        line={"color": palette.INK, "width": 4},
+        name=f"KS {number(gap)}",
+        hoverinfo="skip",
+    )
+    figure.update_xaxes(title=label(t("card.cutoff")), tickformat=".0%", fixedrange=True)
+    figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02], fixedrange=True)
+    _lay_out(figure)
+    figure.update_layout(hovermode="x unified")
+    frame.chart(t, figure, sentence, _rates(t, points), "card_ks")
+
+
+def calibration(t: Texts, view: View, shown: Performance) -> None:
+    """Predicted against what came, in bins of about equal size."""
+    rows, numbers = shown.calibration, view.task == "number"
+    fits = sum(row.low <= row.predicted <= row.high for row in rows)
+    far = max(rows, key=lambda row: abs(row.observed - row.predicted))
+    show = (lambda value: markdown(amount(value, view.unit))) if numbers else percent
+    sentence = t(
+        "card.calibration_sentence",
+        n=len(rows),
+        fits=fits,
+        predicted=show(far.predicted),
+        observed=show(far.observed),
+    )
+    ends = [end for row in rows for end in (row.predicted, row.low, row.high)]
+    least, most = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[least, most], y=[least, most], mode="lines", line={"color": palette.FAINT, "width": 2}, hoverinfo="skip",
+        showlegend=False,
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[row.predicted for row in rows],
+        y=[row.observed for row in rows],
+        mode="lines+markers",
+        marker={"color": palette.INK, "size": 9},
+        line={"color": palette.INK, "width": 1.5},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [row.high - row.observed for row in rows],
+            "arrayminus": [row.observed - row.low for row in rows],
+            "color": palette.INK,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        customdata=[f"{row.n:,}" for row in rows],
+        hovertemplate=f"%{{x}} → %{{y}}<br>{label(t('importance.people'))}: %{{customdata}}<extra></extra>",
+        showlegend=False,
+    )
+    form = ".3~s" if numbers else ".0%"
+    figure.update_xaxes(title=label(t("card.predicted")), tickformat=form, range=[least, most], fixedrange=True)
+    figure.update_yaxes(title=label(t("card.observed")), tickformat=form, fixedrange=True)
+    _lay_out(figure)
+    twin = pd.DataFrame(
+        {
+            t("importance.people"): [f"{row.n:,}" for row in rows],
+            t("card.predicted"): [show(row.predicted) for row in rows],
+            t("card.observed"): [show(row.observed) for row in rows],
+            t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
+        }
+    )
+    frame.chart(t, figure, sentence, twin, "card_calibration")
+
+
+def spread(t: Texts, view: View, shown: Performance) -> None:
+    """How predictions of both outcomes, or residuals, are distributed."""
+    found = shown.spread
+    if found is None:
+        return
+    numbers = view.task == "number"
+    names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
+    shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[(a + b) / 2 for a, b in pairwise(found.edges)],
+        y=shares[0],
+        name=label(names[0]),
+        marker={"color": palette.INK if numbers else palette.FAINT},
+        hovertemplate=f"{label(names[0])}: %{{y:.1%}}<extra></extra>",
+    )
+    if not numbers:
+        figure.add_scatter(
+            x=found.edges,
+            y=[*shares[1], shares[1][-1]],
+            mode="lines",
+            line={"shape": "hv", "color": palette.INK, "width": 2.5},
+            name=label(names[1]),
+            hovertemplate=f"{label(names[1])}: %{{y:.1%}}<extra></extra>",
+        )
+    form = ".3~s" if numbers else ".0%"
+    axis = t("card.residual_axis") if numbers else t("card.predicted")
+    figure.update_xaxes(title=label(axis), tickformat=form, fixedrange=True)
+    figure.update_yaxes(title=label(t("card.share")), tickformat=".0%", fixedrange=True)
+    _lay_out(figure)
+    figure.update_layout(bargap=0.05, showlegend=not numbers)
+    frame.chart(t, figure, _spread_sentence(t, view, found), _bars(t, view, found, names), "card_spread")
+
+
+def confusion(t: Texts, view: View, shown: Performance) -> None:
+    """True against predicted class."""
+    classes = view.model.outputs.classes
+    rows = [[count / max(sum(row), 1) for count in row] for row in shown.confusion]
+    wrong = max(
+        ((i, j) for i in range(len(classes)) for j in range(len(classes)) if i != j),
+        key=lambda at: shown.confusion[at[0]][at[1]],
+    )
+    sentence = t(
+        "card.confusion_sentence",
+        true=markdown(classes[wrong[0]]),
+        predicted=markdown(classes[wrong[1]]),
+        share=percent(rows[wrong[0]][wrong[1]]),
+        people=f"{shown.confusion[wrong[0]][wrong[1]]:,}",
+    )
+    names, dark = [label(name) for name in classes], st.context.theme.type == "dark"
+    figure = go.Figure(
+        go.Heatmap(
+            z=rows, x=names, y=names, colorscale=palette.SHADES_DARK if dark else palette.SHADES,
+            zmin=0, zmax=1, showscale=False, xgap=2, ygap=2,
+            hovertemplate="%{y} → %{x}: %{z:.1%}<extra></extra>",
+        )
+    )  # fmt: skip
+    for i, row in enumerate(rows):
+        for j, share in enumerate(row):
+            colour = ("black" if dark else "white") if share > 0.5 else palette.INK
+            figure.add_annotation(
+                x=names[j], y=names[i], text=percent(share), showarrow=False, font={"color": colour, "size": 12}
+            )
+    figure.update_xaxes(title=label(t("card.class_predicted")), fixedrange=True, showgrid=False, type="category")
+    figure.update_yaxes(
+        title=label(t("card.class_true")), autorange="reversed", fixedrange=True, showgrid=False, type="category"
+    )
+    _lay_out(figure)
+    twin = pd.DataFrame({t("card.class_true"): list(classes)})
+    for j, name in enumerate(classes):
+        twin[name] = [f"{row[j]:,}" for row in shown.confusion]
+    frame.chart(t, figure, sentence, twin, "card_confusion")
+
+
+def _square() -> go.Figure:
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], mode="lines", line={"color": palette.FAINT, "width": 2}, hoverinfo="skip", showlegend=False
+    )
+    figure.update_xaxes(range=[0, 1], tickformat=".0%", fixedrange=True)
+    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", fixedrange=True)
+    _lay_out(figure)
+    return figure
+
+
+def _lay_out(figure: go.Figure) -> None:
+    figure.update_layout(height=HEIGHT, margin={"l": 0, "r": 8, "t": 36, "b": 0}, legend=palette.LEGEND)
+
+
+def _rates(t: Texts, points: Separation) -> pd.DataFrame:
+    kept = sorted({*range(0, len(points.cutoffs), STEP), points.widest, len(points.cutoffs) - 1})
+    return pd.DataFrame(
+        {
+            t("card.cutoff"): [percent(points.cutoffs[i]) for i in kept],
+            t("card.true_positive"): [percent(points.true_positive[i]) for i in kept],
+            t("card.false_positive"): [percent(points.false_positive[i]) for i in kept],
+        }
+    )
+
+
+def _spread_sentence(t: Texts, view: View, found: Spread) -> str:
+    if view.task == "number":
+        counts = found.counts[0]
+        half = len(counts) // 2
+        above = sum(counts[half:]) / max(sum(counts), 1)
+        return t("card.residual_sentence", above=percent(above))
+    middle = len(found.edges) // 2
+    high = [sum(row[middle:]) / max(sum(row), 1) for row in found.counts]
+    return t("card.spread_sentence", negative=percent(high[0]), positive=percent(high[1]), label=_label(t, view))
+
+
+def _bars(t: Texts, view: View, found: Spread, names: list[str]) -> pd.DataFrame:
+    show = number if view.task == "number" else percent
+    table = {t("card.range"): [f"{show(a)} – {show(b)}" for a, b in pairwise(found.edges)]}
+    return pd.DataFrame(table | {name: list(row) for name, row in zip(names, found.counts, strict=True)})
+
+
+def _label(t: Texts, view: View) -> str:
+    return markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh))

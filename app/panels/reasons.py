@@ -1,0 +1,132 @@
+"""Why this score: a question to all parties, its progress, the names that came back, the notice; what each party learned by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.panels import frame, palette, run
+from app.reading import View, explained
+from app.texts import Texts, markdown, size
+from backend.service import NOTICE_FORMATS, Job, PersonReasons, Reason, Reasons, SampleSheet, ScoreBatch
+
+MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
+
+
+def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> bool:
+    """Whether "why?" was asked about the one person who was scored."""
+    frame.section(t, "reasons.why", "reasons")
+    if len(done.scores) > 1 or view.task != "binary" or view.model.outputs.aggregation != "sum" or not _hosts(view):
+        st.caption(t("reasons.unfit"))
+        return False
+    same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
+    fits = same and done.scores[0].status == "ok" and not (job is not None and job.state == "running")
+    if not same:
+        st.caption(t("reasons.stale"))
+    return st.button(
+        t("reasons.ask"), icon=":material/help:", disabled=not fits, key="reasons_go", help=t("reasons.ask_help")
+    )
+
+
+def draw(
+    t: Texts,
+    view: View,
+    done: ScoreBatch,
+    job: Job[Reasons] | None,
+    notice: Callable[[Reasons, str, str, str], bytes],
+    redraw: Callable[[], None],
+) -> None:
+    """The job as it stands: at work, stopped, or its answer where it is about this score."""
+    if job is None:
+        return
+    if job.state == "running":
+        _follow(t, job, redraw)
+    elif job.result is None:
+        run.ended(t, job)
+    elif (found := explained(job.result, done)) is not None:
+        _answer(t, view, found, notice)
+
+
+@st.fragment(run_every=0.4)
+def _follow(t: Texts, job: Job[Reasons], redraw: Callable[[], None]) -> None:
+    frame.working(t, job, t(f"stage.{job.stage}"), "reasons")
+    if job.state != "running":
+        redraw()
+
+
+def _answer(t: Texts, view: View, found: Reasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
+    person = found.people[0]
+    if person.problem:
+        frame.problem(t, person.problem)
+        return
+    st.markdown(t("reasons.sentence", n=len(person.reasons)) if person.reasons else t("reasons.none"))
+    if person.reasons:
+        st.markdown("\n".join(_line(t, view, reason) for reason in person.reasons))
+    for reason in person.reasons:
+        if reason.blockers:
+            words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}
+            st.error(
+                t("reasons.blocker", **words, law=markdown("; ".join(reason.blockers))),
+                icon=":material/block:",
+                title=t("reasons.blocker_title"),
+            )
+    _notice(t, found, person, notice)
+    _learned(t, view, found)
+
+
+def _line(t: Texts, view: View, reason: Reason) -> str:
+    """One reason: what it means, who holds it, which way it works, and whether that is against the expectation."""
+    against = {reason.expected, reason.learned} == {"up", "down"}
+    words = t(
+        "reasons.line",
+        meaning=markdown(t.meaning(view.model.feature(reason.feature))),
+        feature=markdown(reason.feature),
+        party=palette.name(t, view.federation, reason.party),
+        direction=frame.direction(t, view.task, reason.learned),
+    )
+    return f"- {words}" + (f" :material/warning: {t('reasons.against')}" if against else "")
+
+
+def _notice(t: Texts, found: Reasons, person: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
+    if person.score.decision != "decline":
+        st.caption(f":material/description: {t('reasons.notice_accepted')}")
+        return
+    if not person.reasons:
+        return
+    st.markdown(t("reasons.notice_blocked" if person.blocked else "reasons.notice"))
+    with st.container(horizontal=True):
+        for kind in NOTICE_FORMATS:
+            st.download_button(
+                t(f"reasons.file_{kind}"),
+                lambda kind=kind: notice(found, person.score.id, t.language, kind),
+                f"glassleaf-notice.{kind}",
+                MIME[kind],
+                icon=":material/block:" if person.blocked else ":material/download:",
+                on_click="ignore",
+                key=f"notice_{kind}",
+            )
+
+
+def _learned(t: Texts, view: View, found: Reasons) -> None:
+    """What each party knows by the reasons that it did not know by the score."""
+    with st.container(border=True):
+        guest, hosts = view.model.guest, _hosts(view)
+        st.markdown(f"{palette.name(t, view.federation, guest)}: {t('reasons.learned_guest')}")
+        for host in hosts:
+            st.markdown(f"{palette.name(t, view.federation, host)}: {t('reasons.learned_host')}")
+        cost = t(
+            "reasons.cost",
+            features=f"{found.features:,}",
+            seconds=t.duration(found.seconds),
+            ciphertexts=f"{found.ciphertexts:,}",
+            cipher=frame.cipher(t, found.cipher, found.key_bits),
+            bytes=size(sum(entry.bytes for entry in found.transcript)),
+        )
+        st.markdown(f":material/lock: {cost}", help=t("reasons.cost_help"))
+
+
+def _hosts(view: View) -> list[str]:
+    """Hosts that own a split of the model."""
+    owners = {split.owner for tree in view.model.trees for split in tree.splits.values()}
+    return [host for host in view.model.hosts if host in owners]

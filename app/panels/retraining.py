@@ -1,0 +1,67 @@
+"""One action: train the model anew without flagged features, and see both models side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.panels import evidence, run, side_by_side
+from app.reading import View
+from app.session import page
+from app.texts import Texts
+from backend.service import Job, RetrainingRequest, SideBySide
+
+
+def request(t: Texts, view: View) -> RetrainingRequest:
+    """The form: features to do without, by which of them decisions are compared, and the cut-off."""
+    st.markdown(t("retraining.why"))
+    offered = [name for name in evidence.assessable(view) if any(row.feature == name for row in view.importance)]
+    worst = [f.feature for f in view.compliance.findings if f.status == "prohibited" and f.usage.splits]
+    without = st.multiselect(
+        t("retraining.without"),
+        offered,
+        default=list(dict.fromkeys(worst)),
+        format_func=lambda name: evidence.plain(t, view, name),
+        key=f"retrain_without_{view.record.id}",
+        placeholder=t("retraining.choose"),
+    )
+    by: list[str] = []
+    if view.task == "binary":
+        known = evidence.assessable(view)
+        by = st.multiselect(
+            t("retraining.by"),
+            known,
+            default=list(dict.fromkeys(worst))[:1],
+            format_func=lambda name: evidence.plain(t, view, name),
+            key=f"retrain_by_{view.record.id}",
+            help=t("retraining.by_help"),
+            placeholder=t("retraining.choose"),
+        )
+    cutoff = run.cutoff(t, view.task, "retrain_cutoff") if by else RetrainingRequest.cutoff
+    st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
+    return RetrainingRequest(view.record.id, tuple(without), tuple(by), cutoff)
+
+
+def not_for(t: Texts, role: str) -> None:
+    """Who may do it; a courtesy, for roles are not authenticated."""
+    st.caption(f":material/badge: {t('retraining.not_for', role=t(f'sidebar.role_{role}'))}")
+
+
+def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
+    """What the last training anew came to; the two models stand below."""
+    if job.result is None:
+        run.ended(t, job, "retraining.cancelled")
+        return
+    st.info(t("retraining.done", model=job.result.after.record.id), icon=":material/check_circle:")
+
+
+def beside(t: Texts, view: View, found: SideBySide) -> None:
+    """The old model and the new: quality, outcomes, importance, size; all of it on a page of its own."""
+    side_by_side.draw(t, view, found)
+    with st.container(horizontal=True):
+        st.page_link(
+            page("compare_models"),
+            label=t("side_by_side.open"),
+            icon=":material/compare_arrows:",
+            query_params={"model": found.before.record.id, "other": found.after.record.id},
+        )
+    side_by_side.links(t, found)

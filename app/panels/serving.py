@@ -1,0 +1,97 @@
+"""A forest that is served while one of its workers is lost: what it is asked, how far it is, and what became of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette, run
+from app.reading import View
+from app.session import Work
+from app.texts import Texts, number
+from backend.service import Job, ServedBatch, ServingRequest, ServingTrial
+
+
+def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Job[ServingTrial]]) -> None:
+    """How many workers hold the trees, the button that loses one, and what became of it."""
+    st.markdown(t("serving.intro"))
+    trees = view.record.n_trees
+    workers = st.slider(
+        t("serving.workers"), 2, min(6, max(trees, 3)), 3, key="serving_workers", help=t("serving.workers_help"),
+        persist_state="session",
+    )  # fmt: skip
+    if st.button(t("serving.go"), icon=":material/link_off:", disabled=work.busy, key="serving_go"):
+        work.start(lambda: start(ServingRequest(view.record.id, workers=workers)))
+        work.redraw()
+    if work.refused:
+        frame.problem(t, work.refused)
+    elif work.job is not None and work.job.state == "running":
+        _follow(t, work.job, work.redraw)
+    elif work.job is not None and work.job.result is not None and work.job.state == "done":
+        _draw(t, work.job.result)
+    elif work.job is not None:
+        run.ended(t, work.job, "serving.cancelled")
+
+
+@st.fragment(run_every=0.4)
+def _follow(t: Texts, job: Job[ServingTrial], redraw: Callable[[], None]) -> None:
+    """The batches as they are answered; `redraw` draws the whole page once the job has ended."""
+    frame.working(t, job, t(f"serving.stage_{job.stage}"), "serving")
+    if job.result is not None and job.result.batches:
+        _bars(t, job.result, "serving_live")
+    if job.state != "running":
+        redraw()
+
+
+def _draw(t: Texts, done: ServingTrial) -> None:
+    """Which batches went on without some trees, and what that did to the predictions."""
+    lost = done.without
+    words = t(
+        "serving.sentence",
+        batches=len(done.batches),
+        lost=len(lost),
+        missing=len(lost[0].missing) if lost else 0,
+        trees=done.trees,
+        shift=number(max((batch.shift for batch in lost), default=0.0)),
+    )
+    st.markdown(words)
+    st.markdown(t("serving.back", batch=done.whole_again) if done.whole_again else t("serving.not_back"))
+    _bars(t, done, "serving_done")
+    with st.expander(t("frame.as_table"), icon=":material/table:"):
+        table = {
+            t("serving.batch"): [batch.number for batch in done.batches],
+            t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
+            t("serving.shift"): [number(batch.shift) for batch in done.batches],
+            t("score.time"): [t.duration(batch.seconds) for batch in done.batches],
+        }
+        st.dataframe(pd.DataFrame(table), hide_index=True, key="serving_table", alt=t("serving.title"))
+    st.caption(t("serving.caption"))
+
+
+def _bars(t: Texts, done: ServingTrial, key: str) -> None:
+    """Trees that answered, batch by batch; paler where some are missing."""
+
+    def hover(batch: ServedBatch) -> str:
+        there = done.trees - len(batch.missing)
+        return t("serving.hover", batch=batch.number, there=there, trees=done.trees, seconds=t.duration(batch.seconds))
+
+    figure = go.Figure(
+        go.Bar(
+            x=[batch.number for batch in done.batches],
+            y=[done.trees - len(batch.missing) for batch in done.batches],
+            marker={
+                "color": [palette.FAINT if batch.missing else palette.GUEST.colour for batch in done.batches],
+                "line": {"color": palette.GUEST.colour, "width": 1},
+                "pattern": {"shape": ["/" if batch.missing else "" for batch in done.batches]},
+            },
+            hovertext=[hover(batch) for batch in done.batches],
+            hoverinfo="text",
+        )
+    )
+    figure.update_layout(height=220, margin={"l": 0, "r": 0, "t": 10, "b": 0}, bargap=0.15)
+    figure.update_xaxes(title=t("serving.batch"), range=[0.4, done.request.batches + 0.6])
+    figure.update_yaxes(title=t("serving.answered"), range=[0, done.trees * 1.05])
+    frame.picture(figure, t("serving.alt", batches=len(done.batches), lost=len(done.without)), key)

@@ -1,0 +1,137 @@
+"""Which tree, which part of it, which of its splits: previews, menus and what a link has marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app import reading
+from app.panels import frame, palette
+from app.reading import View
+from app.session import page
+from app.texts import Texts, cut, markdown, number, percent
+from backend.service import GuestTree, Split
+
+STRIP = 7  # previews beside each other
+WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
+LEVELS = 3  # questions in such a part, as many as a phone has room for
+
+
+def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]) -> None:
+    """Small previews of the trees around the current one, which is marked; a click moves on."""
+    first = max(0, min(current - 3, len(view.model.trees) - STRIP))
+    with st.container(horizontal=True, wrap=False, key="tree_strip", gap="small"):
+        for i, tree in list(enumerate(view.model.trees))[first : first + STRIP]:
+            with st.container(width=100, gap="xsmall", horizontal_alignment="center"):
+                st.image(_preview(view, tree), width=84, alt=t("structure.preview", tree=i + 1, n=len(tree.splits)))
+                st.button(
+                    t("structure.tree", tree=i + 1),
+                    key=f"tree_{i}",
+                    type=frame.emphasis() if i == current else "tertiary",
+                    on_click=choose,
+                    args=("tree", str(i + 1)),
+                    width="stretch",
+                )
+
+
+def _preview(view: View, tree: GuestTree) -> str:
+    places = reading.places(tree, levels=LEVELS)
+    depth = max(d for d, _ in places.values()) or 1
+    rows = 1 + max(row for _, row in places.values())
+
+    def spot(node: int) -> tuple[float, float]:
+        d, row = places[node]
+        return 6 + 72 * d / depth, 5 + 46 * (row + 0.5) / rows
+
+    parts = []
+    for node, split in tree.splits.items():
+        for child in (split.left, split.right):
+            if child in places:
+                (x, y), (cx, cy) = spot(node), spot(child)
+                line = f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" opacity=".6"/>'
+                parts.append(line)
+    for node in places:
+        x, y = spot(node)
+        item = tree.nodes[node]
+        colour = palette.mark(view.federation, item.owner).colour if isinstance(item, Split) else palette.INK
+        radius = max(1.6, min(4.0, 20 / rows)) if isinstance(item, Split) else 1.6
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}"/>')
+    body = "".join(parts)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 84 56" width="84" height="56">{body}</svg>'
+
+
+def named(t: Texts, view: View, index: int) -> str:
+    """A tree in the menu: its number and how much its questions improve the fit."""
+    gain = t("structure.gain_short", gain=number(reading.gain(view.model.trees[index])))
+    of = reading.class_of(view, index)
+    return " · ".join(filter(None, (t("structure.tree", tree=index + 1), cut(of, 16), gain)))
+
+
+def parts(view: View, index: int) -> tuple[int, ...]:
+    """The nodes from which a tree is drawn; only its root where it can be read at once."""
+    return reading.branches(view.model.trees[index], WHOLE, LEVELS)
+
+
+def nodes(view: View, number: str) -> tuple[str, ...]:
+    """The splits of a tree, by which a link may name one; `number` counts trees from 1."""
+    return tuple(str(node) for node in view.model.trees[int(number) - 1].splits)
+
+
+def part_with(view: View, index: int, node: int) -> int:
+    """The part of a tree, as `parts` divides it, in which a split is drawn."""
+    tree, above = view.model.trees[index], reading.parents(view.model.trees[index])
+    tops = parts(view, index)
+    while node not in tops:
+        node = above[node]
+    return node if tree.splits else 0
+
+
+def mark(t: Texts, view: View, index: int, node: int) -> None:
+    """Which split a link has marked, and the way on: to its feature, and to the other splits on it."""
+    split = view.model.trees[index].splits[node]
+    with st.container(border=True, key="marked_split"):
+        st.markdown(
+            t(
+                "structure.marked",
+                node=node,
+                meaning=markdown(t.brief(view.model.feature(split.feature))),
+                party=palette.name(t, view.federation, split.owner),
+                share=percent(split.gain / (reading.gain(view.model.trees[index]) or 1)),
+            )
+        )
+        places = reading.where(view.model, split.feature)
+        at = places.index((index, node))
+        with st.container(horizontal=True):
+            st.page_link(
+                page("features"),
+                label=t("compliance.open_feature"),
+                icon=":material/dictionary:",
+                query_params={"model": view.record.id, "feature": split.feature, "search": split.feature},
+            )
+            for step, icon in ((-1, "arrow_back"), (1, "arrow_forward")):
+                if 0 <= at + step < len(places):
+                    other, there = places[at + step]
+                    st.page_link(
+                        page("structure"),
+                        label=t("compliance.see_split", tree=other + 1, node=there),
+                        icon=f":material/{icon}:",
+                        query_params={"model": view.record.id, "tree": str(other + 1), "node": str(there)},
+                    )
+        st.caption(t("structure.marked_place", place=at + 1, n=len(places)))
+
+
+def branch(t: Texts, view: View, index: int, key: str) -> int:
+    """Which part of a tree that is too large to be read at once; the node that the part begins with."""
+    tree = view.model.trees[index]
+
+    def told(node: int) -> str:
+        if node == 0:
+            return t("structure.from_top", levels=LEVELS)
+        meaning = t.brief(view.model.feature(tree.splits[node].feature))
+        leaves = reading.leaves_below(tree, node)
+        return t("structure.from_node", node=node, meaning=meaning, leaves=leaves)
+
+    return st.selectbox(
+        t("structure.part"), parts(view, index), key=key, format_func=told, help=t("structure.part_help"), width=420
+    )

@@ -1,0 +1,48 @@
+"""The service's verbs for a shell: `python -m backend …`, each with ``--json``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from backend.cli import assurance, interpretation, making, reasons, retraining, scoring
+from backend.cli.console import AsJson, print_result
+from backend.errors import GlassleafError, ParameterError
+from backend.protocols.training.parameters import KEY_SIZES
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
+)
+measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
+for commands in (making, scoring, interpretation, reasons, assurance, retraining):
+    commands.register(app)
+app.add_typer(measuring, name="bench")
+
+
+@measuring.command(name="cipher")
+def bench_cipher(
+    bits: Annotated[int, typer.Option(help="Paillier key size; 0 = 2048 and 3072.")] = 0,
+    quick: Annotated[bool, typer.Option(help="A minute instead of some: fewer repetitions, a smaller model.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure every cipher here, and the peers that are installed, in one run."""
+    from bench.cipher import describe, measure  # noqa: PLC0415 (needed by this command alone)
+
+    if bits and bits not in KEY_SIZES:
+        raise ParameterError(f"--bits is {bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
+    found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
+    print_result(found, describe(found), as_json)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake gives one clear sentence and exit status 1."""
+    try:
+        app(prog_name="python -m backend")
+    except GlassleafError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)

@@ -1,0 +1,62 @@
+"""What all commands share: arguments, the service they ask, and how a result is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backend.crypto.workers import Workers
+from backend.errors import GlassleafError
+from backend.service import (
+    DEMO,
+    Glassleaf,
+    Metrics,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
+Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+
+
+def open_door(workers: Workers | None = None) -> Glassleaf:
+    """The service, without obfuscators made in the background: they help a dashboard, not a single command."""
+    return Glassleaf(pools=False, workers=workers)
+
+
+def chosen_federation(door: Glassleaf, text: str) -> str:
+    """The name of a federation that was given as a folder, as a name, or as the demo."""
+    if Path(text).exists():
+        return door.add_federation(Path(text)).name
+    if text == DEMO:
+        return door.prepare_demo()
+    return door.federation(text).name
+
+
+def quality_text(m: Metrics) -> str:
+    """Every figure that applies to the task."""
+    figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
+    told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
+    return f"{m.part} n={m.n:,} {told}"
+
+
+def say(text: str) -> None:
+    """Tell something beside the result."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def print_result(document: Any, text: str, as_json: bool) -> None:
+    """Print a result in the form that was asked for."""
+    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
+
+
+def save(out: Path, blob: bytes) -> None:
+    """Write a file; raises GlassleafError where that cannot be done."""
+    try:
+        out.write_bytes(blob)
+    except OSError as error:
+        raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error

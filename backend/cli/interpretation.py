@@ -1,0 +1,163 @@
+"""What an analyst asks the shell for: `importance`, `what-if`, `model-card`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any, cast
+
+import typer
+
+from backend.cli.console import AsJson, ModelId, open_door, print_result
+from backend.errors import ParameterError
+from backend.service import (
+    MEASURES,
+    CardRequest,
+    ImportanceMeasure,
+    Job,
+    Level,
+    MeansRequest,
+    ModelCard,
+    PermutationRequest,
+    Permuted,
+    SteadyImportance,
+)
+
+PERMUTATION = "permutation"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command(name="importance")(importance)
+    app.command(name="what-if")(what_if)
+    app.command(name="model-card")(model_card)
+
+
+def importance(
+    model: ModelId = "latest",
+    measure: Annotated[str, typer.Option(help=f"{', '.join(MEASURES)} or {PERMUTATION} (asks the Hosts).")] = "gain",
+    samples: Annotated[int, typer.Option(help="Permutation: test records to score.")] = PermutationRequest.samples,
+    repeats: Annotated[int, typer.Option(help="Permutation: shufflings a feature.")] = PermutationRequest.repeats,
+    as_json: AsJson = False,
+) -> None:
+    """Rank features and parties by what they are worth to a model, with 95 % intervals, directions and pairs that meet."""
+    if measure not in (*MEASURES, PERMUTATION):
+        raise ParameterError(f"--measure is {measure!r}; choose one of {', '.join((*MEASURES, PERMUTATION))}.")
+    door = open_door()
+    try:
+        model_id = door.model(model).id
+        rows: tuple[Permuted, ...] | tuple[SteadyImportance, ...]
+        if measure == PERMUTATION:
+            worth = _watch(door.start_permutation(PermutationRequest(model_id, samples, repeats)))
+            rows = tuple(sorted(worth, key=lambda row: (not row.feature, -row.fall)))
+        else:
+            chosen = cast(ImportanceMeasure, measure)
+            parties = door.steady_importance(model_id, chosen, by_party=True)
+            rows = (*door.steady_importance(model_id, chosen), *parties)
+        directions = {d.feature: d for d in door.directions(model_id)}
+        pairs, agreement = door.interactions(model_id), door.agreement(model_id)
+    finally:
+        door.close()
+    body = {
+        "model": model_id,
+        "measure": measure,
+        "rows": [asdict(row) for row in rows],
+        "directions": [asdict(direction) for direction in directions.values()],
+        "pairs": [asdict(pair) for pair in pairs],
+        "agreement": agreement,
+    }
+    lines = [f"{model_id} by {measure}:"]
+    for row in rows:
+        value = row.fall if isinstance(row, Permuted) else row.share
+        known = directions.get(row.feature)
+        against = "  AGAINST EXPECTATION" if known is not None and known.contradicts else ""
+        learned = f"  {known.learned}" if known is not None else ""
+        name = row.feature or "all of it"
+        lines.append(f"  {row.party}  {name:24} {_estimate(value, row.low, row.high)}{learned}{against}")
+    print_result(body, "\n".join(lines), as_json)
+
+
+def what_if(
+    model: ModelId,
+    feature: Annotated[str, typer.Argument(help="A feature of any party that the model was offered.")],
+    samples: Annotated[int, typer.Option(help="A Host's feature: test records to score.")] = MeansRequest.samples,
+    bits: Annotated[int, typer.Option(help="A Host's feature: Paillier key size.")] = MeansRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Say how the answer moves with a feature: set for everybody if it is the Guest's, else as encrypted means by tenth."""
+    door = open_door()
+    try:
+        record = door.model(model)
+        if any(f.name == feature for party, f in door.guest_model(record.id).dictionary if party == record.guest):
+            curve = door.partial_dependence(record.id, feature)
+            lines = [
+                f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}"
+                for level in curve.levels
+            ]
+            print_result(asdict(curve), "\n".join([f"{feature} ({curve.party}), set for everybody:", *lines]), as_json)
+            return
+        request = MeansRequest(record.id, feature, samples, key_bits=bits)
+        found = _watch(door.start_means(request))
+    finally:
+        door.close()
+    lines = [
+        f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
+        for row in found.groups
+    ]
+    text = [f"{feature} ({found.party}), {found.n:,} test records:", *(lines or ["  no two groups of 50 records"])]
+    print_result(asdict(found), "\n".join(text), as_json)
+
+
+def model_card(
+    model: ModelId = "latest",
+    again: Annotated[int, typer.Option(help="Score so many test records again first; 0 = as it is kept.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say how good a model is and on whom that was measured."""
+    door = open_door()
+    try:
+        record = door.model(model)
+        card = _watch(door.start_model_card(CardRequest(record.id, again))) if again else door.model_card(record.id)
+    finally:
+        door.close()
+    print_result(card.as_dict(), "\n".join(_card_lines(card)), as_json)
+
+
+def _level_text(level: Level) -> str:
+    if level.code or level.missing:
+        return level.code or "no value"
+    ends = [] if level.low is None else [f"from {level.low:g}"]
+    return " ".join(ends + ([] if level.high is None else [f"below {level.high:g}"]))
+
+
+def _card_lines(card: ModelCard) -> list[str]:
+    record = card.record
+    lines = [
+        f"{record.id}  {record.federation}  {record.algorithm}, {record.n_trees} trees, made {record.created[:19]}"
+    ]
+    for part in card.parts:
+        lines.append(f"  {part.part}, n={part.n:,} (scores from {card.sources[part.part]}):")
+        lines += [f"    {f.name:9} {_estimate(f.value, f.low, f.high)}" for f in part.figures]
+    for one in card.shifts:
+        verdict = "more than chance" if one.moved else "within chance"
+        lines.append(f"  PSI {one.reference} to {one.part}: {one.psi:.4f}, {verdict} ({one.chance:.4f})")
+    return lines if card.parts else [*lines, "  No scores are kept; score test records again with --again N."]
+
+
+def _estimate(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.4f}" if low is None or high is None else f"{value:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:.4f}" for value in values)
+
+
+def _watch(job: Job[Any]) -> Any:
+    try:
+        while job.state == "running":
+            job.wait(2.0)
+            if job.state == "running" and job.total:
+                print(f"{job.stage} at {job.party}: {job.done:,} of {job.total:,}", file=sys.stderr, flush=True)  # noqa: T201
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()

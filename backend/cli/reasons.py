@@ -1,0 +1,122 @@
+"""What a shell asks about a person's reasons: `reasons`, with a notice where wanted; and `cohort`, means over many people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backend.assurance.notice import FORMATS, MOST_REASONS
+from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, say
+from backend.crypto.engines import cipher_named
+from backend.errors import ParameterError
+from backend.protocols.channel import TranscriptEntry
+from backend.service import CohortRequest, Job, PersonReasons, ReasonsRequest
+
+TICK = 2.0  # seconds between two lines of progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command(name="reasons")(reasons)
+    app.command(name="cohort")(cohort)
+
+
+def reasons(
+    model: ModelId,
+    person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
+    names: Annotated[int, typer.Option(help="Reasons at most.")] = MOST_REASONS,
+    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
+    bits: Bits = ReasonsRequest.key_bits,
+    notice: Annotated[str, typer.Option(help="Write a notice of adverse action: en or zh; needs --out.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File of the notice: .txt, .html or .pdf.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a person and name what raised the score most, Host features included, under encryption; no value is opened."""
+    kind = "" if out is None else out.suffix.lower().removeprefix(".")
+    if bool(notice) != (out is not None) or (notice and kind not in FORMATS):
+        raise ParameterError(f"A notice needs --notice en or zh and --out FILE, which ends in {', '.join(FORMATS)}.")
+    door = open_door()
+    try:
+        record = door.model(model)
+        request = ReasonsRequest(record.id, door.sample_of(record.id, person), names, cutoff, key_bits=bits)
+        found = _watched(door.start_reasons(request))
+        one = found.people[0]
+        if out is not None:
+            out.write_bytes(door.notice(found, person, notice, kind))
+    finally:
+        door.close()
+    body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
+    body |= {"key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
+    lines = [_text(one), f"{found.features} features ranked in {found.seconds:.1f} s, {body['bytes']:,} bytes in all."]
+    if out is not None:
+        body |= {"notice": str(out), "blocked": one.blocked}
+        lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
+    print_result(body, "\n".join(lines), as_json)
+    if one.problem or (out is not None and one.blocked):
+        raise typer.Exit(1)
+
+
+def cohort(
+    model: ModelId,
+    samples: Annotated[int, typer.Option(help="Random test records; 50 or more.")] = CohortRequest.samples,
+    cipher: Annotated[str, typer.Option(help="paillier, paillier-short, or none (protects nothing).")] = "paillier",
+    bits: Bits = CohortRequest.key_bits,
+    seed: Annotated[int, typer.Option(help="Which records.")] = CohortRequest.seed,
+    as_json: AsJson = False,
+) -> None:
+    """Mean contribution of every feature over a group of people: SHAP values added up under encryption."""
+    door = open_door()
+    try:
+        request = CohortRequest(door.model(model).id, (), samples, cipher_named(cipher), bits, seed)
+        found = _watched(door.start_cohort_importance(request))
+    finally:
+        door.close()
+    wide = max(len(row.feature) for row in found)
+    lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
+    lines.append(f"Means over {found[0].people} people, each within ±{found[0].error_bound:.1g}.")
+    print_result({"features": [asdict(row) for row in found]}, "\n".join(lines), as_json)
+
+
+def _watched(job: Job[Any]) -> Any:
+    try:
+        while job.state == "running":
+            job.wait(TICK)
+            if job.state == "running":
+                say(f"{job.stage}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
+
+
+def _body(one: PersonReasons) -> dict[str, Any]:
+    s = one.score
+    totals = {"base": s.base, "guest_part": s.guest_part, "hosts_part": s.hosts_part}
+    return {
+        "id": s.id,
+        "decision": s.decision,
+        "probability": s.probability,
+        **totals,
+        "reasons": [asdict(reason) for reason in one.reasons],
+        "problem": one.problem,
+    }
+
+
+def _sizes(transcript: tuple[TranscriptEntry, ...]) -> dict[str, int]:
+    return {"messages": len(transcript), "bytes": sum(entry.bytes for entry in transcript)}
+
+
+def _text(one: PersonReasons) -> str:
+    s = one.score
+    if one.problem:
+        return f"{s.id}: {one.problem}"
+    parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
+    lines = [f"{s.id}: {s.decision} at {s.probability:.1%}; {parts}"]
+    lines += [
+        f"  {r.feature} ({r.party}); a higher value: {r.learned} (expected: {r.expected})"
+        + "".join(f"\n    BLOCKER: prohibited basis under {law}" for law in r.blockers)
+        for r in one.reasons
+    ] or ["  no feature raised the score"]
+    return "\n".join(lines)

@@ -1,0 +1,97 @@
+"""Dither: a small number that the last Host of the chain adds to every score, so that scores of many people look alike.
+
+Uniform whole numbers of the public scale, one a released slot, from a keyed function of the Host's secret and the person: asking again
+gives the same number, so nothing averages out (docs/decisions/0010-dither.md). Knows no weight and no value.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from hashlib import shake_256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.federation import MOST_DITHER
+from backend.errors import ParameterError, SecurityError
+from backend.trees.ensemble import Layout
+
+DITHER = 2.0**-4  # width on the margin: nobody of 800 named at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
+VARIABLE = "GLASSLEAF_DITHER"
+WORD = 8  # bytes drawn a number; the largest range takes 2**51 of 2**64, so it is within 2**-13 of uniform at worst, 2**-57 at 10 bits
+MOST_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
+
+
+def half_units(width: float, score_bits: int) -> int:
+    """Largest number that is added for a range of `width` on the margin, in units of 2**-score_bits; 0 where the scale is too coarse."""
+    return math.floor(width * float(1 << score_bits) / 2)
+
+
+def room(score_bits: int) -> int:
+    """What slots keep free for dither, units; no Guest accepts more."""
+    return half_units(MOST_DITHER, score_bits)
+
+
+def check_layout(layout: Layout) -> Layout:
+    """The layout that a Guest told.
+
+    Raises
+    ------
+    SecurityError
+        No model has it.
+    """
+    whole = 0 <= layout.score_bits <= 53 and 1 <= layout.slots <= MOST_SLOTS
+    if not whole or not 0 <= layout.slot_bits <= 64 or (layout.slots > 1 and not layout.slot_bits):
+        raise SecurityError("The model's scale, number of sums or width of a sum is none that a model has.")
+    return layout
+
+
+def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bool_], half: int) -> list[int]:
+    """What is added to each person's packed score.
+
+    Parameters
+    ----------
+    secret : str
+        The Host's alone, one a model.
+    held : ndarray of bool
+        ``(n,)``: who has a record here. Others' scores the Guest may work out; their number must not be that of a later record.
+    half : int
+        Numbers are uniform from -half to half.
+
+    Returns
+    -------
+    list of int
+        ``n``.
+    """
+    out = []
+    for person, known in zip(ids, held.tolist(), strict=True):
+        drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(WORD * layout.slots)
+        numbers = (
+            int.from_bytes(drawn[i : i + WORD], "little") % (2 * half + 1) - half for i in range(0, len(drawn), WORD)
+        )
+        out.append(sum(number << (layout.slot_bits * slot) for slot, number in enumerate(numbers)))
+    return out
+
+
+def usual_dither(synthetic: bool) -> float:
+    """The width where neither the federation file nor the caller names one: ``GLASSLEAF_DITHER``, else the default (made-up people: none).
+
+    Raises
+    ------
+    ParameterError
+        The variable holds no width.
+    """
+    asked = os.environ.get(VARIABLE, "").strip()
+    if not asked:
+        return 0.0 if synthetic else DITHER
+    try:
+        width = float(asked)
+    except ValueError:
+        width = -1.0
+    if not 0.0 <= width <= MOST_DITHER:
+        raise ParameterError(
+            f"{VARIABLE} is {asked!r}; set it to a width on the margin from 0 (none) to {MOST_DITHER:g}, or remove it."
+        )
+    return width

@@ -1,0 +1,111 @@
+"""What a ranking computes: the places of the k largest positive numbers. In plain numbers, and as a circuit on two parties' shares.
+
+Knows no party, key or label: the circuit runs on whatever gates it gets (:mod:`backend.crypto.garbling`). Each function works on
+all n numbers at once; a bit of all of them is one array of n wires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from backend.crypto.garbling import Gates, PlainGates, Wires
+
+
+def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int, ...]:
+    """What the circuit has to find, in plain numbers.
+
+    Parameters
+    ----------
+    values : sequence of int, ``(n,)``
+    k : int
+    order : sequence of int, ``(n,)``
+        0 … n-1, each once: of equal values the one with the larger number comes first. Drawn at random, ties are broken at random.
+
+    Returns
+    -------
+    tuple of int
+        Places of the k largest values above 0, ascending: so that it does not tell which is largest. Fewer where fewer are above 0.
+    """
+    best = sorted(range(len(values)), key=lambda i: (values[i], order[i]), reverse=True)
+    return tuple(sorted(i for i in best[:k] if values[i] > 0))
+
+
+def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
+    """Whether each number is among the k largest, of those whose highest bit is 1.
+
+    Parameters
+    ----------
+    gates : Gates
+    left, right : Wires, ``(width, n, words)``
+        Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
+    k : int
+
+    Returns
+    -------
+    Wires, ``(n, words)``
+    """
+    *bits, alive = add(gates, left, right)
+    if k >= len(alive):
+        return alive
+    chosen = alive[:0]
+    for bit in [*reversed(bits), None]:
+        ones = alive if bit is None else gates.both(alive, bit)  # at the end at most one is undecided, for all differ
+        fits = gates.flip(exceeds(gates, count(gates, chosen ^ ones if len(chosen) else ones), k))
+        taken, rest = np.split(gates.both(np.concatenate([ones, alive]), _spread(fits, 2 * len(alive))), 2)
+        chosen = chosen ^ taken if len(chosen) else taken
+        alive = ones ^ rest  # they fit: those with 0 stay undecided; they do not: those with 0 are out
+    return chosen
+
+
+def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
+    """Sums modulo 2^width, ``width`` times ``(n, words)``; an and-gate a bit but the last."""
+    sums, carry = [left[0] ^ right[0]], gates.both(left[0], right[0])
+    for i in range(1, len(left)):
+        a, b = left[i] ^ carry, right[i] ^ carry
+        sums.append(a ^ right[i])
+        if i + 1 < len(left):
+            carry = carry ^ gates.both(a, b)
+    return sums
+
+
+def count(gates: Gates, bits: Wires) -> list[Wires]:
+    """How many of ``(n, words)`` bits are 1: binary digits, lowest first, ``(1, words)`` each; full adders of one and-gate."""
+    digits: list[Wires] = []
+    while len(bits):
+        carries = []
+        while len(bits) > 2:
+            third = len(bits) // 3
+            a, b, c, rest = np.split(bits, [third, 2 * third, 3 * third])
+            carries.append(a ^ gates.both(a ^ b, a ^ c))
+            bits = np.concatenate([a ^ b ^ c, rest])
+        if len(bits) == 2:
+            carries.append(gates.both(bits[:1], bits[1:]))
+            bits = bits[:1] ^ bits[1:]
+        digits.append(bits)
+        bits = np.concatenate(carries) if carries else bits[:0]
+    return digits
+
+
+def exceeds(gates: Gates, digits: Sequence[Wires], k: int) -> Wires:
+    """Whether a number is larger than the known `k`, of fewer digits or with a 0 among as many: ``(1, words)``."""
+    lowest = next(i for i in range(len(digits)) if not k >> i & 1)
+    more = digits[lowest]
+    for i in range(lowest + 1, len(digits)):
+        both = gates.both(more, digits[i])
+        more = both if k >> i & 1 else more ^ digits[i] ^ both
+    return more
+
+
+def _spread(wire: Wires, n: int) -> Wires:
+    return np.broadcast_to(wire, (n, wire.shape[1]))
+
+
+@lru_cache(maxsize=64)
+def gates_needed(width: int, n: int, k: int) -> int:
+    """And-gates of :func:`select`; they depend on the sizes alone."""
+    plain, zeros = PlainGates(), np.zeros((width, n, 1), dtype=np.uint64)
+    select(plain, zeros, zeros, k)
+    return plain.gates

@@ -1,0 +1,414 @@
+"""What is there: federations, models, rule packs, samples; and what a model's structure alone tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import platformdirs
+from numpy.typing import NDArray
+
+from backend import auditing
+from backend.assurance.compliance import (
+    DISPARITY,
+    PROXIES,
+    Basis,
+    ComplianceReport,
+    Evidence,
+    KeptOut,
+    Usage,
+    assess,
+    with_evidence,
+)
+from backend.assurance.direction import LearnedDirection, learned_directions
+from backend.assurance.importance import FeatureImportance, feature_importance
+from backend.assurance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs
+from backend.auditing import OPERATOR, ROLES, Auditor
+from backend.catalogue import Catalogue
+from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
+from backend.crypto.textbook import encrypt_seconds
+from backend.crypto.workers import Workers, cores
+from backend.data import table as tables
+from backend.data.credit_card import fetch_credit_card, split_credit_card
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.data.split import split_table
+from backend.data.table import SampleSheet
+from backend.errors import ModelError, ParameterError, SampleError
+from backend.importing import JOINT
+from backend.measuring import Ground
+from backend.model_card import ModelCard
+from backend.protocols.room import PoolLevel, Room
+from backend.results import (
+    Compiled,
+    ModelRecord,
+    read_record,
+)
+from backend.store.measurements import Kept
+from backend.trees.artefact import load_guest
+from backend.trees.candidates import candidate_leaves
+from backend.trees.ensemble import GuestModel
+
+DEMO = "demo"
+RULES = "rules"  # the folder of one's own rule packs, below the home
+PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement, beside DISPARITY and PROXIES
+HALVES_KEPT = 16  # models read once and kept in memory
+
+
+class Models:
+    """The Guest's door.
+
+    Parameters
+    ----------
+    home : Path, optional
+        Where state lives; default ``GLASSLEAF_HOME``, else the platform's user data folder.
+    key_floor : int
+        Shortest key, bits; lower only in tests.
+    pools : bool
+        Whether obfuscators are made in the background.
+    workers : Workers, optional
+        Who encrypts bulk uploads; default one process a core of this machine.
+    actor, role : str
+        Who the audit log says it was; default the operating system's user, as operator. Nobody is authenticated here.
+    """
+
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        key_floor: int = KEY_BITS_FLOOR,
+        pools: bool = True,
+        workers: Workers | None = None,
+        actor: str = "",
+        role: str = OPERATOR,
+    ) -> None:
+        chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
+        self.home = Path(chosen).expanduser()
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._catalogue = Catalogue(self.home, key_floor, pools, self._key_made)
+        self._audit = Auditor(self._catalogue, actor or auditing.system_user(), role)
+        self._workers = workers or Workers(cores())
+        self._halves: dict[str, GuestModel] = {}  # by content hash: a half never changes
+        self._compiled: dict[str, Compiled] = {}
+        self._reports: dict[tuple[object, ...], ComplianceReport] = {}
+        self._cards: dict[str, ModelCard] = {}  # by model
+        self._lock, self._demo_lock = threading.RLock(), threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Glassleaf({str(self.home)!r})"
+
+    def acting(self, actor: str, role: str) -> Self:
+        """The same door for somebody else, so that the audit log names who did it; closing either closes both.
+
+        Raises
+        ------
+        ParameterError
+            There is no such role.
+        """
+        if role not in ROLES:
+            raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+        other = copy(self)
+        other._audit = Auditor(self._catalogue, actor or auditing.system_user(), role)
+        return other
+
+    def add_federation(self, path: Path) -> Federation:
+        """Check a federation file and remember it under its name.
+
+        Raises
+        ------
+        FederationError
+            The file or a table is not usable, or another federation has the name.
+        """
+        return self._catalogue.add(path)
+
+    def init(
+        self,
+        table: Path,
+        *,
+        id_column: str | None,
+        label: str,
+        positive: str | None,
+        task: str | None = None,
+        guest: Sequence[str],
+        hosts: Mapping[str, Sequence[str]],
+        dictionary: Path | None,
+        out: Path,
+        name: str | None,
+        label_meaning: str | None = None,
+    ) -> Federation:
+        """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
+        split_table(
+            table,
+            id_column=id_column,
+            label=label,
+            positive=positive,
+            task=task,
+            guest=guest,
+            hosts=hosts,
+            dictionary=dictionary,
+            out=out,
+            name=name,
+            label_meaning=label_meaning,
+        )
+        return self.add_federation(out)
+
+    def fetch_credit_card(self, out: Path) -> Federation:
+        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation."""
+        out.mkdir(parents=True, exist_ok=True)
+        split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
+        return self.add_federation(out)
+
+    def federations(self) -> list[Federation]:
+        """Every remembered federation whose file is still there, the demo first."""
+        return sorted(self._catalogue.all(), key=lambda f: (f.name != DEMO, f.name))
+
+    def federation(self, name: str) -> Federation:
+        """One federation; raises FederationError where the name is unknown."""
+        return self._catalogue.federation(name)
+
+    def start_key(self, federation: str, bits: int = KEY_BITS) -> None:
+        """Make the Guest's key and start all pools in the background; a second call does nothing."""
+        with self._lock:
+            room = self._catalogue.room(federation)
+            if bits in room.warmed:
+                return
+            room.warmed.add(bits)
+        threading.Thread(target=room.warm_up, args=(bits,), name="warm-up", daemon=True).start()
+
+    def pools(self, federation: str) -> tuple[PoolLevel, ...]:
+        """Fill level of every party's pool of obfuscators."""
+        return self._catalogue.room(federation).pools()
+
+    def textbook_seconds(self, model_id: str, bits: int = KEY_BITS) -> float:
+        """What plain `phe` would need for one sample's encryptions, a leaf each: leaves times a constant measured on this machine."""
+        record = self.model(model_id)
+        key = self._catalogue.room(record.federation).pair_key("paillier", bits)
+        return record.n_leaves * encrypt_seconds(key.offer())
+
+    def models(self, federation: str | None = None) -> list[ModelRecord]:
+        """Records of all models, newest first."""
+        names = [federation] if federation else [f.name for f in self.federations()]
+        records = [read_record(body) for name in names for body in self._catalogue.guest_store(name).records()]
+        return sorted(records, key=lambda r: r.created, reverse=True)
+
+    def model(self, model_id: str) -> ModelRecord:
+        """A model by id, unique beginning of an id, or ``latest``.
+
+        Raises
+        ------
+        ModelError
+            No model, or more than one, has such an id.
+        """
+        records = self.models()
+        if model_id == "latest" and records:
+            return records[0]
+        found = [r for r in records if r.id.startswith(model_id)]
+        exact = [r for r in found if r.id == model_id]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        known = ", ".join(r.id for r in records[:5]) or "none yet; train one first"
+        how_many = "No model" if not found else f"{len(found)} models"
+        raise ModelError(f"{how_many} found for {model_id!r}. Known, newest first: {known}.")
+
+    def guest_model(self, model_id: str) -> GuestModel:
+        """The Guest's half."""
+        record = self.model(model_id)
+        if record.content_hash not in self._halves:
+            if len(self._halves) >= HALVES_KEPT:
+                self._halves.pop(next(iter(self._halves)))
+            self._halves[record.content_hash] = load_guest(
+                self._catalogue.guest_store(record.federation).artefact(record.id)
+            )
+        return self._halves[record.content_hash]
+
+    def _compiled_half(self, record: ModelRecord) -> Compiled:
+        if record.content_hash not in self._compiled:
+            if len(self._compiled) >= HALVES_KEPT:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[record.content_hash] = Compiled(self.guest_model(record.id))
+        return self._compiled[record.content_hash]
+
+    def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
+        """Every feature offered to the training, largest gain first."""
+        return feature_importance(self.guest_model(model_id))
+
+    def directions(self, model_id: str) -> tuple[LearnedDirection, ...]:
+        """Expected and learned direction of every feature."""
+        return learned_directions(self.guest_model(model_id))
+
+    def compliance(self, model_id: str) -> ComplianceReport:
+        """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
+        proxies, disparities = (self._kept(model_id, kind) for kind in (PROXIES, DISPARITY))
+        return with_evidence(
+            self._assessed(model_id), rows_of(proxies), rows_of(disparities), bases_of(proxies, disparities)
+        )
+
+    def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
+        """Features that were kept out of the model's training and of which evidence was measured."""
+        record = self.model(model_id)
+        proxies, disparities = (self._kept(record.id, kind) for kind in (PROXIES, DISPARITY))
+        goes_with, outcomes, bases = rows_of(proxies), rows_of(disparities), bases_of(proxies, disparities)
+        return tuple(
+            KeptOut(
+                feature=name,
+                proxies=goes_with.get(name),
+                disparities=outcomes.get(name),
+                proxies_on=bases.get((PROXIES, name)),
+                disparities_on=bases.get((DISPARITY, name)),
+            )
+            for name in record.exclude
+            if name in goes_with or name in outcomes
+        )
+
+    def _assessed(self, model_id: str) -> ComplianceReport:
+        """What the rules say of a model today, worked out once for a model, a day and a set of rules."""
+        model, (own, problems) = self.guest_model(model_id), read_own_packs(self.home / RULES)
+        day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
+        key = (self.model(model_id).content_hash, day, rules, problems)
+        if key not in self._reports:
+            if len(self._reports) >= HALVES_KEPT:
+                self._reports.pop(next(iter(self._reports)))
+            usage = {
+                row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
+                for row in feature_importance(model)
+            }
+            self._reports[key] = assess(model.dictionary, usage, (*load_packs(), *own), on=day, problems=problems)
+        return self._reports[key]
+
+    def _kept(self, model_id: str, kind: str) -> dict[str, Kept]:
+        record = self.model(model_id)
+        return self._catalogue.measurements(record.federation).of(record.content_hash, kind)
+
+    def add_rule_pack(self, file: Path) -> RulePack:
+        """Check a rule pack of one's own and apply it from now on; raises RulePackError with every problem found."""
+        pack = add_rule_pack(file, self.home / RULES)
+        for federation in self.federations():
+            self._audit.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
+        return pack
+
+    def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+        """The built-in packs and one's own, and what is wrong with those that cannot be used."""
+        own, problems = read_own_packs(self.home / RULES)
+        return (*load_packs(), *own), tuple(problems)
+
+    def samples(self, model_id: str) -> pd.DataFrame:
+        """The Guest's own records with the part they had in training; no Host column."""
+        record = self.model(model_id)
+        room = self._catalogue.room(record.federation)
+        frame = pd.DataFrame(dict(room.table.columns), index=pd.Index(room.table.ids, name="id", dtype="object"))
+        part_of = self._part_of(record)
+        frame["part"] = [part_of.get(i, "not in training") for i in room.table.ids]
+        return frame
+
+    def _part_of(self, record: ModelRecord) -> dict[str, str]:
+        parts: dict[str, str] = json.loads(
+            self._catalogue.guest_store(record.federation).artefact(f"{record.id}.parts")
+        )
+        return parts
+
+    def sample_of(self, model_id: str, sample_id: str) -> SampleSheet:
+        """The Guest's record of a known id."""
+        table = self._catalogue.room(self.model(model_id).federation).table
+        if sample_id not in table.row_of:
+            raise SampleError(
+                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
+            )
+        own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
+        return SampleSheet((sample_id,), own, {}, {}, ())
+
+    def sample_from_values(self, model_id: str, sample_id: str, values: dict[str, str | float | None]) -> SampleSheet:
+        """A typed-in sample: the Guest's features by name."""
+        return tables.sample_from_values(self.federation(self.model(model_id).federation), sample_id, values)
+
+    def read_samples(self, model_id: str, source: bytes | Path) -> SampleSheet:
+        """An uploaded CSV; raises SampleError where the sheet as a whole is not usable."""
+        return tables.read_samples(self.federation(self.model(model_id).federation), source)
+
+    def sample_template(self, model_id: str) -> bytes:
+        """A CSV to fill in: the Guest's id and features, and two of its own records."""
+        record = self.model(model_id)
+        federation = self.federation(record.federation)
+        frame = self.samples(record.id).drop(columns="part").head(2)
+        frame.index.name = federation.guest.id
+        text: str = frame.to_csv()
+        return text.encode()
+
+    def candidate_leaves(self, model_id: str, tree: int, sample: SampleSheet) -> tuple[int, ...]:
+        """Node numbers of the leaves that the Guest cannot rule out for the sheet's first row."""
+        model = self.guest_model(model_id)
+        if not 0 <= tree < len(model.trees):
+            raise ModelError(f"The model has trees 0 to {len(model.trees) - 1}; tree {tree} was asked for.")
+        first = sample.guest.take(np.array([0], dtype=np.intp))
+        kept = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
+        return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, kept, strict=True) if k)
+
+    def _test_ids(self, record: ModelRecord) -> list[str]:
+        return [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
+
+    def _test_rows(self, record: ModelRecord, room: Room, samples: int, seed: int) -> NDArray[np.intp]:
+        """Rows of the Guest's table: `samples` random test records."""
+        test = self._test_ids(record)
+        if not 0 <= samples <= len(test):
+            raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
+        chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
+        return np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
+
+    def _ground(self, record: ModelRecord) -> Ground:
+        room = self._catalogue.room(record.federation)
+        half = self._compiled_half(record)
+        return Ground(room, record, self.guest_model(record.id), half, self._test_ids(record), self._workers)
+
+    def _feature(self, record: ModelRecord, name: str) -> Feature:
+        return next(f for _, f in self.federation(record.federation).features() if f.name == name)
+
+    def _keep_measured(self, record: ModelRecord, kind: str, feature: str, rows: list[dict[str, Any]]) -> None:
+        self._catalogue.measurements(record.federation).put(record.content_hash, kind, feature, Kept(rows, {}))
+        body = {**auditing.of_model(record), "feature": feature, "numbers": len(rows), "outcome": auditing.DONE}
+        self._audit.note(record.federation, kind, body)
+
+    def _keep(self, record: ModelRecord, kind: str, feature: str, found: tuple[Evidence, ...], basis: Basis) -> None:
+        kept = Kept([asdict(row) for row in found], asdict(basis))
+        self._catalogue.measurements(record.federation).put(record.content_hash, kind, feature, kept)
+        body = {**auditing.of_model(record), "feature": feature, "numbers": len(found), "outcome": auditing.DONE}
+        self._audit.note(record.federation, kind, body)
+
+    def _key_made(self, federation: str, cipher: str, bits: int) -> None:
+        self._audit.note(federation, "key", {"cipher": cipher, "key_bits": bits}, tell=False)
+
+    def _pack_versions(self, model_id: str) -> dict[str, str]:
+        return {pack.name: pack.version for pack in self.compliance(model_id).packs}
+
+    def dither(self, model_id: str) -> float:
+        """Width on the margin of what the Hosts of a model add to every score; 0 = nothing."""
+        record = self.model(model_id)
+        chain = [step.host for step in self._compiled_half(record).guest.folding.steps]
+        return self._catalogue.room(record.federation).dither(chain)
+
+    def close(self) -> None:
+        """Stop all Hosts and background threads."""
+        self._catalogue.close()
+        self._workers.close()
+
+
+def rows_of(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
+    """Feature → what was measured of it."""
+    return {feature: tuple(Evidence(**row) for row in found.rows) for feature, found in kept.items()}
+
+
+def bases_of(proxies: Mapping[str, Kept], disparities: Mapping[str, Kept]) -> dict[tuple[str, str], Basis]:
+    """What each claim was measured on, where that was kept."""
+    return {
+        (claim, feature): Basis(**found.basis)
+        for claim, kept in ((PROXIES, proxies), (DISPARITY, disparities))
+        for feature, found in kept.items()
+        if found.basis
+    }

@@ -1,0 +1,201 @@
+"""Path-dependent SHAP values of tree ensembles: by how much each feature moved a sample's margin (Lundberg et al. 2020, Algorithm 1).
+
+Knows conditions, shares of cover and 0/1; whose they are, the caller decides. :func:`shap_values`, with all parties' rules in one hand,
+is the oracle of what is computed under encryption (:mod:`backend.protocols.inference.reasons`).
+
+On the way to leaf j with weight w_j stand features P. 1_i says whether the sample goes the leaf's way at all of feature i's splits, c_i
+is the product of their shares of cover. The leaf's part of a feature's Shapley value is an integral over the chance x that another
+feature is known (Owen 1972, "Multilinear extensions of games"), since ∫ x^s (1-x)^(p-1-s) dx = s! (p-1-s)! / p!:
+
+    w_j (1_f - c_f) ∫ ∏_{i≠f} (x 1_i + (1-x) c_i) dx   over [0, 1]
+
+The integrand has degree |P| - 1, so Gauss-Legendre's rule with ⌈|P|/2⌉ points is exact. At one point everything is a product, feature by
+feature and therefore party by party, which is why we take it instead of sums over subsets by size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.trees.compiled import Conjunctions
+from backend.trees.ensemble import Columns, GuestModel, GuestTree, NodeKey, Rule, Skeleton, Split
+from backend.trees.folding import Condition, Conditions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One feature on one path.
+
+    Attributes
+    ----------
+    feature : str
+    conditions : Conditions
+        All of its splits on the path, and the sides.
+    share : float
+        Product of their shares of cover, 0 … 1.
+    """
+
+    feature: str
+    conditions: Conditions
+    share: float
+
+
+def quadrature(skeletons: Sequence[Skeleton]) -> tuple[Floats, Floats]:
+    """Points in [0, 1] and their weights, enough for the longest path: ⌈depth/2⌉ each, worked out from the public structure."""
+    count = max(1, (max(map(_depth, skeletons), default=0) + 1) // 2)
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return (points + 1) / 2, weights / 2
+
+
+def _depth(skeleton: Skeleton) -> int:
+    level, depth = [0], 0
+    while forks := [skeleton.forks[i] for i in level if i in skeleton.forks]:
+        level, depth = [i for fork in forks for i in (fork.left, fork.right)], depth + 1
+    return depth
+
+
+def left_share(tree: GuestTree, node: int) -> float:
+    """Share of a split's cover that goes left; a half where it has none."""
+    split = tree.splits[node]
+    return tree.nodes[split.left].cover / split.cover if split.cover else 0.5
+
+
+def paths(trees: Sequence[GuestTree]) -> list[tuple[Condition, ...]]:
+    """Conditions of all parties on the path to each leaf: trees in order, leaves left to right."""
+    out: list[tuple[Condition, ...]] = []
+    for t, tree in enumerate(trees):
+        stack: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+        while stack:
+            i, path = stack.pop()
+            node = tree.nodes[i]
+            if isinstance(node, Split):
+                stack += [(node.right, (*path, (t, i, False))), (node.left, (*path, (t, i, True)))]
+            else:
+                out.append(path)
+    return out
+
+
+def factors_of(
+    conditions: Sequence[Condition], features: Mapping[NodeKey, str], shares: Mapping[NodeKey, float]
+) -> list[Factor]:
+    """Gather conditions by feature.
+
+    Parameters
+    ----------
+    conditions : sequence of Condition
+        On one path.
+    features : mapping of (tree, node) to str
+        Conditions of splits that are not in it are left out.
+    shares : mapping of (tree, node) to float
+        Share of the split's cover that goes left.
+    """
+    by_feature: dict[str, list[Condition]] = {}
+    for condition in conditions:
+        if condition[:2] in features:
+            by_feature.setdefault(features[condition[:2]], []).append(condition)
+    return [
+        Factor(name, tuple(own), float(np.prod([shares[t, i] if left else 1.0 - shares[t, i] for t, i, left in own])))
+        for name, own in by_feature.items()
+    ]
+
+
+class Factors:
+    """The factors of many paths as arrays, for many samples at once.
+
+    Parameters
+    ----------
+    rules : mapping of (tree, node) to Rule
+        Of the party whose factors these are.
+    rows : sequence of sequence of Factor
+        Per path.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Name per factor, paths in order.
+    row : ndarray of int
+        ``(m,)``: the path of each factor.
+    """
+
+    def __init__(self, rules: Mapping[NodeKey, Rule], rows: Sequence[Sequence[Factor]]) -> None:
+        flat = [factor for row in rows for factor in row]
+        self.features = tuple(factor.feature for factor in flat)
+        self.row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        self._share = np.array([factor.share for factor in flat]).reshape(-1, 1)
+        self._lines = np.full((max(map(len, rows), default=0), len(rows)), len(flat), dtype=np.intp)
+        place = iter(range(len(flat)))
+        for r, row in enumerate(rows):
+            self._lines[: len(row), r] = [next(place) for _ in row]
+        self._conditions = Conjunctions(rules, [factor.conditions for factor in flat]) if flat else None
+
+    def blocks(
+        self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+        """1_i of some samples at a time: rows, and ``(m, len(rows))``, overwritten by the next block."""
+        if self._conditions is None:
+            return iter([(slice(0, n), np.empty((0, n), dtype=bool))])
+        return self._conditions.blocks(columns, n, held)
+
+    def whole(self, kept: NDArray[np.bool_], x: float) -> Floats:
+        """``(paths, n)``: ∏ (x 1_i + (1-x) c_i) over all factors of a path; 1 where it has none."""
+        values = self._values(kept, x)
+        out = np.ones((self._lines.shape[1], kept.shape[1]))
+        for line in self._lines:
+            out *= values[line]
+        return out
+
+    def parts(self, kept: NDArray[np.bool_], x: float) -> Floats:
+        """``(m, n)``: (1_f - c_f) ∏ over the other factors of f's path."""
+        values = self._values(kept, x)
+        out = np.where(kept, 1.0 - self._share, -self._share)
+        for line in self._lines[:, self.row]:
+            itself = line == np.arange(len(self.row))
+            out *= np.where(itself[:, None], 1.0, values[line])
+        return out
+
+    def _values(self, kept: NDArray[np.bool_], x: float) -> Floats:
+        """``(m + 1, n)``: x 1_i + (1-x) c_i, and 1 for no factor."""
+        return np.concatenate([np.where(kept, x, 0.0) + (1.0 - x) * self._share, np.ones((1, kept.shape[1]))])
+
+
+def leaf_weights(model: GuestModel) -> Floats:
+    """``(n_leaves,)`` of a model with one output, in the order of :func:`paths`."""
+    return np.array([tree.nodes[i].weight for tree in model.trees for i in tree.leaves])  # type: ignore[union-attr]
+
+
+def shap_values(
+    model: GuestModel, rules: Mapping[NodeKey, Rule], columns: Columns, n: int
+) -> tuple[tuple[str, ...], Floats]:
+    """SHAP values in plain numbers, of a model with one output that is a sum.
+
+    Parameters
+    ----------
+    rules : mapping of (tree, node) to Rule
+        Of all parties.
+    columns : mapping of str to ndarray
+        Of all parties, ``(n,)`` each.
+
+    Returns
+    -------
+    features : tuple of str
+        In use, sorted.
+    values : ndarray of float64
+        ``(n, features)``, in units of the margin.
+    """
+    names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
+    shares = {(t, i): left_share(model.trees[t], i) for t, i in names}
+    factors = Factors(rules, [factors_of(path, names, shares) for path in paths(model.trees)])
+    features = tuple(sorted(set(names.values())))
+    of_factor = leaf_weights(model)[factors.row][:, None]
+    place = np.array([features.index(name) for name in factors.features], dtype=np.intp)
+    out = np.zeros((len(features), n))
+    for rows, kept in factors.blocks(columns, n):
+        for x, weight in zip(*quadrature(model.skeletons), strict=True):
+            np.add.at(out[:, rows], place, weight * of_factor * factors.parts(kept, float(x)))
+    return features, out.T

@@ -1,0 +1,94 @@
+"""How long a page takes in a real browser on a model of 500 features and 300 trees: from the click to the last element drawn.
+
+Needs Chromium and Playwright. The federation is made up (`bench.large`), the dashboard runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from backend.service import Glassleaf, RetrainingRequest
+from bench.large import grow_large
+from bench.setting import machine, run, say
+from tests.e2e.measure_pages import measure as walk
+from tests.e2e.serving import CHROMIUM, FLAGS, served
+
+TITLES = (
+    "Overview",
+    "Features",
+    "Structure",
+    "Importance",
+    "Model card",
+    "Compliance",
+    "Compare models",
+    "Score",
+    "Privacy",
+    "Protocols",
+    "Train",
+    "Report",
+    "Audit",
+)
+ROUNDS = 5
+TARGET = 1.0  # seconds
+
+
+def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, Any]:
+    """Medians over `rounds` walks through the pages, warm; the model is compared with one trained anew from it."""
+    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder:
+        home = Path(folder) / "home"
+        door = Glassleaf(home, pools=False)
+        say("growing the model")
+        record = grow_large(door)
+        found = door.compliance(record.id).findings
+        say("training anew")
+        door.start_retraining(RetrainingRequest(record.id, (found[0].feature,), cipher="none")).get()
+        facts = {
+            "features": len(door.guest_model(record.id).dictionary),
+            "trees": record.n_trees,
+            "leaves": record.n_leaves,
+            "findings": len(found),
+        }
+        door.close()
+        with served(home, Path(folder) / "dashboard.log") as url, sync_playwright() as play:
+            say("walking")
+            browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+            page = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US").new_page()
+            page.goto(f"{url}/?model={record.id}")
+            page.wait_for_selector("h1", timeout=120_000)
+            time.sleep(3)
+            more = page.get_by_text("more", exact=False).and_(page.locator("[data-testid=stSidebarNavViewButton]"))
+            if more.count():
+                more.click()
+            times = walk(page, rounds, titles)
+            browser.close()
+    rows = [
+        {
+            "page": title,
+            "title_seconds": median(first for first, _ in own) / 1000,
+            "seconds": median(last for _, last in own) / 1000,
+            "worst_seconds": max(last for _, last in own) / 1000,
+        }
+        for title, own in times.items()
+    ]
+    return {"rounds": rounds, "target_seconds": TARGET, "load_after": machine()["load_before"], **facts, "rows": rows}
+
+
+def describe(found: dict[str, Any]) -> str:
+    """A line a page."""
+    head = f"{found['features']} features, {found['trees']} trees, {found['leaves']:,} leaves; median of {found['rounds']} walks"
+    lines = [
+        f"{r['page']:<16} title {r['title_seconds']:.2f} s, done {r['seconds']:.2f} s, worst {r['worst_seconds']:.2f} s"
+        for r in found["rows"]
+    ]
+    return "\n".join([head, *lines])
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

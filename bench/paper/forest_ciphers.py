@@ -1,0 +1,101 @@
+"""Table 7 of Yao et al.: their cipher RIAC beside Paillier. RIAC is BROKEN (SECURITY.md T1); it is timed, never used."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import gmpy2
+import numpy as np
+import phe
+
+from backend.crypto import riac
+from backend.crypto.paillier import PaillierKeySide, SecretKey
+from bench.engines import fill
+from bench.paper.data import SEED, Table
+from bench.setting import REPEATS, say
+from bench.timing import interleaved, took
+
+Found = dict[str, Any]
+
+BITS = 2048
+NUMBERS = 1000  # "an average of 1000 plaintext numbers randomly drawn from N(0, 10^8)", appendix D.2
+DEVIATION = 1e4
+TEXTBOOK_NUMBERS = 20  # phe, one by one
+QUICK_NUMBERS = 10
+QUICK_REPEATS = 2
+OPERATIONS = ("scalar", "addition", "decryption", "encryption")  # the order of the table
+
+
+def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+    """Seconds a number: RIAC, Paillier by `phe` number by number, Paillier as this project encrypts and decrypts a list."""
+    say("forest: RIAC beside Paillier")
+    rng = np.random.default_rng(SEED)
+    values = rng.normal(0, DEVIATION, QUICK_NUMBERS if quick else NUMBERS).astype(np.int64).tolist()
+    factors = np.abs(rng.normal(0, DEVIATION, len(values))).astype(np.int64).tolist()
+    secret = SecretKey.generate(BITS)
+    with tempfile.TemporaryDirectory(prefix="glassleaf-riac-") as folder:
+        key = PaillierKeySide(secret, tables=Path(folder) / "owner.tables")
+        fill(key.obfuscators)
+        key.encrypt_numbers(values)  # builds the tables
+        tasks = {("riac", name): task for name, task in _riac(riac.RiacKey.generate(), values, factors).items()} | {
+            ("glassleaf", name): task for name, task in _ours(key, values, factors).items()
+        }
+        few = min(TEXTBOOK_NUMBERS, len(values))
+        tasks |= {("phe", name): task for name, task in _phe(secret, values[:few], factors[:few]).items()}
+        seconds = interleaved(
+            {name: partial(took, task) for name, task in tasks.items()}, QUICK_REPEATS if quick else REPEATS
+        )
+    numbers = {"riac": len(values), "glassleaf": len(values), "phe": few}
+    return {
+        "bits": BITS,
+        "riac_bits": riac.BITS,
+        "numbers": len(values),
+        "seconds_each": {
+            cipher: {op: median(seconds[cipher, op]) / numbers[cipher] for op in OPERATIONS} for cipher in numbers
+        },
+    }
+
+
+def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
+    pairs, n = key.encrypt(values), key.modulus
+    _same(key.decrypt(pairs), values)
+    return {
+        "scalar": lambda: [(k * a % n, k * b % n) for k, (a, b) in zip(factors, pairs, strict=True)],
+        "addition": lambda: [riac.add(left, right, n) for left, right in zip(pairs, reversed(pairs), strict=True)],
+        "decryption": lambda: key.decrypt(pairs),
+        "encryption": lambda: key.encrypt(values),
+    }
+
+
+def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
+    found, square = key.encrypt_numbers(values), key.public.n2
+    _same(key.decrypt_numbers(found), values)
+    return {
+        "scalar": lambda: [gmpy2.powmod(c, k, square) for k, c in zip(factors, found, strict=True)],
+        "addition": lambda: [a * b % square for a, b in zip(found, reversed(found), strict=True)],
+        "decryption": lambda: key.decrypt_numbers(found),
+        "encryption": lambda: key.encrypt_numbers(values),
+    }
+
+
+def _phe(secret: SecretKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
+    public = phe.PaillierPublicKey(int(secret.public.n))
+    private = phe.PaillierPrivateKey(public, int(secret.p), int(secret.q))
+    found = [public.encrypt(v) for v in values]
+    return {
+        "scalar": lambda: [c * k for k, c in zip(factors, found, strict=True)],
+        "addition": lambda: [a + b for a, b in zip(found, reversed(found), strict=True)],
+        "decryption": lambda: [private.decrypt(c) for c in found],
+        "encryption": lambda: [public.encrypt(v) for v in values],
+    }
+
+
+def _same(found: list[int], expected: list[int]) -> None:
+    """Raise ArithmeticError where a cipher does not give back what it was given."""
+    if found != expected:
+        raise ArithmeticError("A cipher does not give back the numbers that it encrypted.")

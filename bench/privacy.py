@@ -1,0 +1,81 @@
+"""What cover costs on the credit-card data: paths that fit a score, AUC and KS, by resolution and dither; and how fast the leak meter is.
+
+An operator's view: the population count is a joint audit, which no party could make alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from backend.assurance.leakage import LeakMeter
+from backend.crypto.plain import PlainKeySide
+from backend.protocols.inference.dither import DITHER
+from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
+from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+
+PARAMETERS = SecureBoostParameters(cipher="none")
+PEOPLE = 1000
+METER_TREES, METER_BITS, METER_PEOPLE = 100, (10, 16), 5
+
+
+def measure() -> dict[str, Any]:
+    """The frontier of a model of default parameters, and the meter on one of a hundred trees."""
+    with fresh_home() as home:
+        door = Glassleaf(home, pools=False)
+        name = add_credit_card(door)
+        skipped = {"skipped": ABSENT} if name is None else {}
+        name = name or add_demo(door)
+        say(name)
+        record = door.start_training(TrainingRequest(name, PARAMETERS)).get()
+        points = [asdict(point) for point in door.start_frontier(record.id, PEOPLE).get()]
+        found = {
+            "federation": name,
+            "trees": record.n_trees,
+            "depth": record.depth,
+            "default": {"score_bits": record.score_bits, "dither": DITHER},
+            "points": points,
+            "meter": _meter(door, name),
+        }
+        door.close()
+    return found | skipped
+
+
+def _meter(door: Glassleaf, name: str) -> list[dict[str, Any]]:
+    """Seconds of processor time a score, in turns with the same model at another width."""
+    say(f"{METER_TREES} trees")
+    record = door.start_training(TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES))).get()
+    model, rows = door.guest_model(record.id), []
+    room = door._catalogue.room(name)
+    own = room.table.take(np.arange(METER_PEOPLE))
+    for bits in METER_BITS:
+        at = replace(model, score_bits=bits)
+        talk = room.converse(record.hosts, counted=False)
+        units = room.guest.score(record.id, CompiledGuest(at), own, PlainKeySide(), talk).units
+        talk.close()
+        meter = LeakMeter(at)
+        began = time.thread_time()
+        meter.read(own.columns, units)
+        rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
+    return rows
+
+
+def describe(found: dict[str, Any]) -> str:
+    """One line a point."""
+    lines = [
+        f"{p['score_bits']:>3} bits, dither {p['dither']:.4f}: {p['paths']:g} paths fit (median), {p['unique']:.1%} unique, "
+        f"AUC {p['metrics']['auc']:.4f}, KS {p['metrics']['ks']:.4f}"
+        for p in found["points"]
+    ]
+    lines += [
+        f"leak meter, {m['trees']} trees at {m['bits']} bits: {m['seconds']:.3f} s a score" for m in found["meter"]
+    ]
+    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

@@ -1,0 +1,41 @@
+"""How do I know it holds?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import attack_lab, frame
+
+t, backend = session.texts(), session.service()
+frame.header(t, "attack_lab", session.notices())
+st.markdown(t("attack_lab.intro"))
+job = session.job("attacks")
+running = job is not None and job.state == "running"
+shown = len(job.result or ()) if job is not None else 0
+results = session.kept("attacks", {}) | {
+    result.id: result for result in (job.result if job is not None else None) or ()
+}
+session.keep("attacks", results)
+attacks = attack_lab.chosen(t, backend.attacks())
+
+
+def run(names: list[str]) -> None:
+    """Start some attacks and draw the page again."""
+    session.start("attacks", lambda: backend.start_attacks(names))
+    session.rerun()
+
+
+if attack_lab.all_button(t, attacks, running):
+    run([attack.id for attack in attacks])
+if session.refused("attacks"):
+    frame.problem(t, session.refused("attacks"))
+if running:
+    attack_lab.follow(t, job, shown, session.rerun)
+elif job is not None:
+    attack_lab.ended(t, job)
+if results:
+    attack_lab.summary(t, attacks, results)
+for attack in attacks:
+    if attack_lab.card(t, attack, results.get(attack.id), job.stage if running else ""):
+        run([attack.id])
+if results:
+    attack_lab.table(t, attacks, results)

@@ -1,0 +1,31 @@
+"""How good is it, and on whom was that measured?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, measurement, model_card, model_card_charts
+from backend.service import CardRequest
+
+t = session.texts()
+model_id = frame.model_or_stop(t, "model_card")
+
+view, backend = session.view(model_id), session.service()
+(scoring,) = session.works(model_id, "card")
+frame.header(t, "model_card", session.notices(), view.federation)
+with st.spinner(t("card.drawing")):
+    card = backend.model_card(model_id)  # after the job's state: never older
+if card.parts:
+    frame.section(t, "card.how_good", "bootstrap")
+    shown = model_card.part(t, card)
+    model_card.figures(t, view, card, shown)
+    model_card_charts.charts(t, view, shown)
+else:
+    st.info(t("card.none"), icon=":material/fact_check:")
+if card.shifts:
+    frame.section(t, "card.stability", "psi")
+    model_card.stability(t, view, card.shifts)
+frame.section(t, "card.identity", "model")
+model_card.identity(t, view, card)
+frame.section(t, "card.again", "paillier")
+st.markdown(t("card.again_why"))
+measurement.offer(t, view, scoring, "card.go", lambda: backend.start_model_card(CardRequest(model_id)))

@@ -1,0 +1,98 @@
+"""The attack lab runs attacks live: what worked and what did not is told in words, bars and a table; a run can be stopped."""
+
+import time
+
+import pytest
+
+from app.texts import Texts
+from backend.assurance.attacks import lab
+from backend.assurance.attacks.lab import ATTACKS, Attack
+from backend.assurance.attacks.result import Attempt, Outcome
+from tests.app.conftest import Opened
+from tests.app.reading_out import everything
+
+T = Texts("en")
+
+
+SETTING = {"key_bits": 2048, "bits": 7, "replies": 3, "entries": 5, "honest_trees": 2}
+RATES = {"honest_key_off": 1.0, "honest_key_on": 0.0}
+
+
+def measured(off: int, on: int | None):
+    def measure(seed: int) -> Outcome:
+        return Outcome(Attempt(off, 100, 0.1), None if on is None else Attempt(on, 100, 0.2), 0.5, SETTING, RATES)
+
+    return measure
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three attacks that take no time: one fails, one has no defence, one would work in spite of it."""
+    outcomes = {"A1": measured(100, 50), "A2": measured(100, None), "A3": measured(100, 99)}
+    for id_ in list(ATTACKS):
+        if id_ not in outcomes:
+            monkeypatch.delitem(lab.ATTACKS, id_)
+    for id_, measure in outcomes.items():
+        old = ATTACKS[id_]
+        monkeypatch.setitem(lab.ATTACKS, id_, Attack(id_, old.name, old.severity, measure))
+
+
+def run(at, key: str):
+    at.button(key=key).click().run()
+    at.session_state["job:attacks"].wait(30)
+    return at.run()
+
+
+def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
+    said = "\n".join(text.value for text in opened("attack_lab").markdown)
+    for attack in ATTACKS.values():
+        assert T(f"attack.{attack.text}_explanation") in said and T(f"attack.{attack.text}_defence") in said
+
+
+def test_an_attack_that_fails_is_told_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:
+    at = run(opened("attack_lab"), "attack_A1")
+    assert not at.exception
+    said = everything(at)
+    assert T("attack_lab.rates", off="100 %", on="50.0 %", chance="50.0 %") in said
+    assert T("attack_lab.none_works", ran=1) in said and T("attack_lab.fails") in said
+    assert T("attack.a1_found", honest_trees="2", honest_key_off="100 %", honest_key_on="0 %") in said
+
+
+def test_what_works_is_named_whether_a_defence_is_shipped_or_not(opened: Opened, few: None) -> None:
+    at = run(opened("attack_lab"), "attack_all")
+    assert not at.exception
+    said = everything(at)
+    names = f"A2 {T('attack.a2_title')}, A3 {T('attack.a3_title')}"
+    assert T("attack_lab.some_work", n=2, ran=3, names=names) in said
+    table = next(frame.value for frame in at.dataframe if T("attack_lab.verdict") in frame.value)
+    works, fails = T("attack_lab.works"), T("attack_lab.fails")
+    assert table[T("attack_lab.verdict")].tolist() == [fails, works, works]
+    assert table[T("attack_lab.with")].tolist() == ["50.0 %", "–", "99.0 %"]
+
+
+def test_results_outlive_the_next_run(opened: Opened, few: None) -> None:
+    at = run(run(opened("attack_lab"), "attack_A1"), "attack_A3")
+    assert T("attack_lab.some_work", n=1, ran=2, names=f"A3 {T('attack.a3_title')}") in everything(at)
+
+
+def test_only_the_severities_that_are_asked_for_are_shown_and_run(opened: Opened, few: None) -> None:
+    at = opened("attack_lab")
+    at.get_by_key("attack_lab_severity").set_value(["high"]).run()
+    said = everything(at)
+    assert T("attack.a2_explanation") in said and T("attack.a1_explanation") not in said
+    assert at.button(key="attack_all").label == T("attack_lab.all", n=1)
+
+
+def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = opened("attack_lab")
+
+    def stop(seed: int) -> Outcome:
+        while "job:attacks" not in at.session_state:  # the page is told of its job a moment after it began
+            time.sleep(0.01)
+        at.session_state["job:attacks"].cancel()
+        return measured(100, 50)(seed)
+
+    monkeypatch.setitem(lab.ATTACKS, "A1", Attack("A1", "x", "critical", stop))
+    at = run(at, "attack_all")
+    said = everything(at)
+    assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", ran=1) in said

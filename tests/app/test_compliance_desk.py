@@ -1,0 +1,307 @@
+"""The compliance desk: decide, sign, follow a finding down to its splits, train anew without features, compare two models."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import reading, session
+from app.panels import evidence, findings, frame, tree_choice
+from app.texts import LANGUAGES, Texts
+from backend.service import Glassleaf, Job, RetrainingRequest, SecureBoostParameters, SideBySide, TrainingRequest
+from tests.app.conftest import Opened, World, _fresh
+from tests.app.reading_out import everything
+
+T = Texts("en")
+REASON = "It has to go before the model is used."
+
+
+@pytest.fixture(scope="module")
+def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of its own: what is decided and trained here is on nobody else's pages."""
+    copy = tmp_path_factory.mktemp("desk") / "home"
+    shutil.copytree(world.home, copy)
+    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
+    yield copy
+    session._service(str(copy)).close()
+
+
+@pytest.fixture
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The page asks for the default cipher; here plain numbers answer, so that it is quick."""
+    start: Callable[[Glassleaf, RetrainingRequest], Job[SideBySide]] = Glassleaf.start_retraining
+    monkeypatch.setattr(Glassleaf, "start_retraining", lambda door, asked: start(door, replace(asked, cipher="none")))
+    return _fresh(home, monkeypatch)
+
+
+def found_of(at: AppTest) -> tuple:
+    return session.view(at.session_state["model"]).compliance.findings
+
+
+def shown(at: AppTest) -> list[str]:
+    """Keys of the cards' buttons."""
+    return [button.key for button in at.button if (button.key or "").startswith("decide_")]
+
+
+def as_role(at: AppTest, role: str) -> AppTest:
+    at.get_by_key("role").set_value(role)
+    return at.run()
+
+
+# decide and sign ------------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_person_and_time(
+    opened: Opened, world: World, home: Path
+) -> None:
+    at = as_role(opened("compliance"), "regulator")
+    first = found_of(at)[0]
+    at.button(key="decide_0").click().run()
+    assert any("You act as Regulator" in c.value for c in at.caption)
+    at.radio(key="decide_verdict").set_value("overridden")
+    at.text_area(key="decide_reason").set_value(REASON)
+    at.text_input(key="decide_reviewer").set_value("Rita")
+    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
+    assert not at.exception and at.success[0].value == T("report.decided")
+    [told] = [m.value for m in at.markdown if REASON in m.value]
+    assert "**Overridden** by Rita, 20" in told and "UTC" in told
+    door = Glassleaf(home, pools=False)
+    entry = [e for e in door.audit_entries("demo") if e.action == "override"][-1]
+    review = door.reviews(world.record.id)[-1]
+    door.close()
+    assert (entry.role, entry.body["rule"], entry.body["feature"]) == ("regulator", first.rule_id, first.feature)
+    assert (review.verdict, review.person) == ("overridden", "Rita")
+
+
+def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: World, home: Path) -> None:
+    door = Glassleaf(home, pools=False)
+    last = door.compliance(world.record.id).findings[-1]
+    for verdict, reason in (("confirmed", "It stands at first sight."), ("overridden", "The owner has explained it.")):
+        door.review(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
+    door.close()
+    at = opened("compliance", finding=reading.key_of(last))
+    said = "\n".join(m.value for m in at.markdown)
+    assert said.index("The owner has explained it.") < said.index("It stands at first sight.")
+    assert any(e.label == T("compliance.earlier", n=1) for e in at.expander)
+
+
+def test_a_refused_decision_says_why(opened: Opened) -> None:
+    at = opened("compliance")
+    at.button(key="decide_0").click().run()
+    at.text_area(key="decide_reason").set_value("no")
+    at.text_input(key="decide_reviewer").set_value("Rita")
+    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
+    assert not at.exception and "reason has 2 characters" in at.warning[0].value
+    assert at.text_input(key="decide_reviewer").value == "Rita"  # the window stays open, with what was written
+
+
+def test_the_model_is_signed_off_on_the_page(opened: Opened) -> None:
+    at = as_role(opened("compliance"), "regulator")
+    at.text_input(key="report_signer").set_value("Rita")
+    at.text_area(key="report_statement").set_value("Read, and discussed with the owner.")
+    next(b for b in at.button if b.label == T("report.sign_go")).click().run()
+    assert not at.exception and at.success[0].value == T("report.signed")
+    assert T("report.covers_yes") in everything(at) and "Regulator" in everything(at)
+
+
+# filters and links ----------------------------------------------------------------------------------------------------
+
+
+def test_cards_are_narrowed_by_party_status_pack_and_decision(opened: Opened) -> None:
+    at = opened("compliance")
+    found = found_of(at)
+    party = found[0].party
+    at.multiselect(key="findings_party").set_value([party]).run()
+    assert len(shown(at)) == min(frame.CARDS, sum(f.party == party for f in found))
+    other = next(f.status for f in found if f.status != found[0].status)
+    at.multiselect(key="findings_status").set_value([other]).run()
+    assert len(shown(at)) == min(frame.CARDS, sum(f.party == party and f.status == other for f in found))
+    at.multiselect(key="findings_decision").set_value(["overridden"])
+    at.multiselect(key="findings_status").set_value([]).run()
+    assert not at.exception
+
+
+def test_filters_are_a_table_of_what_passes() -> None:
+    nothing = findings.Filters((), (), (), (), False)
+    one, other = finding("sex", "bank", "prohibited", 3), finding("age", "shop", "conditional", 0)
+    reviewed = {(one.rule_id, one.feature): type("Said", (), {"verdict": "confirmed"})()}
+    for chosen, passing in (
+        (nothing, [one, other]),
+        (replace(nothing, parties=("shop",)), [other]),
+        (replace(nothing, statuses=("prohibited",)), [one]),
+        (replace(nothing, packs=("nowhere",)), []),
+        (replace(nothing, decisions=("open",)), [other]),
+        (replace(nothing, decisions=("confirmed", "overridden")), [one]),
+        (replace(nothing, used=True), [one]),
+    ):
+        assert findings.matching([one, other], chosen, reviewed) == passing
+
+
+def finding(feature: str, party: str, status: str, splits: int):
+    usage = type("Use", (), {"splits": splits})()
+    fields = {"rule_id": f"rule_{feature}", "feature": feature, "party": party, "status": status, "pack": "ECOA"}
+    return type("Found", (), {**fields, "usage": usage})()
+
+
+def test_a_link_opens_one_finding_alone_and_all_are_one_press_away(opened: Opened) -> None:
+    at = opened("compliance")
+    last = found_of(at)[-1]
+    at = opened("compliance", finding=reading.key_of(last))
+    assert shown(at) == ["decide_0"] and any(last.meaning in m.value.replace("\\", "") for m in at.markdown)
+    at.button(key="findings_all").click().run()
+    assert len(shown(at)) == min(frame.CARDS, len(found_of(at))) and "finding" not in at.query_params
+
+
+def test_an_unknown_finding_node_or_model_in_a_link_is_told(opened: Opened) -> None:
+    for page, links in (("compliance", {"finding": "x~y"}), ("structure", {"tree": "2", "node": "77"})):
+        at = opened(page, **links)
+        assert not at.exception and any("does not exist here" in i.value for i in at.info)
+
+
+def test_the_address_of_a_finding_is_there_to_be_copied(opened: Opened) -> None:
+    at = opened("compliance")
+    first = found_of(at)[0]
+    assert any(
+        f"finding={first.rule_id}%7E{first.feature}" in c.value or f"finding={first.rule_id}~{first.feature}" in c.value
+        for c in at.code
+    )
+
+
+def test_from_the_finding_the_features_are_narrowed_to_it_and_its_card_is_open(opened: Opened) -> None:
+    feature = found_of(opened())[0].feature
+    at = opened("features", feature=feature, search=feature)
+    assert at.text_input(key="features_search").value == feature
+    assert at.dataframe[0].value["code"].tolist() == [feature] and at.selectbox(key="feature").value == feature
+    at.text_input(key="features_search").set_value("").run()
+    assert len(at.dataframe[0].value) > 1 and "search" not in at.query_params
+
+
+def test_features_are_narrowed_by_flag_and_rule_pack(opened: Opened) -> None:
+    at = opened("features")
+    found = found_of(at)
+    status = found[0].status
+    at.multiselect(key="features_status").set_value([status]).run()
+    assert set(at.dataframe[0].value["code"]) == {f.feature for f in found if f.status == status}
+    at.multiselect(key="features_pack").set_value([found[-1].pack]).run()
+    expected = {f.feature for f in found if f.status == status and f.pack == found[-1].pack}
+    if expected:
+        assert set(at.dataframe[0].value["code"]) == expected
+    else:
+        assert at.info[0].value == T("features.none")
+
+
+def test_a_split_that_a_link_names_is_marked_until_another_tree_is_chosen(opened: Opened) -> None:
+    at = opened()
+    model = session.view(at.session_state["model"]).model
+    node, split = next(iter(model.trees[2].splits.items()))
+    at = opened("structure", tree="3", node=str(node))
+    assert not at.exception
+    said = "\n".join(m.value for m in at.markdown)
+    assert f"**Node {node}** asks about" in said and T("structure.ring") in everything(at)
+    at.selectbox(key="tree").set_value("1").run()
+    assert "**Node" not in "\n".join(m.value for m in at.markdown) and "node" not in at.query_params
+    assert split.feature
+
+
+def test_a_large_tree_is_opened_at_the_part_with_the_marked_split(world: World, opened: Opened) -> None:
+    opened()
+    view = session.view(world.record.id)
+    small = next(i for i, t in enumerate(view.model.trees) if t.splits)
+    assert tree_choice.part_with(view, small, next(iter(view.model.trees[small].splits))) == 0
+
+
+# train anew and compare -----------------------------------------------------------------------------------------------
+
+
+def test_evidence_is_offered_for_flagged_features_and_those_kept_out(opened: Opened, world: World) -> None:
+    opened()
+    view = session.view(world.record.id)
+    out = replace(view, record=replace(view.record, exclude=("gender", "gone")))
+    assert evidence.assessable(out)[-1] == "gender" or "gender" in evidence.assessable(out)
+    assert "gone" not in evidence.assessable(out)
+
+
+def test_with_one_model_there_is_nothing_to_compare_and_the_page_says_how_to_get_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _fresh(world.home, monkeypatch)("compare_models")
+    assert not at.exception
+    if len(session.models()) == 1:
+        assert any(T("compare_models.alone") == i.value for i in at.info)
+
+
+def test_the_model_is_trained_anew_in_one_action_and_both_stand_side_by_side(opened: Opened, world: World) -> None:
+    at = opened("compliance")
+    model = at.session_state["model"]
+    at.multiselect(key=f"retrain_without_{model}").set_value(["gender", "marital_status"])
+    at.multiselect(key=f"retrain_by_{model}").set_value(["gender"])
+    at.run().button(key="retrain_go").click().run()
+    job = at.session_state[f"job:retrain:{model}"]
+    job.wait(120)
+    assert job.error is None
+    at.run()
+    assert not at.exception
+    new = job.result.after.record
+    assert any(T("retraining.done", model=new.id) == i.value for i in at.info)
+    assert new.exclude == ("gender", "marital_status")
+    said = everything(at)
+    assert "not given" in said and T("side_by_side.outcomes_note") in said
+    assert any("Left out" in m.value and "same" in m.value for m in at.markdown)
+    auc = next(m for m in at.metric if m.label == "AUC")
+    assert f"from {job.result.before.record.metrics.auc:.3f}" in auc.delta
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language: str) -> None:
+    at = opened("compare_models")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    t = Texts(language)
+    assert not at.exception and at.title[0].value == t("compare_models.title")
+    said = everything(at)
+    for key in ("side_by_side.numbers", "side_by_side.findings_title", "side_by_side.made_title"):
+        assert t(key) in said
+    one, other = at.query_params["model"], at.query_params["other"]
+    at.button(key="compare_swap").click().run()
+    assert not at.exception and (at.query_params["model"], at.query_params["other"]) == (other, one)
+
+
+def test_a_new_model_says_which_one_it_replaces(opened: Opened) -> None:
+    new = next(m for m in session._service(str(session.service().home)).models() if m.retrained_from)
+    at = opened("compliance", model=new.id)
+    assert not at.exception and any("Left out" in m.value for m in at.markdown)
+
+
+def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
+    at = as_role(opened("compliance"), "analyst")
+    assert not at.exception
+    assert not [b for b in at.button if b.key == "retrain_go"]
+    assert any("Training is the operator's" in c.value for c in at.caption)
+
+
+def test_models_of_other_parameters_tell_what_was_done_differently(opened: Opened, home: Path, world: World) -> None:
+    door = session._service(str(home))
+    grown = door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    at = opened("compare_models", model=world.record.id, other=grown.id)
+    table = next(table.value for table in at.table if T("side_by_side.made") in table.value)
+    rows = table.set_index(T("side_by_side.made"))
+    assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
+
+
+def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, home: Path) -> None:
+    new = next(m for m in session._service(str(home)).models() if m.retrained_from)
+    at = opened("compliance", model=new.id)
+    said = "\n".join(m.value for m in at.markdown)
+    assert "Kept out of training, measured all the same" in said
+    assert T("compliance.accepted") in everything(at)
+
+
+def test_duties_are_told_law_by_law_once_a_law_is_opened(opened: Opened) -> None:
+    at = opened("compliance")
+    duty = session.view(at.session_state["model"]).compliance.duties[0]
+    assert any(duty.pack in e.label for e in at.expander) and duty.title not in everything(at)
+    at.session_state["duties_0"] = True  # open
+    assert duty.title in everything(at.run()) and not at.exception

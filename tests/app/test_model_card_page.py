@@ -1,0 +1,105 @@
+"""The Model card page: figures with intervals, the charts that apply to a task, and scoring again where nothing is kept."""
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.texts import Texts
+from backend.service import CardRequest, Glassleaf, ModelCard
+from tests.app.conftest import Opened, World, _fresh
+from tests.app.reading_out import everything
+from tests.app.test_nothing_leaks import leaks
+from tests.app.test_tasks import Tasks, tasks  # noqa: F401 - a fixture
+
+
+@pytest.fixture(scope="module")
+def door(world: World) -> Iterator[Glassleaf]:
+    service = Glassleaf(world.home, pools=False)
+    yield service
+    service.close()
+
+
+def headings(at: AppTest) -> list[str]:
+    return [heading.value for heading in at.subheader]
+
+
+def test_the_registered_figures_stand_with_their_intervals(opened: Opened, door: Glassleaf, world: World) -> None:
+    at = opened("model_card")
+    assert not at.exception
+    auc = door.model_card(world.record.id).parts[0].figure("auc")
+    tile = next(metric for metric in at.metric if metric.label == "AUC")
+    assert tile.value == f"{world.record.metrics.auc:.3f}" and f"{auc.low:.3f}" in tile.delta
+    assert headings(at)[:6] == [
+        "How good",
+        "Who is found at what price",
+        "Where the two part most",
+        "Does it come true",
+        "Who gets which probability",
+        "Are others predicted alike",
+    ]
+    assert "n=" not in at.markdown[0].value and not leaks(world, everything(at))
+
+
+def test_another_part_says_that_the_model_has_seen_it(opened: Opened) -> None:
+    at = opened("model_card")
+    at.get_by_key("card_part").set_value("training")
+    at.run()
+    assert any("The model has seen these people" in caption.value for caption in at.caption)
+
+
+def test_without_kept_scores_the_page_says_what_to_do(
+    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Glassleaf, "model_card", lambda self, model_id: ModelCard(world.record, (), (), {}))
+    at = opened("model_card")
+    assert not at.exception and any("No scores of this model are kept" in info.value for info in at.info)
+    assert "How good" not in headings(at)
+    assert at.button(key="card_go").label == Texts("en")("card.go")
+
+
+def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, door: Glassleaf, world: World) -> None:
+    at = opened("model_card")
+    at.button(key="card_go").click().run()
+    job = at.session_state[f"job:card:{world.record.id}"]
+    job.cancel()
+    job.wait(60)
+    at.run()
+    assert not at.exception and job.state in ("cancelled", "done")
+
+
+def test_scored_again_the_card_says_so(opened: Opened, door: Glassleaf, world: World) -> None:
+    card = door.start_model_card(CardRequest(world.record.id, cipher="none")).get()
+    assert card.parts[0].figure("auc").value == pytest.approx(world.record.metrics.auc)
+    assert card.sources["test"] == "scoring"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("task", "there", "absent"),
+    [
+        ("classes", "card.confusion", "card.roc"),
+        ("median", "card.confusion", "card.ks"),
+        ("number", "card.residuals", "card.confusion"),
+        ("hidden", "card.calibration_number", "card.spread"),
+    ],
+)
+def test_what_does_not_apply_to_a_task_is_not_shown(
+    tasks: Tasks,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+    there: str,
+    absent: str,
+    language: str,
+) -> None:
+    at = _fresh(tasks.home, monkeypatch)("model_card", model=tasks.models[task].id)
+    at.get_by_key("language").set_value(language)
+    at.run()
+    t = Texts(language)
+    assert not at.exception and t(there) in headings(at) and t(absent) not in headings(at)
+
+
+def test_a_single_record_reads_well() -> None:
+    assert "one" in Texts("en")(
+        "card.sentence", n=1, people="1", part="test", figure="AUC", value="1", low="1", high="1"
+    )

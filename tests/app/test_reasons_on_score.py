@@ -1,0 +1,69 @@
+"""Why this score: asked on the Score page, answered by names, with a notice only for the declined."""
+
+from dataclasses import replace
+
+from streamlit.testing.v1 import AppTest
+
+from app.reading import explained
+from app.texts import markdown
+from backend.service import Reason
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything
+
+
+def finished(at: AppTest, job: str) -> AppTest:
+    at.session_state[f"job:{job}"].wait(120)
+    return at.run()
+
+
+def explained_page(opened: Opened) -> AppTest:
+    at = finished(opened("score").button(key="score_go").click().run(), "score")
+    return finished(at.button(key="reasons_go").click().run(), "reasons")
+
+
+def test_why_is_answered_by_names_with_meanings_and_says_who_learned_what(opened: Opened, world: World) -> None:
+    at = explained_page(opened)
+    assert not at.exception
+    found = at.session_state["job:reasons"].result
+    text = everything(at)
+    for reason in found.people[0].reasons:
+        assert any(markdown(reason.feature) in told.value for told in at.markdown)
+    assert "no contribution, no order" in text and "No name, no contribution" in text
+
+
+def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world: World) -> None:
+    at = explained_page(opened)
+    probability = at.session_state["job:reasons"].result.people[0].score.probability
+    lower, higher = max(1, int(100 * probability) - 1), min(99, int(100 * probability) + 2)
+    at.slider(key="score_cutoff").set_value(higher).run()
+    assert "is accepted at the cut-off" in everything(at)
+    at.slider(key="score_cutoff").set_value(lower).run()
+    assert "is accepted at the cut-off" not in everything(at) and not at.exception
+
+
+def test_reasons_of_another_score_are_not_shown(opened: Opened, world: World) -> None:
+    at = explained_page(opened)
+    found, batch = at.session_state["job:reasons"].result, at.session_state["job:score"].result
+    assert explained(found, batch) is not None
+    at.button(key="random_person").click().run()
+    finished(at.button(key="score_go").click().run(), "score")
+    other = at.session_state["job:score"].result
+    if other.scores[0].id != batch.scores[0].id:
+        assert explained(found, other) is None
+        assert "no contribution, no order" not in everything(at)
+
+
+def test_a_prohibited_reason_is_told_in_red_and_the_file_says_why_there_is_no_notice(
+    opened: Opened, world: World
+) -> None:
+    at = explained_page(opened)
+    job = at.session_state["job:reasons"]
+    person = job.result.people[0]
+    holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
+    barred = Reason(holder, "gender", "none", "up", ("15 USC 1691(a)(1)",))
+    job.result = replace(job.result, people=(replace(person, reasons=(barred,)),))
+    at.slider(key="score_cutoff").set_value(1).run()
+    assert not at.exception
+    (told,) = at.error
+    assert "15 USC 1691" in told.value and "No notice is drawn" in told.value
+    assert "There is no notice for this decision" in everything(at)

@@ -1,0 +1,304 @@
+"""Reasons under encryption are those of plain SHAP values; sums are theirs within the bound; one person's values stay closed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from actors import MODEL_ID, running
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from worlds import GUEST, World, random_world, with_covers, with_outputs
+
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.data.dictionary import Feature
+from backend.data.table import PartyTable
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.channel import Conversation
+from backend.protocols.hosting.reasons_desk import REASONS
+from backend.protocols.inference.reasons.asking import Asking
+from backend.protocols.inference.reasons.cohort import Cohorts
+from backend.protocols.inference.reasons.guest_side import CompiledTerms, as_row
+from backend.protocols.inference.reasons.host_side import CompiledFactors, PersonTerms
+from backend.protocols.inference.reasons.terms import unpacked
+from backend.protocols.messages import AskReasons, HeldRecords, OfferKey, decode
+from backend.store.query_budget import QueryBudget
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.folding import fold_structure
+from backend.trees.shap import shap_values
+
+
+def world_of(seed, n_hosts=1, n=8, **kwargs):
+    return with_covers(random_world(seed, n_hosts, n=n, **kwargs), seed)
+
+
+def plain(world):
+    """SHAP values of everybody, by (party, feature), all columns in one hand."""
+    rules = {**world.model.rules, **{k: r for half in world.hosts.values() for k, r in half.rules.items()}}
+    rows = [world.row(i) for i in world.tables[GUEST].ids]
+    columns = {}
+    for party, feature in world.model.dictionary:
+        dtype = world.tables[party].columns[feature.name].dtype
+        missing = None if dtype.kind == "O" else np.nan
+        columns[feature.name] = np.array([row.get(feature.name, missing) for row in rows], dtype=dtype)
+        if dtype.kind == "O":
+            columns[feature.name][pd.isna(columns[feature.name])] = None
+        else:
+            columns[feature.name] = columns[feature.name].astype(float)
+    features, values = shap_values(world.model, rules, columns, len(rows))
+    owner = {f.name: p for p, f in world.model.dictionary}
+    return {(owner[f], f): values[:, i] for i, f in enumerate(features)}
+
+
+def ask(world, guest, network, key, what, *args):
+    compiled = CompiledTerms(world.model)
+    talk = Conversation(network, GUEST, "c", compiled.chain, patience=60)
+    try:
+        return compiled, getattr(Asking(talk, guest.name, MODEL_ID, compiled, key), what)(*args)
+    finally:
+        talk.close()
+
+
+@pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, encrypted, secret_key):
+    world = world_of(seed, n_hosts, n=100, n_trees=2 if encrypted else 8, depth=2 if encrypted else 4)
+    key = PaillierKeySide(secret_key) if encrypted else PlainKeySide()
+    with running(world) as (guest, network, _):
+        _, found = ask(world, guest, network, key, "sums", world.tables[GUEST])
+    wanted = plain(world)
+    assert set(found.items) == set(wanted)
+    for item, total in zip(found.items, found.sums, strict=True):
+        assert abs(total - wanted[item].sum()) <= found.error_bound
+    assert found.error_bound < 0.01 * found.people
+
+
+@pytest.mark.parametrize(("seed", "n_hosts", "depth"), [(1, 1, 3), (4, 2, 2), (6, 3, 2)])
+def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts, depth, secret_key):
+    world = world_of(seed, n_hosts, n=5, n_trees=4, depth=depth)
+    with running(world) as (guest, network, _):
+        compiled, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
+    wanted = plain(world)
+    for i, names in enumerate(found.names):
+        ranked = sorted(wanted, key=lambda item: -wanted[item][i])
+        values = [wanted[item][i] for item in ranked]
+        clear = values[2] - values[3] > 2 * compiled.error_bound and abs(values[2]) > compiled.error_bound
+        if clear:
+            assert set(names) == {item for item in ranked[:3] if wanted[item][i] > compiled.error_bound}
+        assert list(names) == sorted(names, key=lambda item: item[1])
+
+
+def integers(world, compiled, shape, side, key, i):
+    """Values of everybody's features of person `i` at the last scale: the parties' own code, a key that only this test holds."""
+    sample = world.tables[GUEST].ids[i]
+    own = world.tables[GUEST].take(np.array([i]))
+    terms = compiled.encode(own.columns, shape)
+    sent = key.encrypt(as_row([*terms.base, *terms.packs, *terms.constant]))
+    folding = fold_structure(world.model.skeletons, GUEST, world.model.hosts)
+    for place, step in enumerate(folding.steps):
+        table, half = world.tables[step.host], world.hosts[step.host]
+        factors = CompiledFactors(half, step, compiled.shares_of(step.host))
+        row = table.row_of.get(sample, -1)
+        columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
+        kept = factors.decide(columns, row >= 0)
+        person = PersonTerms(side, factors, shape, place + 1)
+        if place + 1 == len(folding.steps):
+            values_enc = person.last(sent, kept)
+            return unpacked(key.decrypt(side.refreshed(values_enc), len(values_enc)), shape)
+        sent = person.passed_on(sent, kept)
+    raise AssertionError
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 4))
+def test_encrypted_values_are_the_plain_integers_and_shap_values_within_the_bound(secret_key, seed, n_hosts, depth):
+    world = world_of(seed, n_hosts, n=2, n_trees=2, depth=depth)
+    try:
+        compiled = CompiledTerms(world.model)
+    except ParameterError:
+        return  # no Host owns a split
+    shape, wanted = compiled.shape(4, 512), plain(world)
+    key = PaillierKeySide(secret_key)
+    found = integers(world, compiled, shape, PlainPublicSide(), PlainKeySide(), 0)
+    assert integers(world, compiled, shape, PaillierPublicSide(secret_key.public), key, 0) == found
+    for item, units in zip(compiled.items, found, strict=True):
+        assert abs(units) < 2**shape.value_bits
+        assert abs(units / 2**shape.scale - wanted[item][0]) <= compiled.error_bound
+
+
+def test_two_trees_worked_out_by_hand():
+    # tree 0: Guest's g < 0 (half left) -> Host's h < 0 (a quarter left): 4, 0; right leaf 2.  tree 1: g alone: 1, -1
+    world = hand_made()
+    compiled = CompiledTerms(world.model)
+    shape = compiled.shape(1, 0)
+    found = integers(world, compiled, shape, PlainPublicSide(), PlainKeySide(), 0)
+    # g left, h right. tree 0: {} 1.5, {g} 1, {h} (0 + 2)/2 = 1, {g, h} 0; tree 1: {} 0, {g} 1
+    g, h = ((1 - 1.5) + (0 - 1)) / 2 + 1, ((1 - 1.5) + (0 - 1)) / 2
+    assert compiled.items == ((GUEST, "g"), ("host0", "h"))
+    assert [units / 2**shape.scale for units in found] == pytest.approx([g, h], abs=compiled.error_bound)
+
+
+def hand_made():
+    def split(owner, name, left, right, cover):
+        return Split(owner, name, left, right, True, 1.0, cover)
+
+    trees = (
+        GuestTree(
+            (
+                split(GUEST, "g", 1, 4, 8.0),
+                split("host0", "h", 2, 3, 4.0),
+                Leaf(4.0, 1.0),
+                Leaf(0.0, 3.0),
+                Leaf(2.0, 4.0),
+            )
+        ),
+        GuestTree((split(GUEST, "g", 1, 2, 8.0), Leaf(1.0, 4.0), Leaf(-1.0, 4.0))),
+    )
+    dictionary = ((GUEST, Feature(name="g", meaning="g")), ("host0", Feature(name="h", meaning="h")))
+    rules = {(0, 0): Rule("g", True, 0.0), (1, 0): Rule("g", True, 0.0)}
+    model = GuestModel(GUEST, ("host0",), trees, (0.0,), 10, dictionary, rules)
+    half = HostModel("host0", GUEST, ("host0",), model.skeletons, {(0, 1): Rule("h", True, 0.0)}, "salt")
+    tables = {
+        GUEST: PartyTable(GUEST, ("a",), {"g": np.array([-1.0])}),
+        "host0": PartyTable("host0", ("a",), {"h": np.array([1.0])}),
+    }
+    return World(model, {"host0": half}, tables)
+
+
+def test_the_size_of_no_message_depends_on_the_person(secret_key):
+    world, tap = world_of(3, 2, n=6, n_trees=3, depth=2), []
+    with running(world, tap=tap) as (guest, network, _):
+        ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
+    kinds = ("ReasonTerms", "OpenRanking", "MaskedContributions", "ChooseLabels", "GarbledRanking")
+    for kind in kinds:
+        for receiver in {r for _, r, k, _ in tap if k == kind}:
+            sizes = {len(blob) for _, r, k, blob in tap if (r, k) == (receiver, kind)}
+            assert len(sizes) == 1, kind
+
+
+def test_no_ciphertext_leaves_a_host_as_it_came(secret_key):
+    world, tap = world_of(3, 2, n=80, n_trees=2, depth=2), []
+    with running(world, tap=tap) as (guest, network, _):
+        ask(world, guest, network, PaillierKeySide(secret_key), "sums", world.tables[GUEST])
+    width, seen = secret_key.public.width, []
+    for _, _, kind, blob in tap:
+        if kind in ("ReasonTerms", "ContributionSums"):
+            message = decode(blob)
+            held = message.terms if kind == "ReasonTerms" else message.sums
+            seen += [held[i : i + width] for i in range(0, len(held), width)]
+    assert len(seen) > 500 and len(set(seen)) == len(seen)
+    assert not any(int.from_bytes(c, "big") == 1 for c in seen)
+
+
+def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(secret_key, monkeypatch):
+    """The Guest tries: everything that it can decrypt in a ranking, against the values; and the differences, packs and low bits."""
+    world = hand_made()
+    compiled, key = CompiledTerms(world.model), PaillierKeySide(secret_key)
+    shape = compiled.shape(1, 512)
+    seen = []
+    decrypt = PaillierKeySide.decrypt_numbers
+
+    def spied(self, ciphertexts):
+        seen.append(decrypt(self, ciphertexts))
+        return seen[-1]
+
+    monkeypatch.setattr(PaillierKeySide, "decrypt_numbers", spied)
+    with running(world) as (guest, network, _):
+        for _ in range(40):
+            ask(world, guest, network, key, "names", world.tables[GUEST], 1)
+    slots = np.array([shape.ranking.split(numbers) for numbers in seen], dtype=object)
+    value_span = 2 ** (shape.value_bits + shape.ranking.tie_bits + 2)
+    assert slots.shape == (40, 2)
+    for (
+        column
+    ) in slots.T:  # repeated questions about one person: spread over the blinds' whole range, 2^64 times a value's
+        assert len(set(column.tolist())) == 40
+        assert max(column) - min(column) > value_span << 50
+    differences = [int(a) - int(b) for a, b in slots]
+    assert min(map(abs, differences)) > value_span
+    low = np.array([[int(v) & 1 for v in row] for row in slots])
+    assert 0.2 < low.mean() < 0.8
+
+
+def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_key):
+    world = world_of(2, 1, n=6, n_trees=3, depth=2)
+    with running(world) as (guest, network, served):
+        host = served._hosts["host0"]
+        desk = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
+        desk._budget = QueryBudget(limit=1)
+        known = world.tables["host0"].ids[0]
+        key = PaillierKeySide(secret_key)
+        first = world.tables[GUEST].take(np.array([world.tables[GUEST].row_of[known]]))
+        assert ask(world, guest, network, key, "names", first, 2)[1].refused == {}
+        _, found = ask(world, guest, network, key, "names", world.tables[GUEST].take(np.arange(2)), 2)
+        at = world.tables[GUEST].ids.index(known)
+        assert at < 2 and list(found.refused) == [at] and found.names[at] is None and found.names[1 - at] is not None
+        assert "budget is spent at host0" in found.refused[at]
+
+
+def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(secret_key):
+    world = world_of(9, 2, n=6, n_trees=4, depth=2)
+    ids = world.tables[GUEST].ids
+    with running(world) as (guest, network, served):
+        for host, person in zip(served._hosts.values(), ("id1", "id3"), strict=True):
+            desk = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
+            desk._budget = QueryBudget(limit=1)
+            desk._budget.take(MODEL_ID, [person], REASONS)
+        held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
+        _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
+    assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
+    wanted = plain(world)
+    for i, names in enumerate(found.names):
+        values = {item: v[i] for item, v in wanted.items()}
+        best = sorted((item for item, v in values.items() if v > 1e-4), key=lambda item: -values[item])[:3]
+        assert names is None if i in found.refused else set(names) == set(best)
+
+
+def test_small_groups_and_groups_that_differ_by_a_few_people_are_refused(tmp_path):
+    groups, people = Cohorts(tmp_path), [f"p{i}" for i in range(200)]
+    with pytest.raises(SecurityError, match="of 49 people"):
+        groups.admit("m", people[:49])
+    groups.admit("m", people[:100])
+    groups.admit("m", people[:100][::-1])  # the same people: nothing new
+    for other in (people[:99], people[:101], people[20:110]):
+        with pytest.raises(SecurityError, match=r"differs from an earlier one by \d+ people"):
+            groups.admit("m", other)
+    groups.admit("m", people[50:150])
+    groups.admit("another model", people[:99])
+    again = Cohorts(tmp_path)  # after a restart
+    with pytest.raises(SecurityError, match="by 1 people"):
+        again.admit("m", people[:99])
+    assert "p5" not in (tmp_path / "cohorts.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"shares": ()}, "shares of cover"),
+        ({"shares": None}, "shares of cover"),
+        ({"features": (3, 3, 3)}, "numbers of features"),
+        ({"ids": ()}, "of nobody"),
+        ({"names": 9}, "choose 1 to 8"),
+        ({"value_bits": 500}, "value_bits"),
+    ],
+)
+def test_a_host_refuses_a_request_that_does_not_fit_its_half(change, match, secret_key):
+    world = world_of(2, 1, n=3)
+    compiled, key = CompiledTerms(world.model), PaillierKeySide(secret_key)
+    shape, shares = compiled.shape(2, 512), compiled.shares_of("host0")
+    told = {"model_id": MODEL_ID, "ids": ("id0",), "names": 2, "shares": shares, "features": shape.features}
+    change = {"shares": (1.5,) * len(shares)} if change == {"shares": None} else change
+    with running(world) as (_, network, _):
+        talk = Conversation(network, GUEST, "c", ("host0",), patience=20)
+        talk.send("host0", OfferKey("c", key.scheme, key.offer()))
+        talk.send("host0", AskReasons("c", **{**told, "value_bits": shape.value_bits, **change}))
+        with pytest.raises(SecurityError, match=match):
+            talk.expect(HeldRecords)
+        talk.close()
+
+
+def test_models_without_one_sum_are_told_so():
+    world = with_outputs(world_of(2, 1), "vectors", 1)
+    with pytest.raises(ParameterError, match="one output"):
+        CompiledTerms(world.model)
+    with pytest.raises(ParameterError, match="No Host owns a split"):
+        CompiledTerms(world_of(2, 0).model)
