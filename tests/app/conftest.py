@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,3 +105,11 @@ def close_the_service(world: World) -> Iterator[None]:
     yield
     session._service(str(world.home)).close()
     session._service.clear()
+
+
+@pytest.fixture(autouse=True)
+def _main_module_stays() -> Iterator[None]:
+    """A page that is run in a test puts itself in place of the main module, and processes started later would run it again."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -167,3 +169,15 @@ def test_a_model_that_adds_up_all_of_its_trees_is_refused(change):
 def test_more_workers_than_trees_are_not_started():
     with ForestService(WORLD.model, 20) as service:
         assert len(service.processes) == TREES
+
+
+def test_a_worker_does_not_run_the_main_script_again(tmp_path, monkeypatch):
+    """As in the dashboard, where the main module is a page: a spawned process would run it once more."""
+    script = tmp_path / "page.py"
+    script.write_text("raise SystemExit('the page was run again')")
+    page = ModuleType("__main__")
+    page.__file__ = str(script)
+    monkeypatch.setitem(sys.modules, "__main__", page)
+    with ForestService(WORLD.model, workers=2) as service:
+        assert service.wait_ready()
+        assert sys.modules["__main__"] is page

@@ -9,11 +9,13 @@ the worker is started again for later batches. What goes to a worker stays insid
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +172,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self._pipe, far = context.Pipe()  # who still waits at an old pipe keeps it until it breaks
         self._process = context.Process(target=serve, args=(far, self._units), daemon=True)
-        self._process.start()
+        with _without_main():
+            self._process.start()
         far.close()  # so that the pipe breaks when the process dies
         self._up = False
 
@@ -207,6 +210,17 @@ class _Worker:
         """End the process; who waits for its answer gets an error."""
         self._process.kill()
         self._process.join()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Let a new process begin without the main script, which a spawned one would run again: in the dashboard, all of the dashboard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _units(tree: GuestTree, count: int, score_bits: int) -> IntArray:
