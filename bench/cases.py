@@ -105,7 +105,7 @@ def credit_card_case() -> Case | None:
             return None
         say("growing the credit-card model")
         parameters = SecureBoostParameters(trees=TREES, depth=DEPTH, learning_rate=0.1, cipher="none")
-        record = door.start_training(TrainingRequest(name, parameters)).get()
+        record = door.start_training(TrainingRequest(name, parameters, most_named=1.0)).get()
         model, federation = door.guest_model(record.id), door.federation(name)
         stores = {h: PartyStore(home / "parties" / name / h) for h in model.hosts}
         halves = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}

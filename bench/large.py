@@ -77,4 +77,4 @@ def grow_large(door: Glassleaf) -> ModelRecord:
     parameters = SecureBoostParameters(
         trees=TREES, depth=DEPTH, learning_rate=0.05, bins=8, column_sample=COLUMNS, cipher="none"
     )
-    return door.start_training(TrainingRequest(federation.name, parameters)).get()
+    return door.start_training(TrainingRequest(federation.name, parameters, most_named=1.0)).get()

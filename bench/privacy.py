@@ -31,7 +31,7 @@ def measure() -> dict[str, Any]:
         skipped = {"skipped": ABSENT} if name is None else {}
         name = name or add_demo(door)
         say(name)
-        record = door.start_training(TrainingRequest(name, PARAMETERS)).get()
+        record = door.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
         points = [asdict(point) for point in door.start_frontier(record.id, PEOPLE).get()]
         found = {
             "federation": name,
@@ -48,7 +48,7 @@ def measure() -> dict[str, Any]:
 def _meter(door: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score, in turns with the same model at another width."""
     say(f"{METER_TREES} trees")
-    record = door.start_training(TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES))).get()
+    record = door.start_training(TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES), most_named=1.0)).get()
     model, rows = door.guest_model(record.id), []
     room = door._catalogue.room(name)
     own = room.table.take(np.arange(METER_PEOPLE))

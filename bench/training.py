@@ -67,7 +67,7 @@ def _beside_xgboost(door: Glassleaf, federation: Federation) -> dict[str, Any]:
 
 
 def _train(door: Glassleaf, federation: str, parameters: SecureBoostParameters) -> ModelRecord:
-    return door.start_training(TrainingRequest(federation, parameters)).get()
+    return door.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
 
 def _encrypted(door: Glassleaf, federation: Federation) -> dict[str, Any]:

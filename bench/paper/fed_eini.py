@@ -112,7 +112,7 @@ class _Bench:
         say(f"fed-eini: growing {name}, {trees} trees")
         federation = federate(self._door, table, table.features[:GUEST_FEATURES], name)
         parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
-        return self._door.start_training(TrainingRequest(federation, parameters)).get()
+        return self._door.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
     def sampled(self, table: Table, rate: float) -> Found:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""

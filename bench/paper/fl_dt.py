@@ -85,7 +85,7 @@ class _Bench:
         if key not in self._federations:
             name = f"f{len(self._federations)}"
             self._federations[key] = federate(self.door, table, table.first(theta), name)
-        return self.door.start_training(TrainingRequest(self._federations[key], parameters)).get()
+        return self.door.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
 
     def accuracy(self, table: Table, repeats: int) -> Found:
         """A line of Table 2, in the mean of `repeats` divisions into training and test records."""
