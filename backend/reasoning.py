@@ -255,7 +255,7 @@ def mean_contributions(
     ParameterError
         The group is too small or names somebody unknown, or the model is none that contributions are worked out for.
     PartyUnreachable, SecurityError, Cancelled
-        A Host refuses groups that differ from an earlier one by fewer than 50 people, among others.
+        A Host refuses groups that, with earlier ones, set fewer than 50 people apart, among others.
     """
     room = ground.room
     unknown = [i for i in request.ids if i not in room.table.row_of]

@@ -16,7 +16,6 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.channel import Conversation
 from backend.protocols.hosting.reasons_desk import REASONS
 from backend.protocols.inference.reasons.asking import Asking
-from backend.protocols.inference.reasons.cohort import Cohorts
 from backend.protocols.inference.reasons.guest_side import CompiledTerms, as_row
 from backend.protocols.inference.reasons.host_side import CompiledFactors, PersonTerms
 from backend.protocols.inference.reasons.terms import unpacked
@@ -251,23 +250,6 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         values = {item: v[i] for item, v in wanted.items()}
         best = sorted((item for item, v in values.items() if v > 1e-4), key=lambda item: -values[item])[:3]
         assert names is None if i in found.refused else set(names) == set(best)
-
-
-def test_small_groups_and_groups_that_differ_by_a_few_people_are_refused(tmp_path):
-    groups, people = Cohorts(tmp_path), [f"p{i}" for i in range(200)]
-    with pytest.raises(SecurityError, match="of 49 people"):
-        groups.admit("m", people[:49])
-    groups.admit("m", people[:100])
-    groups.admit("m", people[:100][::-1])  # the same people: nothing new
-    for other in (people[:99], people[:101], people[20:110]):
-        with pytest.raises(SecurityError, match=r"differs from an earlier one by \d+ people"):
-            groups.admit("m", other)
-    groups.admit("m", people[50:150])
-    groups.admit("another model", people[:99])
-    again = Cohorts(tmp_path)  # after a restart
-    with pytest.raises(SecurityError, match="by 1 people"):
-        again.admit("m", people[:99])
-    assert "p5" not in (tmp_path / "cohorts.json").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Which groups of people a Host adds contributions up for: large ones, and none that differs from an earlier one by a few people.
+"""Which groups of people a Host adds contributions up for: those whose sums, all of them together, tell of no few people.
 
-Knows ids; no column, no contribution. Two sums over groups that differ in one person differ by that person's values, so every group is
-remembered and a new one is compared with all of them. Sums and differences of several groups are not followed: three groups can still
-single a person out. That is said in docs/reasons.md, and it is why every group is an entry of the Guest's audit log.
+Knows ids; no column, no contribution. All groups that were answered about cut people into *parts*: two people are in one part if every
+group had both or neither. Each answer is a sum over whole parts, and so is whatever can be worked out from all answers by adding and
+subtracting. A group is admitted if every part that it makes has :data:`LEAST` people or more.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 
 from backend.errors import SecurityError
 
-LEAST = 50  # people in a group, and between two groups
-MOST_GROUPS = 1000  # remembered a model; then no new one is answered
+LEAST = 50  # people in a part
 FILE = "cohorts.json"
 
 
@@ -31,7 +31,7 @@ class Cohorts:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder, self._lock = folder, threading.Lock()
-        self._groups: dict[str, list[list[str]]] | None = None
+        self._parts: dict[str, list[set[str]]] | None = None
 
     def admit(self, model_id: str, ids: Sequence[str]) -> None:
         """Remember a group, or refuse it.
@@ -44,54 +44,62 @@ class Cohorts:
         Raises
         ------
         SecurityError
-            The group is too small, too much like an earlier one, or one too many; or the earlier ones cannot be read.
+            The group is too small, or it and the earlier ones differ by too few people; or the earlier ones cannot be read.
         """
         if len(ids) < LEAST:
             raise SecurityError(
                 f"Contributions of {len(ids)} people with a record here were to be added up; {LEAST} or more are needed."
             )
-        marks = {_mark(model_id, i) for i in ids}
+        group = {_mark(model_id, i) for i in ids}
         with self._lock:
             known = self._read()
-            earlier = known.setdefault(model_id, [])
-            differences = [len(marks ^ set(group)) for group in earlier]
-            if 0 in differences:
-                return
-            close = [count for count in differences if count < LEAST]
-            if close:
+            earlier = known.get(model_id, [])
+            parts = _cut(earlier, group)
+            small = [len(part) for part in parts if len(part) < LEAST and part not in earlier]
+            if small:
                 raise SecurityError(
-                    f"This group differs from an earlier one by {min(close)} people; by fewer than {LEAST} the two sums would tell of "
-                    "single people. Ask about the earlier group again, or about another one."
+                    f"This group and those answered about before set {min(small)} people apart; with fewer than {LEAST} the sums together "
+                    "would tell of single people. Ask about an earlier group again, about several of them together, or about other people."
                 )
-            if len(earlier) >= MOST_GROUPS:
-                raise SecurityError(f"{MOST_GROUPS:,} groups were answered for this model; no more are.")
-            earlier.append(sorted(marks))
-            self._write(known)
+            if len(parts) > len(earlier):
+                self._write({**known, model_id: parts})
 
-    def _read(self) -> dict[str, list[list[str]]]:
-        if self._groups is None:
-            self._groups = {}
+    def _read(self) -> dict[str, list[set[str]]]:
+        if self._parts is None:
+            stored: dict[str, list[list[str]]] = {}
             if self._folder is not None and (self._folder / FILE).exists():
                 try:
-                    self._groups = json.loads((self._folder / FILE).read_text())
+                    stored = json.loads((self._folder / FILE).read_text())
                 except (OSError, ValueError) as error:
                     raise SecurityError(
                         f"This Host cannot read which groups it answered about; check {FILE}."
                     ) from error
-        return self._groups
+            nobody: list[set[str]] = []
+            self._parts = {model: reduce(_cut, map(set, groups), nobody) for model, groups in stored.items()}
+        return self._parts
 
-    def _write(self, known: dict[str, list[list[str]]]) -> None:
-        if self._folder is None:
-            return
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = self._folder / f"{FILE}.new"
-        try:
-            fresh.write_text(json.dumps(known))
-            fresh.replace(self._folder / FILE)
-        except OSError as error:
-            raise SecurityError(
-                f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
-            ) from error
+    def _write(self, known: dict[str, list[set[str]]]) -> None:
+        """In the file first: a group that could not be noted is not answered about."""
+        if self._folder is not None:
+            fresh = self._folder / f"{FILE}.new"
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                fresh.write_text(
+                    json.dumps({model: [sorted(part) for part in parts] for model, parts in known.items()})
+                )
+                fresh.replace(self._folder / FILE)
+            except OSError as error:
+                raise SecurityError(
+                    f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
+                ) from error
+        self._parts = known
+
+
+def _cut(parts: list[set[str]], group: set[str]) -> list[set[str]]:
+    """The parts that remain whole or are cut in two by a group, and those of it who were in none."""
+    pieces = [piece for part in parts for piece in (part & group, part - group)]
+    new = group.difference(*parts)
+    return [piece for piece in (*pieces, new) if piece]
 
 
 def _mark(model_id: str, subject: str) -> str:
