@@ -18,9 +18,10 @@ import pandas as pd
 import streamlit as st
 
 from app.reading import Speed, View, speed
-from app.texts import LANGUAGES, Texts
+from app.texts import Texts
 from backend.errors import GlassleafError
 from backend.service import (
+    LANGUAGES,
     OPERATOR,
     ROLES,
     Glassleaf,

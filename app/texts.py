@@ -8,36 +8,13 @@ from __future__ import annotations
 import html
 import math
 import re
-import tomllib
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-from backend.service import Feature, Federation
+from backend.service import Feature, Federation, brief, catalogue
 
-CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
-LANGUAGES = ("en", "zh")
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds
 
-_EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
-
-
-@cache
-def catalogue(language: str) -> dict[str, str]:
-    """All texts of one language: ``section.key`` → text; plurals as ``section.key.one`` and ``section.key.other``."""
-    flat: dict[str, str] = {}
-
-    def walk(prefix: str, node: dict[str, Any]) -> None:
-        for key, value in node.items():
-            if isinstance(value, dict):
-                walk(f"{prefix}{key}.", value)
-            else:
-                flat[prefix + key] = value
-
-    walk("", tomllib.loads((CATALOGUES / f"{language}.toml").read_text(encoding="utf-8")))
-    return flat
 
 
 def markdown(text: str) -> str:
@@ -104,12 +81,7 @@ class Texts:
 
     def brief(self, feature: Feature) -> str:
         """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
-        meaning = self.meaning(feature)
-        return (
-            (_EXPLAINED.split(meaning)[0] or meaning)
-            if len(meaning) + sum(letter > "\u2e80" for letter in meaning) > 40
-            else meaning
-        )
+        return brief(self.meaning(feature))
 
     def party(self, federation: Federation, name: str) -> str:
         """A party's title in the chosen language."""

@@ -56,7 +56,7 @@ class Auditor:
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.
 
-        A Host that cannot be told stops nothing: it keeps an older head, which still witnesses all entries up to it.
+        A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it.
         """
         log = self.catalogue.audit_log(federation)
         salted = {**body, "salt": secrets.token_hex(16)}
@@ -65,7 +65,7 @@ class Auditor:
             try:
                 self.catalogue.room(federation).tell_audit_head(log.head())
             except GlassleafError as error:
-                _log.warning("A Host was not told of entry %d of the audit log: %s", entry.number, error)
+                _log.warning("A Host has not confirmed entry %d of the audit log: %s", entry.number, error)
         return entry
 
     @contextmanager
@@ -100,6 +100,8 @@ def of_training(
         "key_bits": record.key_bits,
         "parts": record.parts,
         "excluded": len(record.exclude),
+        "score_bits": record.score_bits,
+        "score_bits_asked": (record.release and record.release.asked_bits) or record.score_bits,
         "input_sha256": input_sha256,
         "rule_packs": dict(packs),
         "traffic": traffic(transcript),

@@ -15,6 +15,7 @@ from backend.store.audit_log import AuditLog
 from backend.store.measurements import Measurements
 from backend.store.party_store import PartyStore
 from backend.store.reviews import Reviews
+from backend.whole_file import write_whole
 
 
 class Catalogue:
@@ -52,18 +53,18 @@ class Catalogue:
         """Check a federation file and remember it under its name; raises FederationError where another has the name."""
         federation = load_federation(path)
         with self._lock:
-            known = self._known()
-            there = known.get(federation.name)
-            if there and Path(there) != federation.folder.resolve() and Path(there).exists():
-                raise FederationError(
-                    f"{path}, field name: {federation.name!r} is already the name of the federation in {there}. "
-                    "Give this one another name in its file."
-                )
-            known[federation.name] = str(federation.folder.resolve())
-            draft = self._home / "federations.new"
-            draft.write_text(json.dumps(known, indent=1, sort_keys=True))
-            draft.replace(self._home / "federations.json")
+            self.check_name(federation.name, federation.folder)
+            known = {**self._known(), federation.name: str(federation.folder.resolve())}
+            write_whole(self._home / "federations.json", json.dumps(known, indent=1, sort_keys=True).encode())
         return federation
+
+    def check_name(self, name: str, folder: Path) -> None:
+        """Raise FederationError where another federation than the one in `folder` has the name."""
+        there = self._known().get(name)
+        if there and Path(there) != folder.resolve() and Path(there).exists():
+            raise FederationError(
+                f"{folder}, field name: {name!r} is already the name of the federation in {there}. Give this one another name."
+            )
 
     def _known(self) -> dict[str, str]:
         file = self._home / "federations.json"

@@ -6,6 +6,7 @@ GlassleafError
 ├── SampleError       a row to be scored is not usable (the other rows go on)
 ├── ModelError        a model is unknown, damaged or does not fit the federation
 ├── ParameterError    a training or scoring parameter is outside its range
+│   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
@@ -48,6 +49,23 @@ class ModelError(GlassleafError):
 
 class ParameterError(GlassleafError):
     """A training or scoring parameter is outside its range."""
+
+
+class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
+    """The scores of a new model would name more paths than was allowed, so it was not registered.
+
+    Parameters
+    ----------
+    words : str
+    named, most : float
+        Share of scores that would name their path, and the largest allowed.
+    bits : int or None
+        The finest resolution that would do; None where none does.
+    """
+
+    def __init__(self, words: str, named: float, most: float, bits: int | None) -> None:
+        self.named, self.most, self.bits = named, most, bits
+        super().__init__(words)
 
 
 class SecurityError(GlassleafError):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from backend.assurance import fairness
 from backend.assurance.fairness import Disparity
 from backend.assurance.proxies import Association, associations
-from backend.assurance.report_words import Words
+from backend.assurance.report.words import Words
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.errors import ParameterError

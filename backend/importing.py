@@ -76,7 +76,7 @@ def import_model(
     halves = split_between_parties(
         whole, federation.features(), federation.label, federation.guest.name, room.hosts, score_bits, texts
     )
-    model = halves.guest
+    model = replace(halves.guest, outputs=halves.guest.outputs.for_labels(room.labels()))
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"

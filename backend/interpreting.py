@@ -6,7 +6,7 @@ mean predictions over tenths of at least 50 people, whose edges stay with the Ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from backend.assurance.dependence import DECILES, LEAST, GroupMean, GroupMeans, Scale, from_sums, marks
 from backend.assurance.permutation import Permuted, candidates, permuted
+from backend.crypto.cipher import KeySide
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.measuring import Ground, Rows, Talks, drawn
+from backend.protocols.channel import Conversation
 from backend.protocols.grouping import Group
+from backend.protocols.inference.dealing import have_dealt
 from backend.trees.ensemble import Columns
 
 MOST_REPEATS = 20  # shufflings of one feature
@@ -89,9 +92,9 @@ def measure_permutation(
     runs, done = 1 + len(asked) * request.repeats, 0
     job.result = ()
 
-    def score(table: PartyTable, dealt: dict[str, Sequence[str]]) -> Floats:
+    def score(table: PartyTable, first: Callable[[Conversation, KeySide], None] = lambda talk, key: None) -> Floats:
         nonlocal done
-        kept, margins = talks.score(ground, table, request.cipher, dealt, at=(done * len(rows), runs * len(rows)))
+        kept, margins = talks.score(ground, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
         if len(kept) < len(rows):
             raise ParameterError(
                 f"{len(rows) - len(kept)} of {len(rows)} people were refused by a Host that was asked about them before; what a "
@@ -100,12 +103,12 @@ def measure_permutation(
         done += 1
         return margins
 
-    whole = score(own, {})
+    whole = score(own)
     for party, features in asked:
         shuffled = [
-            score(PartyTable(own.party, own.ids, _shuffled(own.columns, features, draw)), {})
+            score(PartyTable(own.party, own.ids, _shuffled(own.columns, features, draw)))
             if party == guest
-            else score(own, {party: features})
+            else score(own, lambda talk, key: have_dealt(talk, party, key, own.ids, features))  # noqa: B023 (called here)
             for _ in range(request.repeats)
         ]
         worth = permuted(party, features, labels, whole, shuffled, ground.compiled.outputs, request.seed)

@@ -34,6 +34,8 @@ class Job(Generic[T]):
         Of a finished job; some show a part of it while they run.
     error : str or None
         What, where and what to do; never a traceback.
+    failure : GlassleafError or None
+        What `error` is the text of.
     """
 
     def __init__(self, work: Callable[[Job[T]], T], total: int) -> None:
@@ -43,7 +45,7 @@ class Job(Generic[T]):
         self.points: tuple[TreeProgress, ...] = ()
         self.result: T | None = None
         self.error: str | None = None
-        self._failure: GlassleafError | None = None
+        self.failure: GlassleafError | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work = work
         self._stop = threading.Event()
@@ -86,8 +88,8 @@ class Job(Generic[T]):
     def get(self) -> T:
         """Wait for the end and return the result, or raise what stopped it."""
         self._thread.join()
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         return cast(T, self.result)
 
     def at(self, stage: str, party: str = "", done: int | None = None) -> None:
@@ -106,15 +108,15 @@ class Job(Generic[T]):
             self.result = self._work(self)
             self.state = "done"
         except Cancelled as stopped:
-            self._failure, self.error, self.state = stopped, str(stopped), "cancelled"
+            self.failure, self.error, self.state = stopped, str(stopped), "cancelled"
         except GlassleafError as error:
-            self._failure, self.error, self.state = error, str(error), "failed"
+            self.failure, self.error, self.state = error, str(error), "failed"
         except Exception as error:  # shown without its text, which may hold data
             _log.error("Job failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             self.error = (
                 f"Something went wrong inside Glassleaf ({type(error).__name__}). Nothing was stored; try again, "
                 "and if it stays, report it with the log of this session."
             )
-            self._failure, self.state = GlassleafError(self.error), "failed"
+            self.failure, self.state = GlassleafError(self.error), "failed"
         finally:
             self._ended = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from backend.assurance.frontier import BITS, FrontierPoint, frontier
 from backend.assurance.leakage import SCORE_BITS, LeakPoint, joint_audit, leak_curve
-from backend.errors import Cancelled, ParameterError
+from backend.errors import Cancelled, ParameterError, ReleaseRefused
 from backend.jobs import Job
 from backend.protocols.room import Room
 from backend.results import ModelRecord, Release
@@ -124,11 +125,21 @@ def check_release(
             hosts,
             np.arange(len(rows)),
             bits=bits,
-            dithers=(width,),
+            dithers=(0.0, width),
             on_point=lambda: _go_on(job),
         )
     )
-    return Release(width, tuple((p.score_bits, p.unique) for p in points), points[0].paths, len(rows), len(hosts))
+    first = points[0]  # the model's own resolution, with dither where it has units for it
+    bare = next(p.unique for p in points if p.score_bits == first.score_bits and not p.dither)
+    shared = {p.score_bits: p.unique for p in reversed(points)}  # with dither, which comes before none
+    return Release(
+        math.ldexp(width, model.outputs.scale),
+        tuple((b, shared[b]) for b in bits),
+        first.paths,
+        len(rows),
+        len(hosts),
+        bare if first.dither else None,
+    )
 
 
 def finest(release: Release, most: float) -> int | None:
@@ -146,14 +157,19 @@ def usual_bound(release: Release, synthetic: bool) -> float:
 
 
 def refuse_if_named(release: Release, most: float) -> None:
-    """Raise ParameterError where the model's scores name more paths than `most` allows; it says which resolution would do."""
+    """Raise ReleaseRefused where the model's scores name more paths than `most` allows; it says which resolution would do."""
     if release.named <= most:
         return
     bits = finest(release, most)
-    other = f"train with --score-bits {bits}" if bits is not None else "train fewer trees or shallower ones"
-    raise ParameterError(
+    other = "train fewer trees or shallower ones"
+    if bits is not None:
+        other = f"train with --score-bits {bits} (--coarser does so by itself)"
+    raise ReleaseRefused(
         f"{release.named:.1%} of {release.people} scores of this model fit one path only among {release.records:,} records; at most "
-        f"{most:.1%} were to be. It was not registered: {other}, have the Hosts add wider dither, or allow more with --most-named."
+        f"{most:.1%} were to be. It was not registered: {other}, have the Hosts add wider dither, or allow more with --most-named.",
+        release.named,
+        most,
+        bits,
     )
 
 

@@ -5,7 +5,7 @@ As the Guest sees it: scores, labels and its own columns. What comes back from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.cipher import KeySide
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
@@ -22,7 +23,6 @@ from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.channel import Conversation, TranscriptEntry
 from backend.protocols.group_sums import GroupQuestions
-from backend.protocols.inference.dealing import have_dealt
 from backend.protocols.messages import OfferKey
 from backend.protocols.room import Room
 from backend.results import Compiled, ModelRecord
@@ -91,15 +91,15 @@ class Talks:
         ground: Ground,
         table: PartyTable,
         cipher: Cipher,
-        dealt: Mapping[str, Sequence[str]] | None = None,
+        first: Callable[[Conversation, KeySide], None] = lambda talk, key: None,
         at: tuple[int, int] | None = None,
     ) -> tuple[Rows, NDArray[np.float64]]:
         """Rows of `table` that no Host refused, and their margins ``(rows, outputs.count)``; measuring leaves budgets alone.
 
         Parameters
         ----------
-        dealt : mapping of str to sequence of str, optional
-            Host → its features whose values it deals out anew among these people first.
+        first : callable, optional
+            What a Host is asked in the same conversation before: to deal values out anew, say.
         at : (int, int), optional
             Records scored before these, and all that will be: where this is one scoring of several.
         """
@@ -108,8 +108,7 @@ class Talks:
         job.at("key", room.guest.name, before)
         key = room.key(cipher, 0, compiled) if cipher == "none" else room.bulk_key(KEY_BITS, compiled)
         with self.begin(ground.record.hosts, counted=False) as talk:
-            for host, features in (dealt or {}).items():
-                have_dealt(talk, host, key, table.ids, features)
+            first(talk, key)
             scored = room.guest.score(
                 ground.record.id,
                 compiled,

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from backend.assurance.notice import MOST_REASONS, Line, Notice
 from backend.auditing import DONE, of_model, traffic
-from backend.crypto.cipher import KeySide
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
+from backend.crypto.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
 from backend.data.table import SampleSheet
@@ -28,6 +28,7 @@ from backend.protocols.channel import TranscriptEntry
 from backend.protocols.inference.reasons.asking import Asking, Named
 from backend.protocols.inference.reasons.cohort import LEAST
 from backend.protocols.inference.reasons.guest_side import CompiledTerms
+from backend.protocols.inference.reasons.sealing import ReasonKey
 from backend.protocols.room import Room
 from backend.results import Compiled, ModelRecord, Score, ScoreBatch, ScoringRequest
 from backend.scoring import score
@@ -45,8 +46,7 @@ class ReasonsRequest:
     ----------
     names : int
         At most so many a person.
-    cipher : {"paillier", "paillier-short"}
-        Names are ranked under Paillier.
+    cipher : {"rlwe", "paillier", "paillier-short"}
     scored : ScoreBatch or None
         A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
     """
@@ -55,7 +55,7 @@ class ReasonsRequest:
     samples: SampleSheet
     names: int = MOST_REASONS
     cutoff: float = 0.5
-    cipher: Cipher = "paillier"
+    cipher: Cipher = "rlwe"
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
 
@@ -133,7 +133,7 @@ class CohortRequest:
     model_id: str
     ids: tuple[str, ...] = ()
     samples: int = COHORT
-    cipher: Cipher = "paillier"
+    cipher: Cipher = "rlwe"
     key_bits: int = KEY_BITS
     seed: int = 7
 
@@ -147,6 +147,8 @@ class CohortImportance:
     mean: float
     people: int
     error_bound: float
+    cipher: str
+    key_bits: int
 
 
 def give_reasons(
@@ -172,10 +174,8 @@ def give_reasons(
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.channel.Conversation.expect`.
     """
-    if request.cipher not in ("paillier", "paillier-short"):
-        raise ParameterError(
-            f"Names of reasons are ranked under paillier; {request.cipher} was chosen. Choose paillier."
-        )
+    if request.cipher == "none":
+        raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
     terms = CompiledTerms(model)
     batch = request.scored or _scored(room, record, compiled, request, job)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
@@ -188,7 +188,8 @@ def give_reasons(
         raise ParameterError(
             f"Nobody in the sheet was scored, so there is nothing to explain: {batch.scores[0].problem}"
         )
-    key = room.pair_key(request.cipher, request.key_bits)
+    load = terms.shape(request.names).load(terms.rows)
+    key = room.reason_key(request.cipher, request.key_bits, load)
     found, transcript = _named(room, record, terms, request, good, key, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
@@ -199,7 +200,7 @@ def give_reasons(
         people=tuple(people),
         names=request.names,
         features=len(terms.items),
-        cipher=key.scheme,
+        cipher=_named_cipher(key),
         key_bits=key.bits,
         ciphertexts=found.ciphertexts,
         seconds=time.perf_counter() - began,
@@ -214,7 +215,7 @@ def _named(
     terms: CompiledTerms,
     request: ReasonsRequest,
     good: NDArray[np.intp],
-    key: KeySide,
+    key: ReasonKey,
     before: tuple[TranscriptEntry, ...],
     job: Job[Any],
 ) -> tuple[Named, tuple[TranscriptEntry, ...]]:
@@ -268,7 +269,7 @@ def mean_contributions(
     people = room.table.take(rows if request.ids else drawn(ground, count, request.seed))
     terms, job.total = CompiledTerms(ground.model), count
     job.at("key", room.guest.name, 0)
-    key = room.pair_key(request.cipher, request.key_bits)
+    key = room.reason_key(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
     talk = room.converse(terms.chain, job.cancelled)
     job.read_transcript = talk.transcript
     try:
@@ -276,9 +277,17 @@ def mean_contributions(
     finally:
         job.keep_transcript(talk.close())
     means = found.sums / found.people
-    bound = found.error_bound / found.people
-    out = [CohortImportance(*item, float(m), found.people, bound) for item, m in zip(found.items, means, strict=True)]
+    bound, cipher = found.error_bound / found.people, _named_cipher(key)
+    out = [
+        CohortImportance(*item, float(mean), found.people, bound, cipher, key.bits)
+        for item, mean in zip(found.items, means, strict=True)
+    ]
     return tuple(sorted(out, key=lambda one: -abs(one.mean)))
+
+
+def _named_cipher(key: ReasonKey) -> str:
+    """As a user chose it."""
+    return "rlwe" if isinstance(key, ResidueKeySide) else key.scheme
 
 
 def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:

@@ -12,7 +12,7 @@ import numpy as np
 
 from backend.assurance.contribution import Expectation
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.data.label import Task
 from backend.data.table import PartyTable, SampleSheet
 from backend.protocols.alignment.exchange import Alignment
@@ -43,6 +43,10 @@ class Release:
         Median of the paths that fit a score, at the model's own resolution.
     people, records : int
         Whose scores were read, and Host records that they were compared with.
+    without_dither : float or None
+        Share of people whose score would name their path without it, at the model's own resolution; None where there is none.
+    asked_bits : int or None
+        Resolution that training was asked for, where too many scores would have named their path and a coarser one was taken.
     """
 
     dither: float
@@ -50,6 +54,8 @@ class Release:
     paths: float
     people: int
     records: int
+    without_dither: float | None = None
+    asked_bits: int | None = None
 
     @property
     def named(self) -> float:
@@ -119,7 +125,7 @@ class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order.
 
     A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
-    :func:`backend.leaking.usual_bound`).
+    :func:`backend.leaking.usual_bound`). With `coarser` it is trained once more instead, with the finest scale of scores that does.
     """
 
     federation: str
@@ -127,6 +133,7 @@ class TrainingRequest:
     hosts: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     most_named: float | None = None
+    coarser: bool = False
 
 
 @dataclass(frozen=True)

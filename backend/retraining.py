@@ -11,7 +11,7 @@ from typing import Any
 
 from backend.assurance.fairness import check_cutoff
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.evidence import DisparityRequest

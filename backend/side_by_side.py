@@ -151,6 +151,22 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Leak:
+    """What scores give away in either model, as both were measured before they were registered.
+
+    Attributes
+    ----------
+    name : {"score_bits", "dither", "named", "without_dither", "paths"}
+        As in :class:`backend.results.Release`: resolution, width of the dither, share of people whose score names their path with and
+        without it, paths that fit a score (median).
+    """
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class SideBySide:
     """Two models compared.
 
@@ -168,6 +184,8 @@ class SideBySide:
         In how they were made.
     same_people : bool
         Whether both were measured on the same records, so that their figures can be compared.
+    leaks : tuple of Leak
+        Empty where it was not measured of both.
     """
 
     before: Side
@@ -178,6 +196,7 @@ class SideBySide:
     outcomes: tuple[OutcomePair, ...]
     differences: tuple[Difference, ...]
     same_people: bool
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -197,6 +216,7 @@ def compare(before: Side, after: Side) -> SideBySide:
         outcomes=_outcomes(before.disparities, after.disparities),
         differences=_differences(before.record, after.record),
         same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
+        leaks=_leaks(before.record, after.record),
     )
 
 
@@ -208,6 +228,15 @@ def _figures(before: ModelRecord, after: ModelRecord) -> tuple[Figure, ...]:
             sign = (other > one) - (other < one)
             found.append(Figure(name, one, other, sign if name in HIGHER_IS_BETTER else -sign))
     return tuple(found)
+
+
+def _leaks(before: ModelRecord, after: ModelRecord) -> tuple[Leak, ...]:
+    one, other = before.release, after.release
+    if one is None or other is None:
+        return ()
+    bits = Leak("score_bits", before.score_bits, after.score_bits)
+    told = ((name, getattr(one, name), getattr(other, name)) for name in ("dither", "named", "without_dither", "paths"))
+    return (bits, *(Leak(name, a, b) for name, a, b in told if a is not None and b is not None))
 
 
 def _shifts(before: Sequence[FeatureImportance], after: Sequence[FeatureImportance]) -> tuple[Shift, ...]:
@@ -280,5 +309,6 @@ def as_dict(found: SideBySide) -> dict[str, object]:
             }
             for pair in found.outcomes
         ],
+        "leaks": {leak.name: [leak.before, leak.after] for leak in found.leaks},
         "differences": {d.name: [d.before, d.after] for d in found.differences},
     }

@@ -12,12 +12,14 @@ import numpy as np
 
 from backend.crypto.cipher import FoldPlan, KeySide
 from backend.crypto.obfuscators import FEW_KEPT, Obfuscation, OwnerMaker, PublicMaker
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, SecretKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import SecretKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
-from backend.crypto.rlwe import FloodMaker, RlweKeySide, RlwePublicSide
+from backend.crypto.rlwe import RlweKeySide
 from backend.crypto.rlwe import SecretKey as LatticeKey
 from backend.crypto.rlwe_parameters import parameters_for
+from backend.crypto.rlwe_public import FloodMaker, RlwePublicSide
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.timing import took

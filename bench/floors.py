@@ -11,8 +11,8 @@ import tenseal.sealapi as seal
 from gmpy2 import mpz
 
 from backend.crypto.obfuscators import OwnerMaker, PublicMaker, random_unit
-from backend.crypto.paillier import SecretKey
-from backend.crypto.rlwe_parameters import Ring
+from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.rlwe_ring import Ring
 from bench.cases import Case
 
 Floors = dict[tuple[str, str], tuple[float, str]]  # (party's part, stage) → seconds, in words

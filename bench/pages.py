@@ -31,6 +31,7 @@ TITLES = (
     "Score",
     "Privacy",
     "Protocols",
+    "Attack lab",
     "Train",
     "Report",
     "Audit",

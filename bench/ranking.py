@@ -13,10 +13,12 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, SecretKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import SecretKey
 from backend.protocols.inference.ranking.circuit import gates_needed, top_names
 from backend.protocols.inference.ranking.guest import RankingGuest
 from backend.protocols.inference.ranking.host import RankingHost
+from backend.protocols.inference.ranking.packing import PackedBlinds, PackedOpener, Packing
 from backend.protocols.inference.ranking.shape import RankingShape
 from bench.alignment import Meter
 from bench.setting import REPEATS, run, say
@@ -56,10 +58,10 @@ def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
     """One ranking of random numbers, from ciphertexts at the Host to names at the Guest."""
     most = (1 << VALUE_BITS) - 1
     values = [secrets.randbelow(2 * most + 1) - most for _ in range(n)]
-    values_enc, shape = key.encrypt_numbers(values), RankingShape(n, NAMES, VALUE_BITS, key.bits)
-    meter = Meter()
-    guest = meter.of("guest", RankingGuest, key, shape)
-    host = meter.of("host", RankingHost, public, values_enc, shape)
+    values_enc, shape, meter = key.encrypt_numbers(values), RankingShape(n, NAMES, VALUE_BITS), Meter()
+    packing = Packing(shape, key.bits)
+    guest = RankingGuest(PackedOpener(key, packing).opened, shape)
+    host = RankingHost(PackedBlinds(public, values_enc, packing).blinded, shape)
     offer = meter.sent("guest", meter.of("guest", guest.open))
     shares = meter.sent("host", meter.of("host", host.share, offer))
     choices = meter.sent("guest", meter.of("guest", guest.choose, shares))
@@ -70,7 +72,7 @@ def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
 
 
 def _row(bits: int, n: int, meters: list[Meter], peer: dict[str, Any]) -> dict[str, Any]:
-    shape = RankingShape(n, NAMES, VALUE_BITS, bits)
+    shape = RankingShape(n, NAMES, VALUE_BITS)
     guest, host = (median(m.seconds[party] for m in meters) for party in ("guest", "host"))
     comparisons = n - 1 + NAMES * (n - 1).bit_length()
     row: dict[str, Any] = {

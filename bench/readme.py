@@ -161,11 +161,12 @@ def reasons() -> str:
         return "Not measured yet: `make bench`."
     header = [
         "model",
-        "key",
+        "cipher",
         "ciphertexts",
         "Guest",
         "Hosts",
         "ranking",
+        "keys",
         "sent",
         "a score",
         "ratio to it",
@@ -175,12 +176,13 @@ def reasons() -> str:
     rows = [
         [
             r["model"],
-            f"{r['key_bits']:,}",
+            _reason_cipher(r),
             f"{r['ciphertexts']:,}",
             f"{r['terms_guest_seconds']:.2g} s",
             f"{r['terms_host_seconds']:.2g} s",
             f"{r['ranking_guest_seconds'] + r['ranking_host_seconds']:.2g} s",
-            f"{(r['terms_bytes'] + r['ranking_bytes']) / 1e6:.2f} MB",
+            f"{r['key_bytes'] / 1e6:.2f} MB",
+            f"{r['bytes'] / 1e6:.2f} MB",
             f"{r['score_seconds']:.2g} s",
             f"{r['to_score']:.1f} ×",
             f"{rounded(r['peer_seconds'])} s",
@@ -188,6 +190,19 @@ def reasons() -> str:
         ]
         for r in found["rows"]
     ]
+    groups = [
+        [
+            g["model"],
+            _reason_cipher(g),
+            f"{g['people']:,}",
+            f"{g['measured']:,}",
+            f"{rounded(g['guest_seconds'])} s",
+            f"{rounded(g['host_seconds'])} s",
+            f"{g['bytes'] / 1e6:.0f} MB",
+        ]
+        for g in found["cohorts"]
+    ]
+    sums = markdown(["model", "cipher", "people", "measured", "Guest", "Hosts", "sent"], groups)
     told = [
         f"**Faithfulness** ({f['model']}): the four names by the protocol's own integers are those of plain SHAP values for "
         f"{f['same_names']:.1%} of {f['people']} people; the largest error of a contribution is {f['largest_error']:.1g}, the bound "
@@ -197,7 +212,12 @@ def reasons() -> str:
         + " of these people."
         for f in found["faithfulness"]
     ]
-    return "\n\n".join([markdown(header, rows), *told, _measured_on(found["machine"])])
+    between = "Means over a group; where fewer people were measured, the figures of all are worked out from theirs:"
+    return "\n\n".join([markdown(header, rows), between, sums, *told, _measured_on(found["machine"])])
+
+
+def _reason_cipher(row: dict[str, Any]) -> str:
+    return "RLWE" if row["cipher"] == "rlwe" else f"Paillier, {row['key_bits']:,}"
 
 
 def score_bits() -> str:

@@ -8,7 +8,6 @@ timed, nothing is charged for refreshing or for finding the largest, so its figu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from time import process_time
 from typing import Any
@@ -17,65 +16,43 @@ import numpy as np
 import phe
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide, WeightedPublicSide
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, SecretKey
-from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.data.table import PartyTable, read_table
-from backend.protocols.inference.ranking.guest import RankingGuest
-from backend.protocols.inference.ranking.host import RankingHost
-from backend.protocols.inference.reasons.guest_side import CompiledTerms, as_row
-from backend.protocols.inference.reasons.host_side import CompiledFactors, PersonTerms
-from backend.protocols.inference.reasons.terms import ReasonShape, unpacked
+from backend.crypto.cipher import KeySide
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import KEY_BITS, SecretKey
+from backend.data.table import read_table
 from backend.service import Glassleaf
 from backend.store.party_store import PartyStore
 from backend.trees.artefact import load_host
-from backend.trees.ensemble import NodeKey, Rule
-from backend.trees.shap import paths, shap_values
+from backend.trees.shap import paths
 from bench.alignment import Meter
 from bench.cases import Case, credit_card_case
+from bench.engines import rlwe_sides
+from bench.reason_ways import NAMES, Parties, Way
 from bench.setting import ABSENT, add_demo, fresh_home, run, say
 
 KEYS = (2048, 3072)
 PEOPLE = 3  # of whom each is timed; the first pays for tables and is left out
-NAMES = 4
+COHORT = 200  # people of a group
+FEW = 5  # of them that go through under Paillier; the figures of all are worked out from theirs
 FAITHFUL = 200  # samples whose names are compared
 DITHER = (2.0**-6, 2.0**-4)  # widths on the margin
 
 
-@dataclass(frozen=True)
-class Parties:
-    """A case with what reasons need of it, worked out once."""
-
-    case: Case
-    terms: CompiledTerms
-    factors: list[CompiledFactors]
-
-    @classmethod
-    def of(cls, case: Case) -> Parties:
-        """Compile both sides."""
-        terms = CompiledTerms(case.model)
-        steps = case.guest.folding.steps
-        factors = [CompiledFactors(case.halves[s.host], s, terms.shares_of(s.host)) for s in steps]
-        return cls(case, terms, factors)
-
-    def record(self, party: str, sample: str) -> tuple[dict[str, NDArray[Any]], bool]:
-        """One person's columns at a party, ``(1,)`` each, and whether it holds a record."""
-        table = self.case.tables[party]
-        at = table.row_of.get(sample, -1)
-        return dict(table.take(np.array([max(at, 0)])).columns), at >= 0
-
-
-def measure(keys: Sequence[int] = KEYS, people: int = PEOPLE, faithful: int = FAITHFUL) -> dict[str, Any]:
+def measure(
+    keys: Sequence[int] = KEYS, people: int = PEOPLE, faithful: int = FAITHFUL, cohort: int = COHORT
+) -> dict[str, Any]:
     """Both models, the second where its data is there."""
     found = [case for case in (demo_case(), credit_card_case()) if case is not None]
-    rows, faith = [], []
+    rows, groups, faith = [], [], []
     for case in found:
         parties = Parties.of(case)
-        for bits in keys:
-            say(f"{case.title}, {bits} bits")
+        for bits in (0, *keys):
+            say(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
             rows.append(cost_of(parties, bits, people))
+            groups.append(cohort_of(parties, bits, cohort, min(cohort, FEW) if bits else cohort))
         faith.append(faithfulness(parties, faithful))
-    return {"names": NAMES, "rows": rows, "faithfulness": faith} | ({} if len(found) > 1 else {"skipped": ABSENT})
+    out: dict[str, Any] = {"names": NAMES, "rows": rows, "cohorts": groups, "faithfulness": faith}
+    return out | ({} if len(found) > 1 else {"skipped": ABSENT})
 
 
 def demo_case() -> Case:
@@ -91,44 +68,14 @@ def demo_case() -> Case:
     return Case(f"demo, {record.n_trees} trees of depth {record.depth}", model, halves, tables)
 
 
-def asked(
-    parties: Parties, shape: ReasonShape, key: KeySide, side: WeightedPublicSide, sample: str, meter: Meter
-) -> tuple[list[Any], PersonTerms]:
-    """One person's encrypted contributions at the last Host."""
-    columns, _ = parties.record(parties.case.model.guest, sample)
-    terms = meter.of("guest", parties.terms.encode, columns, shape)
-    numbers = as_row([*terms.base, *terms.packs, *terms.constant])
-    sent = meter.sent("guest", meter.of("guest", key.encrypt, numbers))
-    for place, factors in enumerate(parties.factors):
-        columns, held = parties.record(factors.step.host, sample)
-        kept = meter.of("host", factors.decide, columns, held)
-        person = PersonTerms(side, factors, shape, place + 1)
-        if place + 1 == len(parties.factors):
-            return meter.of("host", person.last, sent, kept), person
-        sent = meter.sent("host", meter.of("host", person.passed_on, sent, kept))
-    raise AssertionError("a model without Hosts has no last one")
-
-
-def explain(parties: Parties, key: PaillierKeySide, public: PaillierPublicSide, sample: str) -> tuple[Meter, Meter]:
-    """Reasons of one person; what the contributions cost, and what the ranking does."""
-    shape, weighing, ranking = parties.terms.shape(NAMES, key.bits), Meter(), Meter()
-    values_enc, person = asked(parties, shape, key, public, sample, weighing)
-    guest = RankingGuest(key, shape.ranking)
-    host = RankingHost(public, person.spread(values_enc), shape.ranking)
-    shares = ranking.sent("host", ranking.of("host", host.share, ranking.sent("guest", guest.open())))
-    choices = ranking.sent("guest", ranking.of("guest", guest.choose, shares))
-    ranking.of("guest", guest.names, ranking.sent("host", ranking.of("host", host.garble, choices)))
-    return weighing, ranking
-
-
-def scored(case: Case, key: PaillierKeySide, public: PaillierPublicSide, sample: str) -> Meter:
+def scored(case: Case, key: KeySide, publics: Sequence[Any], sample: str) -> Meter:
     """The score alone of one person."""
     meter = Meter()
     own = case.tables[case.model.guest]
     one = own.take(np.array([own.row_of[sample]]))
     _, entries = meter.of("guest", case.guest.encode, one.columns, 1)
     sent = meter.sent("guest", meter.of("guest", key.encrypt, entries))
-    for host, name, plan in zip(case.hosts, case.chain, case.plans, strict=True):
+    for host, public, name, plan in zip(case.hosts, publics, case.chain, case.plans, strict=True):
         table = case.tables[name]
         at = table.row_of.get(sample, -1)
         columns = table.take(np.array([max(at, 0)])).columns
@@ -140,27 +87,57 @@ def scored(case: Case, key: PaillierKeySide, public: PaillierPublicSide, sample:
 
 
 def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
-    """One model under one key size: medians of processor seconds, bytes, ratios."""
+    """One model under a Paillier key of that size, or 0 for RLWE: medians of processor seconds, bytes, ratios."""
     case = parties.case
-    secret = SecretKey.generate(bits, floor=min(bits, 2048))
-    key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
-    key.obfuscators.take(1)
+    way = Way.paillier(parties, bits) if bits else Way.rlwe(parties)
+    key, publics = _score_sides(case, bits)
     samples = case.tables[case.model.guest].ids[: people + 1]
-    runs = [(explain(parties, key, public, s), scored(case, key, public, s)) for s in samples][1:]
-    shape = parties.terms.shape(NAMES, bits)
-    row: dict[str, Any] = {**case.facts(), "key_bits": bits, "features": sum(shape.features)}
-    row["ciphertexts"] = parties.terms.ciphertexts(shape)
+    runs = [(way.named(s), scored(case, key, publics, s)) for s in samples][1:]
+    row: dict[str, Any] = {**case.facts(), "cipher": way.cipher, "key_bits": way.bits, "key_bytes": way.key_bytes}
+    row |= {"features": sum(parties.shape.features), "ciphertexts": way.sealing.ciphertexts}
     for name, pick in (("terms", lambda r: r[0][0]), ("ranking", lambda r: r[0][1]), ("score", lambda r: r[1])):
         for party in ("guest", "host"):
             row[f"{name}_{party}_seconds"] = median(pick(r).seconds[party] for r in runs)
         row[f"{name}_bytes"] = sum(pick(runs[0]).bytes.values())
         row[f"{name}_messages"] = pick(runs[0]).messages
+    row["bytes"] = way.key_bytes + row["terms_bytes"] + row["ranking_bytes"]
     row["seconds"] = sum(row[f"{n}_{p}_seconds"] for n in ("terms", "ranking") for p in ("guest", "host"))
     row["score_seconds"] = row["score_guest_seconds"] + row["score_host_seconds"]
     row["to_score"] = row["seconds"] / row["score_seconds"]
-    row |= _peer(parties, bits)
+    row |= _peer(parties, bits or KEY_BITS)
     row["ratio"] = row["peer_seconds"] / (row["terms_guest_seconds"] + row["terms_host_seconds"])
     return row
+
+
+def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
+    """A key for scores, made as the one for reasons is."""
+    if not bits:
+        sides = rlwe_sides(case)
+        return sides.key, sides.hosts
+    secret = SecretKey.generate(bits, floor=min(bits, 2048))
+    key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
+    key.obfuscators.take(1)
+    return key, [public] * len(case.hosts)
+
+
+def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[str, Any]:
+    """Sums over a group under a Paillier key of that size, or 0 for RLWE; worked out from the first `measured` people."""
+    way, meter = Way.paillier(parties, bits, people) if bits else Way.rlwe(parties, people), Meter()
+    samples = parties.case.tables[parties.case.model.guest].ids[:measured]
+    sums = way.summed(samples, meter)
+    if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
+        raise RuntimeError("the sums are wrong")
+    times = people / measured
+    return {
+        "model": parties.case.title,
+        "cipher": way.cipher,
+        "key_bits": way.bits,
+        "people": people,
+        "measured": measured,
+        "guest_seconds": meter.seconds["guest"] * times,
+        "host_seconds": meter.seconds["host"] * times,
+        "bytes": way.key_bytes + round(sum(meter.bytes.values()) * times),
+    }
 
 
 def _peer(parties: Parties, bits: int) -> dict[str, Any]:
@@ -193,12 +170,8 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     case = parties.case
     own = case.tables[case.model.guest]
     samples = [own.ids[i] for i in np.random.default_rng(7).choice(len(own.ids), people, replace=False)]
-    shape = parties.terms.shape(NAMES, 0)
-    exact = _plain(parties, samples)
-    found = np.empty_like(exact)
-    for i, sample in enumerate(samples):
-        values, _ = asked(parties, shape, PlainKeySide(), PlainPublicSide(), sample, Meter())
-        found[i] = np.array(unpacked(values, shape), dtype=np.float64) / float(1 << shape.scale)
+    exact, way = parties.plain(samples), Way.plain(parties, 1)
+    found = np.array([way.summed([sample], Meter()) for sample in samples])
     names, draw = [_top(row) for row in exact], np.random.default_rng(8)
     kept = {
         str(width): float(
@@ -226,34 +199,19 @@ def _top(values: NDArray[np.float64]) -> frozenset[int]:
     return frozenset(int(i) for i in best if values[i] > 0)
 
 
-def _plain(parties: Parties, samples: Sequence[str]) -> NDArray[np.float64]:
-    """``(n, features)`` in the protocol's order, all columns in one hand."""
-    case = parties.case
-    rules: dict[NodeKey, Rule] = dict(case.model.rules)
-    columns: dict[str, NDArray[Any]] = {}
-    for party, table in case.tables.items():
-        if party in case.halves:
-            rules |= case.halves[party].rules
-        columns |= _joined(table, samples)
-    names, values = shap_values(case.model, rules, columns, len(samples))
-    return values[:, [names.index(feature) for _, feature in parties.terms.items]]
-
-
-def _joined(table: PartyTable, samples: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """A party's columns for some people; missing where it holds no record."""
-    rows = np.array([table.row_of.get(sample, -1) for sample in samples])
-    out = {}
-    for name, column in table.take(np.maximum(rows, 0)).columns.items():
-        out[name] = np.where(rows < 0, np.array(None if column.dtype == object else np.nan, dtype=column.dtype), column)
-    return out
-
-
 def describe(found: dict[str, Any]) -> str:
     """The result as text."""
     lines = [
-        f"{r['model']}, {r['key_bits']} bits: {r['seconds']:.2f} s ({r['to_score']:.1f} times a score, 1/{r['ratio']:.0f} of phe), "
-        f"{r['ciphertexts']:,} ciphertexts, {r['terms_bytes'] + r['ranking_bytes']:,} bytes"
+        f"{r['model']}, {r['cipher']} {r['key_bits']:,}: {r['seconds']:.2f} s "
+        f"({r['to_score']:.1f} times a score, 1/{r['ratio']:.0f} of phe), "
+        f"{r['ciphertexts']:,} ciphertexts, {r['bytes']:,} bytes"
         for r in found["rows"]
+    ]
+    lines += [
+        f"{g['model']}, {g['cipher']} {g['key_bits']:,}: sums over {g['people']:,} people in "
+        f"{g['guest_seconds'] + g['host_seconds']:.1f} s, "
+        f"{g['bytes']:,} bytes ({g['measured']:,} people measured)"
+        for g in found["cohorts"]
     ]
     lines += [
         f"{f['model']}: same four names for {f['same_names']:.1%} of {f['people']}; under dither of contributions "

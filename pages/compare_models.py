@@ -21,6 +21,8 @@ if not others:
 side_by_side.choose(t, view, others, key, lambda: session.swap("model", "other"))
 found = backend.side_by_side(model_id, session.publish("other"))
 side_by_side.draw(t, view, found)
+frame.section(t, "side_by_side.leaks_title")
+side_by_side.leaks(t, found)
 frame.section(t, "side_by_side.findings_title", "flag")
 side_by_side.findings(t, view, found)
 frame.section(t, "side_by_side.made_title")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import reading, session
 from app.panels import compliance, evidence, findings, frame, retraining, reviews, work
-from backend.service import OPERATOR, ProxyRequest
+from backend.service import OPERATOR
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
@@ -50,7 +50,7 @@ if known:
         view,
         measuring,
         lambda: evidence.request(t, view, *keys),
-        lambda asked: (backend.start_proxies if isinstance(asked, ProxyRequest) else backend.start_disparity)(asked),
+        backend.start_evidence,
         evidence.measured,
     )
 before, after = backend.lineage(model_id)
@@ -62,7 +62,7 @@ if known or before or after:
         retraining.not_for(t, role)
     if before or after:
         pair = (model_id, after[0].id) if after else (before.id, model_id)
-        retraining.beside(t, view, backend.side_by_side(*pair))
+        retraining.beside(t, view, backend.side_by_side(*pair), retrain.job is not None)
 
 frame.section(t, "compliance.contradictions_title", "expected_direction")
 compliance.contradictions(t, view)

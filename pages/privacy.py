@@ -30,10 +30,10 @@ if not scores:
     st.info(t("privacy.nobody"), icon=":material/speed:")
 else:
     score = privacy.person(t, scores)
-    read = session.kept("leak", (None, None))
+    read, typed = session.kept("leak", (None, None)), session.kept("typed")
     try:
         if read[0] is not score:
-            read = score, backend.leak_meter(model_id, score)
+            read = score, backend.leak_meter(model_id, score, typed)
             session.keep("leak", read)
         privacy.reading(t, score, read[1])
     except GlassleafError as error:

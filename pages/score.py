@@ -47,6 +47,7 @@ with right:
         t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=sheet is None or running, key="score_go"
     ):
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits)
+        session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
         session.start("score", lambda: backend.start_scoring(request))
         session.rerun()
     run.pools(t, view, lambda: backend.pools(view.record.federation), cipher)
@@ -62,8 +63,7 @@ with right:
         done = reading.decided(job.result, cutoff)
         result.draw(t, view, done, lambda: backend.scores_csv(done))
         if reasons.asked(t, view, done, sheet, session.job("reasons")):
-            size = engine.textbook_bits(done)
-            wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, key_bits=size, scored=done)
+            wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
             session.start("reasons", lambda: backend.start_reasons(wanted))
             session.rerun()
         reasons.draw(t, view, done, session.job("reasons"), backend.notice, session.rerun)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, run, training
+from app.panels import frame, release, run, training
 from backend.service import TrainingRequest
 
 t = session.texts()
@@ -33,6 +33,7 @@ with people:
 with growth:
     frame.section(t, "train.how", "leaf_weight")
     chosen = training.parameters(t, algorithm, task, method)
+    most_named, coarser = release.bound(t)
 start, progress = st.columns([5, 8], gap="large")
 with start:
     frame.section(t, "train.start")
@@ -42,7 +43,7 @@ with start:
     if st.button(
         t("train.go"), type=frame.emphasis(), icon=":material/model_training:", disabled=not ready, key="train_go"
     ):
-        request = TrainingRequest(federation.name, chosen, hosts=hosts, exclude=excluded)
+        request = TrainingRequest(federation.name, chosen, hosts, excluded, most_named, coarser)
         session.keep("training", request)
         session.start("train", lambda: backend.start_training(request))
         session.rerun()
@@ -56,7 +57,7 @@ with progress:
         run.train(t, whose, job, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:
         st.info(t("train.not_yet"), icon=":material/model_training:")
-    else:
+    elif not release.refused(t, job):
         run.trained(t, whose, job)
 
 made = backend.models(federation.name)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, SecretKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import SecretKey
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

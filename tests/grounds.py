@@ -15,8 +15,9 @@ PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="
 class Ground:
     """A door with a trained demo, what measurements start from, and all columns in one hand."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, change=lambda demo: None):
         federation = write_demo(folder / "demo", rows=1500)
+        change(folder / "demo")
         self.door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
         self.door.add_federation(folder / "demo")
         self.record = self.door.start_training(TrainingRequest("demo", PARAMETERS)).get()
@@ -47,3 +48,24 @@ class Ground:
             talk.close()
         predicted = half.outputs.predict(half.guest.margins(scored.units))[:, 0]
         return pd.Series(predicted, index=ids)
+
+    def margins(self, people):
+        """Every tree walked with all parties' rules and columns in one place."""
+        model, rules = self.measured.model, dict(self.measured.model.rules)
+        for host in self.room._simulated._hosts.values():
+            rules |= host._halves.get(self.record.id).model.rules
+        total = np.full(len(people), model.base_scores[0])
+        for t, tree in enumerate(model.trees):
+            nodes = np.zeros(len(people), dtype=int)
+            for i, split in tree.splits.items():  # parents come before their children
+                column = people[split.feature].to_numpy()
+                if rules[t, i].threshold is None:
+                    column = np.array([None if pd.isna(v) else code_of(v) for v in column], dtype=object)
+                nodes = np.where(nodes == i, np.where(rules[t, i].goes_left(column), split.left, split.right), nodes)
+            total += np.array([tree.nodes[i].weight for i in nodes])
+        return total
+
+
+def code_of(value):
+    """A code as its party wrote it; joining tables may have made a number of it."""
+    return str(int(value)) if isinstance(value, float) else str(value)

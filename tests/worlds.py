@@ -4,10 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from backend.data.dictionary import Feature, Kind
+from backend.data.label import Label
 from backend.data.table import PartyTable
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.importers import read_model
+from backend.trees.importers.halves import split_between_parties
 from backend.trees.outputs import Outputs
 
 GUEST = "bank"
@@ -139,6 +143,30 @@ def with_covers(world: World, seed: int) -> World:
                 nodes[i] = replace(node, cover=float(draw.uniform(0.5, 20.0)))
         trees.append(GuestTree(tuple(nodes)))
     return replace(world, model=replace(world.model, trees=tuple(trees)))
+
+
+def imported_world(folder, people: int = 400) -> tuple[World, pd.DataFrame]:
+    """A model that XGBoost trained, split between two parties, and XGBoost's own contributions: a column a feature, the bias last.
+
+    All but a few people have gaps; every party holds a record of everybody.
+    """
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
+    draw, host = np.random.default_rng(3), "host"
+    table = pd.DataFrame(draw.normal(size=(people, 5)), columns=list("abcde")).mask(draw.random((people, 5)) < 0.1)
+    risk = table.fillna(0) @ [1, -1, 0.5, 0, 2] + table.a.fillna(0) * table.b.fillna(0)
+    matrix = xgboost.DMatrix(table, (risk > 0).astype(int))
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 5, "nthread": 1}, matrix, 15)
+    booster.save_model(folder / "model.json")
+    offered = [(GUEST if name in "ab" else host, Feature(name=name, meaning=name)) for name in table]
+    label = Label(column="y", positive="1", meaning="default")
+    halves = split_between_parties(read_model(folder / "model.json"), offered, label, GUEST, [host], 10)
+    ids = tuple(f"id{i}" for i in range(people))
+    tables = {
+        party: PartyTable(party, ids, {name: table[name].to_numpy() for name in names})
+        for party, names in ((GUEST, "ab"), (host, "cde"))
+    }
+    wanted = pd.DataFrame(booster.predict(matrix, pred_contribs=True), columns=[*table, "bias"])
+    return World(halves.guest, dict(halves.hosts), tables), wanted
 
 
 def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:

@@ -77,7 +77,7 @@ def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
         names = ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in working)
         st.markdown(t("attack_lab.some_work", n=len(working), ran=len(ran), names=names))
     else:
-        st.markdown(t("attack_lab.none_works", ran=len(ran)))
+        st.markdown(t("attack_lab.none_works", n=len(ran)))
 
 
 def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
@@ -158,7 +158,7 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
         )
     )
     figure.add_vline(x=100 * result.chance, line={"dash": "dot", "color": palette.INK, "width": 2})
-    figure.update_layout(height=34 + BAR * len(rows), margin={"l": 0, "r": 0, "t": 4, "b": 0}, bargap=0.25)
+    figure.update_layout(height=44 + BAR * len(rows), margin={"l": 0, "r": 12, "t": 4, "b": 26}, bargap=0.25)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", tickvals=[0, 50, 100])
     figure.update_yaxes(autorange="reversed")
     return figure

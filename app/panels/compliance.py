@@ -135,18 +135,17 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
     row = next(r for r in view.importance if r.feature == direction.feature)
     with st.container(border=True, key=f"contradiction_{direction.feature}"):
         st.badge(t("importance.against_short"), icon=":material/swap_vert:", color="red")
-        st.markdown(f"#### {markdown(t.meaning(view.model.feature(direction.feature)))}", anchors=False)
         held = t("compliance.held_by", party=palette.name(t, view.federation, direction.party))
-        st.markdown(f"{held} · `{direction.feature}`")
-        st.markdown(
-            t(
-                "compliance.contradiction",
-                expected=t(f"direction.{direction.expected}"),
-                learned=t(f"direction.{direction.learned}"),
-                strength=f"{direction.strength:+.2f}".replace("-", "−"),
-                gain=percent(row.gain_share),
-                n=len(direction.where),
-            )
+        told = t(
+            "compliance.contradiction",
+            expected=t(f"direction.{direction.expected}"),
+            learned=t(f"direction.{direction.learned}"),
+            strength=f"{direction.strength:+.2f}".replace("-", "−"),
+            gain=percent(row.gain_share),
+            n=len(direction.where),
         )
-        st.markdown(f":material/build: {t('compliance.contradiction_do')}")
-        findings.links(t, view, direction.feature, direction.where)
+        parts = [f"#### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
+        parts += [f"{held} · `{direction.feature}`", told, f":material/build: {t('compliance.contradiction_do')}"]
+        st.markdown("\n\n".join(parts), anchors=False)
+        with st.container(horizontal=True):
+            findings.links(t, view, direction.feature, direction.where)

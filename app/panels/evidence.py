@@ -12,6 +12,8 @@ from app.panels import frame, palette, run
 from app.reading import View
 from app.texts import Texts, markdown, number, percent
 from backend.service import (
+    AgeCheck,
+    AgeRequest,
     Basis,
     Disparity,
     DisparityRequest,
@@ -22,9 +24,11 @@ from backend.service import (
     KeptOut,
     Proxies,
     ProxyRequest,
+    ages_in_words,
     measure_in_words,
 )
 
+EVIDENCE = {"proxies": "link", "outcomes": "groups"}
 SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
 
 
@@ -34,13 +38,26 @@ def kept_out(t: Texts, view: View, found: Sequence[KeptOut]) -> None:
         with st.container(border=True, key=f"kept_out_{place}"):
             words = t("compliance.kept_out", feature=brief(t, view, row.feature))
             st.markdown(f":material/visibility_off: **{words}**")
-            left, right = st.columns(2, gap="medium")
-            with left:
-                st.markdown(f":material/link: **{t('compliance.proxies')}**", help=t("compliance.proxies_help"))
-                proxies(t, view, row, -1 - place)
-            with right:
-                st.markdown(f":material/groups: **{t('compliance.outcomes')}**", help=t("compliance.outcomes_help"))
-                outcomes(t, row.disparities, row.disparities_on, -1 - place)
+            both(t, view, row, -1 - place)
+
+
+def both(t: Texts, view: View, found: Finding | KeptOut, place: int) -> None:
+    """What goes with a feature, and outcomes by its groups; where nothing was measured, two lines say so (columns would slow the page)."""
+    titles = {name: f":material/{icon}: **{t(f'compliance.{name}')}**" for name, icon in EVIDENCE.items()}
+    if found.proxies is None and found.disparities is None:
+        with st.container(horizontal=True):
+            for name, title in titles.items():
+                st.markdown(f"{title}: {t('compliance.not_measured')}", help=t(f"compliance.{name}_help"))
+    else:
+        for name, column in zip(titles, st.columns(2, gap="medium"), strict=True):
+            with column:
+                st.markdown(titles[name], help=t(f"compliance.{name}_help"))
+                if name == "proxies":
+                    proxies(t, view, found, place)
+                else:
+                    outcomes(t, found.disparities, found.disparities_on, place)
+    if isinstance(found, Finding):
+        ages(t, found, place)
 
 
 def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: int) -> None:
@@ -150,9 +167,35 @@ def group(t: Texts, row: Evidence) -> str:
     return markdown(t.either(row.about, row.about_zh))
 
 
+def ages(t: Texts, finding: Finding, place: int) -> None:
+    """Whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
+    if not finding.check:
+        return
+    st.markdown(f":material/elderly: **{t('document.elderly')}**", help=t("compliance.elderly_help"))
+    found = finding.ages
+    st.markdown(markdown(ages_in_words(t, found, finding.usage.splits > 0)))
+    if found is None:
+        return
+    rows = [(t("document.ages_elderly"), found.predicted, "", "")]
+    rows += [
+        (
+            t("document.ages_younger", place=gap.place, classes=len(found.gaps)),
+            gap.predicted,
+            f"{gap.worse:+.4f}",
+            f"[{gap.low:+.4f}, {gap.high:+.4f}]",
+        )
+        for gap in found.gaps
+    ]
+    heads = ("ages", "mean_probability", "elderly_less", "interval_95")
+    table = pd.DataFrame(rows, columns=[t(f"document.head_{head}") for head in heads])
+    with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{place}"):
+        st.table(table, hide_index=True, border="horizontal", alt=t("document.elderly"))
+
+
 def measurable(view: View) -> list[str]:
-    """What can be measured of a feature: decisions only where there are two outcomes."""
-    return ["disparity", "proxies"] if view.task == "binary" else ["proxies"]
+    """What can be measured of a feature: decisions only where there are two outcomes, elderly ages only where a rule asks."""
+    asked = any(finding.check for finding in view.compliance.findings)
+    return ["disparity", "proxies", *(["elderly"] if asked else [])] if view.task == "binary" else ["proxies"]
 
 
 def assessable(view: View) -> list[str]:
@@ -161,7 +204,7 @@ def assessable(view: View) -> list[str]:
     return [*dict.fromkeys(finding.feature for finding in view.compliance.findings), *kept_out]
 
 
-def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityRequest | ProxyRequest:
+def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityRequest | ProxyRequest | AgeRequest:
     """The form: a feature, what to measure of it, and the cut-off where decisions are compared."""
     st.markdown(t("compliance.measure_why"))
     feature = st.selectbox(
@@ -182,6 +225,8 @@ def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityR
         st.caption(t("compliance.measure_binary"))
     if kind == "proxies":
         return ProxyRequest(view.record.id, feature)
+    if kind == "elderly":
+        return AgeRequest(view.record.id, feature)
     return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task))
 
 
@@ -195,6 +240,8 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
             cutoff=percent(result.cutoff),
             records=f"{result.n:,}",
         )
+    elif isinstance(result, AgeCheck):
+        words = markdown(ages_in_words(t, result, used=True))
     elif isinstance(result, Proxies):
         words = t(
             "compliance.measured_proxies",

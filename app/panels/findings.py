@@ -132,37 +132,26 @@ def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Revi
 def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[Review], desk: Desk) -> None:
     """Everything about one finding; `place` tells cards apart."""
     about = [r for r in history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
-    used = finding.usage.splits > 0
     with st.container(border=True, key=f"finding_{place}"):
         _badges(t, finding, about)
-        st.markdown(f"#### {markdown(t.either(finding.meaning, finding.meaning_zh))}", anchors=False)
         held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
-        st.markdown(f"{held} · `{finding.feature}`")
+        meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
+        st.markdown(f"#### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
         law, found = st.columns(2, gap="medium")
         with law:
-            st.markdown(f":material/gavel: **{markdown(t.either(finding.title, finding.title_zh))}**")
-            st.markdown(markdown(t.either(finding.explanation, finding.explanation_zh)))
+            title = markdown(t.either(finding.title, finding.title_zh))
+            explanation = markdown(t.either(finding.explanation, finding.explanation_zh))
+            st.markdown(f":material/gavel: **{title}**\n\n{explanation}")
             st.caption(citation(t, finding))
         with found:
-            st.markdown(f":material/search: **{t('compliance.why')}**")
-            where = t(f"compliance.in_{finding.matched_in}")
-            st.markdown(t("compliance.matched", matched=markdown(finding.matched), place=where))
-            st.markdown(_usage(t, finding) if used else t("compliance.no_use"))
-            st.markdown(f":material/build: **{t('compliance.what_to_do')}**")
-            st.markdown(markdown(t.either(finding.remedy, finding.remedy_zh)))
-        proxies, outcomes = st.columns(2, gap="medium")
-        with proxies:
-            st.markdown(f":material/link: **{t('compliance.proxies')}**", help=t("compliance.proxies_help"))
-            evidence.proxies(t, view, finding, place)
-        with outcomes:
-            st.markdown(f":material/groups: **{t('compliance.outcomes')}**", help=t("compliance.outcomes_help"))
-            evidence.outcomes(t, finding.disparities, finding.disparities_on, place)
+            st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
+        evidence.both(t, view, finding, place)
         reviews.standing(t, about, place)
         with st.container(horizontal=True, vertical_alignment="center"):
             key = f"decide_{place}"
             st.button(t("compliance.decide"), icon=":material/gavel:", key=key, on_click=desk.choose, args=(finding,))
             link(t, view, finding, place)
-        links(t, view, finding.feature, reading.where(view.model, finding.feature))
+            links(t, view, finding.feature, reading.where(view.model, finding.feature))
 
 
 def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
@@ -184,16 +173,18 @@ def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
         st.badge(t(f"report.{decision}"), icon=f":material/{reviews.ICONS[decision]}:", color="gray")
 
 
-def _usage(t: Texts, finding: Finding) -> str:
+def _why(t: Texts, finding: Finding) -> str:
+    """What speaks for the finding, and what to do about it."""
     usage = finding.usage
-    return t(
-        "compliance.evidence",
-        n=usage.splits,
-        splits=usage.splits,
-        trees=usage.trees,
-        gain=percent(usage.gain_share),
-        cover=percent(usage.cover_share),
-    )
+    where = t(f"compliance.in_{finding.matched_in}")
+    parts = [f":material/search: **{t('compliance.why')}**"]
+    parts.append(t("compliance.matched", matched=markdown(finding.matched), place=where))
+    shares = {"gain": percent(usage.gain_share), "cover": percent(usage.cover_share)}
+    told = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
+    parts.append(told if usage.splits else t("compliance.no_use"))
+    parts.append(f":material/build: **{t('compliance.what_to_do')}**")
+    parts.append(markdown(t.either(finding.remedy, finding.remedy_zh)))
+    return "\n\n".join(parts)
 
 
 def link(t: Texts, view: View, finding: Finding, place: int) -> None:
@@ -206,21 +197,20 @@ def link(t: Texts, view: View, finding: Finding, place: int) -> None:
 
 
 def links(t: Texts, view: View, feature: str, places: Sequence[tuple[int, int]]) -> None:
-    """From a finding to the feature, and to the splits on it that gain most, each marked in its tree."""
-    with st.container(horizontal=True):
+    """To the feature, and to the splits on it that gain most, each marked in its tree; drawn into the row around them."""
+    st.page_link(
+        page("features"),
+        label=t("compliance.open_feature"),
+        icon=":material/dictionary:",
+        query_params={"model": view.record.id, "feature": feature, "search": feature},
+    )
+    for tree, node in places[:TREES]:
         st.page_link(
-            page("features"),
-            label=t("compliance.open_feature"),
-            icon=":material/dictionary:",
-            query_params={"model": view.record.id, "feature": feature, "search": feature},
+            page("structure"),
+            label=t("compliance.see_split", tree=tree + 1, node=node),
+            icon=":material/account_tree:",
+            query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
         )
-        for tree, node in places[:TREES]:
-            st.page_link(
-                page("structure"),
-                label=t("compliance.see_split", tree=tree + 1, node=node),
-                icon=":material/account_tree:",
-                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
-            )
 
 
 def law_badges(t: Texts, law: Law) -> None:

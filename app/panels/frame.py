@@ -16,7 +16,7 @@ from backend.service import Federation, Job, Metrics, ModelRecord, Score
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
-CARDS = 6  # on a page: more would be slow to draw, and nobody reads so many at once
+CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 T = TypeVar("T")
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
@@ -61,12 +61,19 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
     st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
-def chart(t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame, key: str) -> None:
-    """A chart under the sentence that says what to see in it, with its numbers as a table below."""
+def chart(
+    t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame | Callable[[], pd.DataFrame], key: str
+) -> None:
+    """A chart under the sentence that says what to see in it, with its numbers as a table below; a long one is made once it is opened."""
     st.markdown(sentence)
     picture(figure, sentence, key)
-    with st.expander(t("frame.as_table"), icon=":material/table:"):
-        st.dataframe(twin, hide_index=True, key=f"{key}_table", alt=_words(sentence))
+    opened = "rerun" if callable(twin) else "ignore"
+    box = st.expander(t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change=opened)
+    if callable(twin) and not box.open:
+        return
+    with box:
+        table = twin() if callable(twin) else twin
+        st.dataframe(table, hide_index=True, key=f"{key}_table", alt=_words(sentence))
 
 
 def row_height(texts: Iterable[str], letters: int) -> int:

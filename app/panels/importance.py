@@ -234,7 +234,7 @@ def lying(view: View, bars: Sequence[Bar]) -> go.Figure:
         orientation="h",
         width=14,
         marker={"color": [palette.mark(view.federation, bar.party).colour for bar in bars]},
-        error_x=_whisker(bars),
+        error_x=_whisker(bars) if any(bar.low is not None for bar in bars) else None,
         hovertext=[bar.hover for bar in bars],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,

@@ -60,17 +60,7 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
     feature, levels = view.model.feature(found.feature), found.levels
     names = [_level(t, feature, level) for level in levels]
     at = _widest([level.predicted for level in levels])
-    known = [level.predicted[at] for level in levels]
-    low, high = known.index(min(known)), known.index(max(known))
-    sentence = t(
-        "importance.curve",
-        feature=markdown(t.brief(feature)),
-        low=_answer(view, known[low]),
-        at_low=markdown(names[low]),
-        high=_answer(view, known[high]),
-        at_high=markdown(names[high]),
-        what=_what(t, view, at),
-    )
+    sentence = _ends(t, view, "importance.curve", feature, names, [level.predicted[at] for level in levels], at)
     table = {t("importance.value"): names, t("importance.records"): [percent(level.share) for level in levels]}
     table |= {
         _column(t, view, k): [_answer(view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
@@ -81,6 +71,22 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
     st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
 
 
+def _ends(
+    t: Texts, view: View, key: str, feature: Feature, names: Sequence[str], answers: Sequence[float], at: int
+) -> str:
+    """Where the answer is smallest and where it is largest."""
+    low, high = answers.index(min(answers)), answers.index(max(answers))
+    return t(
+        key,
+        feature=markdown(t.brief(feature)),
+        low=_answer(view, answers[low]),
+        at_low=markdown(names[low]),
+        high=_answer(view, answers[high]),
+        at_high=markdown(names[high]),
+        what=_what(t, view, at),
+    )
+
+
 def means(t: Texts, view: View, found: GroupMeans) -> None:
     """Mean answers by group of a Host's feature, with what came where there are two outcomes."""
     feature = view.model.feature(found.feature)
@@ -89,17 +95,7 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
         return
     names = [_group(t, feature, found, row) for row in found.groups]
     at = _widest([row.mean for row in found.groups])
-    known = [row.mean[at] for row in found.groups]
-    low, high = known.index(min(known)), known.index(max(known))
-    sentence = t(
-        "importance.means",
-        feature=markdown(t.brief(feature)),
-        low=_answer(view, known[low]),
-        at_low=markdown(names[low]),
-        high=_answer(view, known[high]),
-        at_high=markdown(names[high]),
-        what=_what(t, view, at),
-    )
+    sentence = _ends(t, view, "importance.means", feature, names, [row.mean[at] for row in found.groups], at)
     table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in found.groups]}
     for k in range(_outputs(view)):
         table[_column(t, view, k)] = [

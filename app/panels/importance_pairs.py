@@ -33,7 +33,13 @@ def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
         trees=first.trees,
         across=sum(pair.across for pair in found),
     )
-    twin = pd.DataFrame(
+    frame.chart(t, _squares(t, view, found), sentence, lambda: _twin(t, view, found), "importance_pairs")
+    st.caption(f":material/info: {t('importance.pairs_caption')}")
+
+
+def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> pd.DataFrame:
+    """A row a pair: of 500 features there are tens of thousands."""
+    return pd.DataFrame(
         {
             t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in found],
             t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in found],
@@ -42,8 +48,6 @@ def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
             t("words.trees"): [pair.trees for pair in found],
         }
     )
-    frame.chart(t, _squares(t, view, found), sentence, twin, "importance_pairs")
-    st.caption(f":material/info: {t('importance.pairs_caption')}")
 
 
 def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+import streamlit as st
 
 from app.panels import frame, palette
 from app.panels.importance import SHOWN, Bar, lying
-from app.reading import View
+from app.reading import View, scale
 from app.texts import Texts, label, markdown, signed, wrap
 from backend.service import CohortImportance
 
@@ -28,6 +29,7 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
         top=markdown(t.brief(view.model.feature(first.feature))),
         party=palette.name(t, view.federation, first.party),
         mean=signed(first.mean),
+        cipher=frame.cipher(t, first.cipher, first.key_bits),
     )
     twin = pd.DataFrame(
         {
@@ -37,3 +39,4 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
         }
     )
     frame.chart(t, lying(view, bars), sentence, twin, "importance_shap")
+    st.caption(f":material/straighten: {t('importance.shap_unit', scale=t(f'score.axis_{scale(view)}'))}")

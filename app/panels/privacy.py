@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, ldexp
 from typing import Any
 
 import pandas as pd
@@ -25,7 +25,7 @@ RESOLUTIONS = (
     ("longdash", "x"),
 )
 FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
-USUAL = 2.0**-4  # width of dither that a model without any is compared with
+USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is compared with
 
 
 def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
@@ -129,19 +129,7 @@ def _many(count: int) -> str:
 @st.fragment(run_every=0.4)
 def follow(t: Texts, job: Job[Any], shown: Sequence[object], redraw: Callable[[], None], key: str = "privacy") -> None:
     """How far the audit is, and a way to stop; `redraw` draws the page once there is more than is `shown`."""
-    with st.container(border=True):
-        st.markdown(f":material/arrow_right_alt: **{t(f'stage.{job.stage}')}**")
-        share = job.done / job.total if job.total else 0.0
-        counted = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") + ", " if job.total else ""
-        st.progress(share, text=counted + t("stage.elapsed", seconds=t.duration(job.seconds)))
-        stopping = job.cancelled()
-        st.button(
-            t("stage.cancelling") if stopping else t("stage.cancel"),
-            icon=":material/stop_circle:",
-            key=f"cancel_{key}",
-            disabled=stopping,
-            on_click=job.cancel,
-        )
+    frame.working(t, job, t(f"stage.{job.stage}"), key)
     if job.state != "running" or len(job.result or ()) > len(shown):
         redraw()
 
@@ -214,16 +202,16 @@ def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: floa
             t("privacy.chosen"): [t("privacy.this_model") if point is chosen else "" for point in points],
         }
     )
-    said = _frontier_verdict(t, points, chosen, known[0])
+    said = _frontier_verdict(t, points, chosen, known[0], ldexp(USUAL, view.model.outputs.scale))
     frame.chart(t, _frontier_chart(t, points, chosen), said, twin, "privacy_frontier")
     st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
 
 
-def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str) -> str:
+def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str, usual: float) -> str:
     """The model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == chosen.score_bits and point is not chosen]
     other = min(
-        same, key=lambda point: abs(point.dither - USUAL) if not chosen.dither else point.dither, default=chosen
+        same, key=lambda point: abs(point.dither - usual) if not chosen.dither else point.dither, default=chosen
     )
     return t(
         "privacy.frontier_verdict" if chosen.dither else "privacy.frontier_verdict_none",

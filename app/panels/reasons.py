@@ -112,6 +112,7 @@ def _learned(t: Texts, view: View, found: Reasons) -> None:
     """What each party knows by the reasons that it did not know by the score."""
     with st.container(border=True):
         guest, hosts = view.model.guest, _hosts(view)
+        st.markdown(f"**{t('score.learned')}**")
         st.markdown(f"{palette.name(t, view.federation, guest)}: {t('reasons.learned_guest')}")
         for host in hosts:
             st.markdown(f"{palette.name(t, view.federation, host)}: {t('reasons.learned_host')}")

@@ -13,7 +13,7 @@ from app.panels.reviews import Attempt
 from app.reading import View
 from app.texts import Texts, label, markdown, percent, wrap
 from backend.errors import GlassleafError
-from backend.service import FORMS, Checked, Report
+from backend.service import FORMS, Checked, Report, brief
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
@@ -45,13 +45,14 @@ def answers(t: Texts, said: Sequence[tuple[str, str]]) -> None:
     """A regulator's questions with their answers."""
     with st.container(border=True):
         for question, answer in said:
-            st.markdown(f"**{markdown(question)}**  \n{markdown(answer)}")
+            lines = (markdown(line) for line in answer.splitlines())
+            st.markdown("  \n".join((f"**{markdown(question)}**", *lines)))
 
 
 def features(t: Texts, view: View, made: Report) -> None:
     """Used features as bars, in the colour of their party, with the direction."""
     used = [f for f in made.content.features if f.splits]
-    top = t.listed([markdown(t.either(f.meaning, f.meaning_zh)) for f in used[:2]])
+    top = t.listed([markdown(brief(t.either(f.meaning, f.meaning_zh))) for f in used[:2]])
     sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(f.gain_share for f in used[:2])))
     if len(used) > SHOWN:
         sentence += " " + t("report.first", n=SHOWN)
@@ -68,7 +69,7 @@ def features(t: Texts, view: View, made: Report) -> None:
     figure, y = go.Figure(), 0.0
     for f in used[:SHOWN]:
         sign = palette.mark(view.federation, f.party)
-        words = wrap(t.either(f.meaning, f.meaning_zh), ONE_LINE, 2)
+        words = wrap(brief(t.either(f.meaning, f.meaning_zh)), ONE_LINE, 2)
         told = f"{percent(f.gain_share)}, {label(frame.direction(t, view.task, f.learned))}"
         warning = (
             f" <span style='color:{palette.FINDING}'>⚠ {label(t('report.against'))}</span>" if f.contradicts else ""

@@ -54,9 +54,16 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
     st.info(t("retraining.done", model=job.result.after.record.id), icon=":material/check_circle:")
 
 
-def beside(t: Texts, view: View, found: SideBySide) -> None:
-    """The old model and the new: quality, outcomes, importance, size; all of it on a page of its own."""
-    side_by_side.draw(t, view, found)
+def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
+    """The old model and the new: quality at once, the rest once opened (a `fresh` pair is open); all of it on a page of its own."""
+    side_by_side.headline(t, view, found)
+    key = f"beside_{found.before.record.id}_{found.after.record.id}"
+    box = st.expander(
+        t("retraining.beside"), expanded=fresh, icon=":material/compare_arrows:", key=key, on_change="rerun"
+    )
+    if box.open:  # what nobody looks at is not sent
+        with box:
+            side_by_side.details(t, view, found)
     with st.container(horizontal=True):
         st.page_link(
             page("compare_models"),

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette, parties
+from app.panels import frame, palette, parties, release
 from app.reading import View
 from app.session import page
 from app.texts import Texts, amount, markdown, number
@@ -164,6 +164,7 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
     st.page_link(
         page("overview"), label=t("train.open"), icon=":material/arrow_forward:", query_params={"model": record.id}
     )
+    release.taken(t, record)
     if record.curve:
         curves(t, chosen.label, record.curve, record.algorithm, "train_done")
 

@@ -51,8 +51,18 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
 def draw(t: Texts, view: View, found: SideBySide) -> None:
     """What matters most: quality, what each uses, its size, and how groups fare."""
+    headline(t, view, found)
+    details(t, view, found)
+
+
+def headline(t: Texts, view: View, found: SideBySide) -> None:
+    """What changed, in a sentence and the figures that decide."""
     sentence(t, view, found)
     tiles(t, view, found)
+
+
+def details(t: Texts, view: View, found: SideBySide) -> None:
+    """What each uses, its size, and how groups fare."""
     left, right = st.columns(2, gap="large")
     with left:
         frame.section(t, "side_by_side.importance_title", "gain")
@@ -251,6 +261,26 @@ def _measured(t: Texts, row: Evidence | None) -> str:
     words = number if "over" in row.measure else percent
     told = evidence.interval(t, row, words)
     return told if row.value is None else f"{told}, n={row.n:,}"
+
+
+def leaks(t: Texts, found: SideBySide) -> None:
+    """What scores of both give away, as it was measured before each was registered."""
+    told = {leak.name: leak for leak in found.leaks}
+    if not told:
+        st.markdown(t("document.leaks_not_measured"))
+        return
+    named = told["named"]
+    st.markdown(t("side_by_side.leaks", before=percent(named.before), after=percent(named.after)))
+    shares = ("named", "without_dither")
+    rows = [
+        (
+            t(f"document.leaks_{name}"),
+            *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)),
+        )
+        for name, leak in told.items()
+    ]
+    _table(t, ("score", "first", "second"), rows, "side_by_side.leaks_title")
+    st.caption(t("document.leak_note"))
 
 
 def findings(t: Texts, view: View, found: SideBySide) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from app.panels import frame
-from app.texts import LANGUAGES, Texts, cut, markdown
-from backend.service import ROLES, Federation, ModelRecord
+from app.texts import Texts, cut, markdown
+from backend.service import LANGUAGES, ROLES, Federation, ModelRecord
 
 SHOWN = {"en": "English", "zh": "中文"}
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from backend.assurance.elderly import AgeCheck
 from backend.assurance.phrases import Reading
-from backend.assurance.rule_pack import NOT_SENSITIVE, Force, Rule, RulePack, Status, load_packs, words
+from backend.assurance.rule_pack import NOT_SENSITIVE, Check, Force, Rule, RulePack, Status, load_packs, words
 from backend.data.dictionary import Feature
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
@@ -21,6 +22,7 @@ FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
 Place = Literal["sensitivity", "name", "meaning", "meaning_zh"]
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
+ELDERLY = "elderly"  # the check that a rule may ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,10 @@ class Finding(Law):
         None = not assessed; empty = assessed, nothing found.
     proxies_on, disparities_on : Basis or None
         What they were measured on.
+    check : {"", "elderly"}
+        What the rule asks to be measured besides.
+    ages : AgeCheck or None
+        That measurement for ``elderly``; None = not measured, or no such check.
     """
 
     party: str
@@ -132,6 +138,8 @@ class Finding(Law):
     disparities: tuple[Evidence, ...] | None = None
     proxies_on: Basis | None = None
     disparities_on: Basis | None = None
+    check: Check = ""
+    ages: AgeCheck | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +264,7 @@ def assess(
                 matched=match[0],
                 matched_in=match[1],
                 usage=usage.get(feature.name, UNUSED),
+                check=rule.check,
             )
             place = "not_in_force" if finding.force != "in_force" else "findings"
             lists["set_aside" if tag == NOT_SENSITIVE else place].append(finding)
@@ -276,8 +285,15 @@ def with_evidence(
     proxies: Mapping[str, tuple[Evidence, ...]],
     disparities: Mapping[str, tuple[Evidence, ...]],
     bases: Mapping[tuple[str, str], Basis],
+    ages: Mapping[str, AgeCheck] | None = None,
 ) -> ComplianceReport:
-    """The report with what was measured, as in :func:`assess`; what no rule speaks of is in neither."""
+    """The report with what was measured, as in :func:`assess`; what no rule speaks of is in neither.
+
+    Parameters
+    ----------
+    ages : mapping of str to AgeCheck, optional
+        Feature name → what the model makes of elderly ages in it; shown where a rule asks for it.
+    """
 
     def told(finding: Finding) -> Finding:
         name = finding.feature
@@ -287,6 +303,7 @@ def with_evidence(
             disparities=disparities.get(name),
             proxies_on=bases.get((PROXIES, name)),
             disparities_on=bases.get((DISPARITY, name)),
+            ages=(ages or {}).get(name) if finding.check == ELDERLY else None,
         )
 
     return replace(

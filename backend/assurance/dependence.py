@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from backend.assurance.contribution import Expectation
 from backend.data.dictionary import Feature, Kind
@@ -234,7 +234,7 @@ def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, s
     rows = []
     for k, told in enumerate(groups):
         share, square = sums[:outputs, k] / UNITS / told.n, sums[outputs : 2 * outputs, k] / UNITS / told.n
-        error = np.sqrt(np.maximum(square - share**2, 0.0) / max(told.n - 1, 1)) * norm.ppf((1 + CONFIDENCE) / 2)
+        error = np.sqrt(np.maximum(square - share**2, 0.0) / max(told.n - 1, 1)) * ndtri((1 + CONFIDENCE) / 2)
         mean, half = scale.low + scale.span * share, scale.span * error
         observed = float(sums[2 * outputs, k] / told.n) if len(sums) > 2 * outputs else None
         mean_low, mean_high = tuple((mean - half).tolist()), tuple((mean + half).tolist())

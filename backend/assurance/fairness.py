@@ -22,10 +22,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from backend.assurance.compliance import Evidence
-from backend.assurance.report_words import Words
+from backend.assurance.report.words import Words
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.grouping import MIN_GROUP, Group
 from backend.protocols.marks import Counts
@@ -108,7 +108,8 @@ class Disparity:
     groups : tuple of GroupOutcome
         Empty where no two groups are large enough.
     gaps : tuple of Gap
-        By :data:`MEASURES`; the ratio of the first is the adverse-impact ratio.
+        By :data:`MEASURES`; the ratio of the first is the adverse-impact ratio, of which 0.8 is the four-fifths of US employment law
+        (29 CFR 1607.4(D)), here an indicator.
     source : {"records", "sums"}
         From the Guest's records, or from a Host's encrypted sums.
     """
@@ -120,11 +121,6 @@ class Disparity:
     groups: tuple[GroupOutcome, ...]
     gaps: tuple[Gap, ...]
     source: Literal["records", "sums"]
-
-    @property
-    def adverse_impact(self) -> Rate:
-        """Smallest selection rate over the largest; 0.8 is the four-fifths of US employment law (29 CFR 1607.4(D)), here an indicator."""
-        return self.gaps[0].ratio if self.gaps else UNTOLD
 
 
 def marks(
@@ -298,7 +294,7 @@ def _disparity(
 
 def wilson(share: float, n: int) -> Rate:
     """A share of `n` records with Wilson's interval (1927)."""
-    z = float(norm.ppf((1 + CONFIDENCE) / 2))
+    z = float(ndtri((1 + CONFIDENCE) / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * ((share * (1 - share) + z * z / (4 * n)) / n) ** 0.5
     return Rate(n, share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)))

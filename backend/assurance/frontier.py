@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from backend.trees.ensemble import Columns, GuestModel
 from backend.trees.metrics import Metrics, measure
 
 BITS = (16, 10, 8, 6)
-DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on the margin
+DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or on what weighs as much
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def frontier(
     labels : ndarray of float64
         ``(n,)``.
     bits, dithers : sequence
-        Resolutions, and widths on the margin.
+        Resolutions, and widths on a logit.
     seed : int
         Draws the numbers that a Host would add.
     on_point : callable
@@ -77,7 +78,8 @@ def frontier(
     for score_bits in bits:
         at = replace(model, score_bits=score_bits)
         packing, released = Packing(at), population.released(at)
-        for half, width in {half_units(width, score_bits): width for width in reversed(dithers)}.items():
+        widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
+        for half, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()
             draw = np.random.default_rng((seed, score_bits, half))
             added = draw.integers(-half, half, (len(own), packing.slots), endpoint=True)

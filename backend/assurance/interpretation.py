@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata, spearmanr
 
 from backend.errors import ParameterError
 from backend.trees.ensemble import GuestModel, GuestTree, Split
@@ -112,6 +111,8 @@ def _steady(worth: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple
         times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
         drawn = times @ worth
         drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and few runs need it
+
         places = rankdata(-drawn, method="min", axis=1)
         low, high = np.quantile(drawn, BOUNDS, axis=0)
         first, last = np.quantile(places, BOUNDS, axis=0, method="nearest")
@@ -140,6 +141,8 @@ def agreement(model: GuestModel) -> float:
     halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
     if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
         return float("nan")
+    from scipy.stats import spearmanr  # noqa: PLC0415 - as above
+
     return float(spearmanr(*halves).statistic)
 
 

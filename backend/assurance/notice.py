@@ -17,10 +17,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.assurance.phrases import Concept, Pattern, Reading
-from backend.assurance.report_blocks import Block, Facts, Heading, Outline, Text
-from backend.assurance.report_html import page
-from backend.assurance.report_pdf import language_of_pdf, pages
-from backend.assurance.report_words import Words
+from backend.assurance.report.blocks import Block, Facts, Heading, Outline, Text
+from backend.assurance.report.html_form import page
+from backend.assurance.report.words import Words
 from backend.assurance.rule_pack import words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
@@ -204,6 +203,8 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
     if kind not in FORMATS:
         raise ParameterError(f"A notice was asked for as {kind!r}; choose one of {', '.join(FORMATS)}.")
     if kind == "pdf":
+        from backend.assurance.report.pdf_form import language_of_pdf, pages  # noqa: PLC0415 - slow to import, and few runs need it
+
         shown = language_of_pdf(language)
         time = dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
         return bytes(pages(notice.outline(shown), shown, time).output())

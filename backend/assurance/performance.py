@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
+from scipy.special import gammaincinv, ndtri
 
 from backend.assurance.fairness import wilson
 from backend.trees.outputs import Outputs
@@ -330,7 +330,7 @@ def calibration(labels: Floats, predicted: Floats, task: str, bins: int = BINS) 
     for index in _tenths(said, bins):
         n, observed = len(index), float(came[index].mean())
         if task == "number":
-            half = norm.ppf((1 + CONFIDENCE) / 2) * float(came[index].std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+            half = ndtri((1 + CONFIDENCE) / 2) * float(came[index].std(ddof=1)) / n**0.5 if n > 1 else float("nan")
             low, high = observed - half, observed + half
         else:
             rate = wilson(observed, n)
@@ -414,6 +414,6 @@ def stability(
     n, m = len(first), len(second)
     p, q = (np.maximum(c[used], 0.5) / c.sum() for c in counted)  # an empty bin counts as half a record
     psi = float(((q - p) * np.log(q / p)).sum())
-    chance = float(chi2.ppf(CONFIDENCE, max(1, int(used.sum()) - 1)) * (1 / n + 1 / m))
+    chance = float(2 * gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE) * (1 / n + 1 / m))  # of chi-squared
     shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[used] for c in counted), strict=True))
     return Stability(reference, part, m, psi, chance, shares)

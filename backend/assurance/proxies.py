@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import random_table
 
 from backend.assurance.compliance import Evidence
 from backend.protocols.crossing import Table
@@ -121,6 +120,8 @@ def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
 def _shuffled(table: Table, draw: np.random.Generator) -> Floats:
     """``(SHUFFLES,)``: χ² of random tables with the same margins."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
+    from scipy.stats import random_table  # noqa: PLC0415 - slow to import, and few runs need it
+
     drawn: Table = random_table.rvs(rows, columns, size=SHUFFLES, random_state=draw).astype(np.int64)
     return _chi(drawn)
 

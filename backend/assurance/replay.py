@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import gmpy2
 
-from backend.crypto.paillier import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey
 from backend.errors import GlassleafError, SecurityError
 from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.opening import Opening

@@ -25,6 +25,7 @@ NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not
 Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
 Force = Literal["in_force", "not_yet", "ended"]
+Check = Literal["", "elderly"]  # what a rule for features asks to be measured besides
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -53,6 +54,8 @@ class Rule(Concept):
         One of `words.yaml`.
     evidence, evidence_zh : str
         Models only: what Glassleaf offers towards the duty, and what it does not.
+    check : {"", "elderly"}
+        ``elderly``: the rule is kept where the age of elderly applicants has no negative factor (:mod:`backend.assurance.elderly`).
     """
 
     id: Key
@@ -71,6 +74,7 @@ class Rule(Concept):
     remedy_zh: Text
     evidence: str = ""
     evidence_zh: str = ""
+    check: Check = ""
 
     def force(self, day: dt.date) -> Force:
         """Whether the rule applies on that day, not yet, or no longer."""

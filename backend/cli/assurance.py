@@ -12,7 +12,7 @@ import typer
 
 from backend.assurance.fairness import Rate
 from backend.assurance.rule_pack import read_rule_pack
-from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, save, say
+from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, save, say, watched
 from backend.errors import ModelError, ParameterError
 from backend.reporting import check, language_of_pdf, schema
 from backend.service import DisparityRequest, Entry, Glassleaf, ProxyRequest, Verdict
@@ -259,7 +259,7 @@ def disparity(
 ) -> None:
     """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
     door = open_door()
-    done = door.start_disparity(DisparityRequest(door.model(model).id, feature, cutoff, key_bits=bits)).get()
+    done = watched(door.start_disparity(DisparityRequest(door.model(model).id, feature, cutoff, key_bits=bits)))
     lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
     for outcome in done.groups:
         rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
@@ -277,7 +277,7 @@ def proxies(
 ) -> None:
     """Measure which features go with an attribute, without moving data; kept for findings and reports."""
     door = open_door()
-    done = door.start_proxies(ProxyRequest(door.model(model).id, attribute, key_bits=bits)).get()
+    done = watched(door.start_proxies(ProxyRequest(door.model(model).id, attribute, key_bits=bits)))
     lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
     lines += [
         f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"

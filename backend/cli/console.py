@@ -1,26 +1,26 @@
-"""What all commands share: arguments, the service they ask, and how a result is told."""
+"""What all commands share: arguments, the service they ask, how long work is watched and a result is told."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from backend.crypto.workers import Workers
 from backend.errors import GlassleafError
-from backend.service import (
-    DEMO,
-    Glassleaf,
-    Metrics,
-)
+from backend.service import DEMO, Glassleaf, Job, Metrics
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+TICK = 2.0  # seconds between two lines of progress
+SHORT_TICK = 0.2  # seconds between two looks at work whose every step is told
+T = TypeVar("T")
 
 
 def open_door(workers: Workers | None = None) -> Glassleaf:
@@ -47,6 +47,30 @@ def quality_text(m: Metrics) -> str:
 def say(text: str) -> None:
     """Tell something beside the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def say_progress(job: Job[Any]) -> None:
+    """Tell how far a job is, where it counts its steps."""
+    if job.state == "running" and job.total:
+        whose = f" at {job.party}" if job.party else ""
+        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
+
+
+def watched(job: Job[T], tell: Callable[[Job[T]], None] = say_progress, tick: float = TICK) -> T:
+    """A job's result, once it has ended; meanwhile `tell` is called every `tick` seconds, and Ctrl-C cancels the job.
+
+    Raises
+    ------
+    GlassleafError
+        What stopped the job; Cancelled after Ctrl-C.
+    """
+    try:
+        while job.state == "running":
+            job.wait(tick)
+            tell(job)
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
 
 
 def print_result(document: Any, text: str, as_json: bool) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
-from backend.cli.console import AsJson, ModelId, open_door, print_result
+from backend.cli.console import AsJson, ModelId, open_door, print_result, watched
 from backend.errors import ParameterError
 from backend.service import (
     MEASURES,
     CardRequest,
     ImportanceMeasure,
-    Job,
     Level,
     MeansRequest,
     ModelCard,
@@ -48,7 +46,7 @@ def importance(
         model_id = door.model(model).id
         rows: tuple[Permuted, ...] | tuple[SteadyImportance, ...]
         if measure == PERMUTATION:
-            worth = _watch(door.start_permutation(PermutationRequest(model_id, samples, repeats)))
+            worth = watched(door.start_permutation(PermutationRequest(model_id, samples, repeats)))
             rows = tuple(sorted(worth, key=lambda row: (not row.feature, -row.fall)))
         else:
             chosen = cast(ImportanceMeasure, measure)
@@ -97,7 +95,7 @@ def what_if(
             print_result(asdict(curve), "\n".join([f"{feature} ({curve.party}), set for everybody:", *lines]), as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
-        found = _watch(door.start_means(request))
+        found = watched(door.start_means(request))
     finally:
         door.close()
     lines = [
@@ -117,7 +115,7 @@ def model_card(
     door = open_door()
     try:
         record = door.model(model)
-        card = _watch(door.start_model_card(CardRequest(record.id, again))) if again else door.model_card(record.id)
+        card = watched(door.start_model_card(CardRequest(record.id, again))) if again else door.model_card(record.id)
     finally:
         door.close()
     print_result(card.as_dict(), "\n".join(_card_lines(card)), as_json)
@@ -150,14 +148,3 @@ def _estimate(value: float, low: float | None, high: float | None) -> str:
 
 def _numbers(values: tuple[float, ...]) -> str:
     return " ".join(f"{value:.4f}" for value in values)
-
-
-def _watch(job: Job[Any]) -> Any:
-    try:
-        while job.state == "running":
-            job.wait(2.0)
-            if job.state == "running" and job.total:
-                print(f"{job.stage} at {job.party}: {job.done:,} of {job.total:,}", file=sys.stderr, flush=True)  # noqa: T201
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()

@@ -10,13 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.console import AsJson, chosen_federation, open_door, print_result, quality_text, say
-from backend.cli.options import DEFAULT, Algorithm, Exclude, Federation, Hosts, MostNamed, choose, with_options
+from backend.cli.console import (
+    SHORT_TICK,
+    AsJson,
+    chosen_federation,
+    open_door,
+    print_result,
+    quality_text,
+    say,
+    watched,
+)
+from backend.cli.options import DEFAULT, Algorithm, Coarser, Exclude, Federation, Hosts, MostNamed, choose, with_options
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.service import (
     DEMO,
     RANKS,
+    Division,
     ModelRecord,
     SecureBoostParameters,
     TrainingRequest,
@@ -64,19 +74,8 @@ def init(
         if party in hosts:
             raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
         hosts[party] = _list(columns)
-    federation = open_door().init(
-        table,
-        id_column=id_column,
-        label=label,
-        positive=positive,
-        task=task,
-        guest=_list(guest),
-        hosts=hosts,
-        dictionary=dictionary,
-        out=out,
-        name=name,
-        label_meaning=label_meaning,
-    )
+    division = Division(label, _list(guest), hosts, id_column, positive, task, dictionary, name, label_meaning)
+    federation = open_door().init(table, division, out)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
     told = federation.label
@@ -119,6 +118,7 @@ def train(
     hosts: Hosts = None,
     exclude: Exclude = "",
     most_named: MostNamed = None,
+    coarser: Coarser = False,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
@@ -131,6 +131,7 @@ def train(
         _list(hosts) if hosts is not None else None,
         _list(exclude),
         most_named,
+        coarser,
     )
     record = _watch_training(door.start_training(request))
     lines = [
@@ -182,19 +183,18 @@ def _list(text: str) -> tuple[str, ...]:  # columns never hold a comma: they are
 
 def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
     shown = 0
-    try:
-        while job.state == "running":
-            job.wait(0.2)
-            for p in job.points[shown:]:
-                auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
-                say(
-                    f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
-                    f"{auc}(training / validation)  {p.seconds:.1f} s"
-                )
-                shown += 1
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()
+
+    def tell(job: Job[ModelRecord]) -> None:
+        nonlocal shown
+        for p in job.points[shown:]:
+            auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
+            say(
+                f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
+                f"{auc}(training / validation)  {p.seconds:.1f} s"
+            )
+            shown += 1
+
+    return watched(job, tell, SHORT_TICK)
 
 
 def _model_json(record: ModelRecord) -> dict[str, Any]:
@@ -215,7 +215,11 @@ def _release_text(r: ModelRecord) -> list[str]:
         return []
     at, coarser = f"{r.score_bits} bits", [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
     dither = f" and dither {r.release.dither:g} wide" if r.release.dither else " and no dither"
-    return [
+    asked = r.release.asked_bits
+    taken = [
+        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
+    ]
+    return (taken if asked else []) + [
         f"{r.release.named:.1%} of {r.release.people} scores fit one path only among {r.release.records:,} records at {at}{dither}"
         + (f" (coarser: {', '.join(coarser)})." if coarser else ".")
     ]

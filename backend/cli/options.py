@@ -81,7 +81,7 @@ def with_options(run: Callable[..., None]) -> Callable[..., None]:
     own = list(inspect.signature(run, eval_str=True).parameters.values())
     fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
     command.__doc__ = run.__doc__
-    command.__signature__ = inspect.Signature([*fixed, *options])  # type: ignore[attr-defined]  # PEP 362; typeshed has none
+    vars(command)["__signature__"] = inspect.Signature([*fixed, *options])  # PEP 362
     command.__annotations__ = {p.name: p.annotation for p in (*fixed, *options)}
     return command
 
@@ -115,6 +115,12 @@ Federation = Annotated[str, typer.Argument(help="A federation's folder, file or 
 Algorithm = Annotated[str, typer.Option(help=f"How the model is grown: {', '.join(ALGORITHMS)}.")]
 Hosts = Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")]
 Exclude = Annotated[str, typer.Option(help="Features left out, separated by commas.")]
+Coarser = Annotated[
+    bool,
+    typer.Option(
+        help="Instead of refusing a model, train once more with the finest scale of scores that names few enough."
+    ),
+]
 MostNamed = Annotated[
     float | None,
     typer.Option(

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from backend.assurance.notice import FORMATS, MOST_REASONS
-from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, say
+from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, save, watched
 from backend.crypto.engines import cipher_named
 from backend.errors import ParameterError
 from backend.protocols.channel import TranscriptEntry
-from backend.service import CohortRequest, Job, PersonReasons, ReasonsRequest
-
-TICK = 2.0  # seconds between two lines of progress
+from backend.service import CohortRequest, PersonReasons, ReasonsRequest
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +27,7 @@ def reasons(
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
     names: Annotated[int, typer.Option(help="Reasons at most.")] = MOST_REASONS,
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
+    cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,
     notice: Annotated[str, typer.Option(help="Write a notice of adverse action: en or zh; needs --out.")] = "",
     out: Annotated[Path | None, typer.Option(help="File of the notice: .txt, .html or .pdf.")] = None,
@@ -41,16 +40,19 @@ def reasons(
     door = open_door()
     try:
         record = door.model(model)
-        request = ReasonsRequest(record.id, door.sample_of(record.id, person), names, cutoff, key_bits=bits)
-        found = _watched(door.start_reasons(request))
+        request = ReasonsRequest(
+            record.id, door.sample_of(record.id, person), names, cutoff, cipher_named(cipher), key_bits=bits
+        )
+        found = watched(door.start_reasons(request))
         one = found.people[0]
         if out is not None:
-            out.write_bytes(door.notice(found, person, notice, kind))
+            save(out, door.notice(found, person, notice, kind))
     finally:
         door.close()
     body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
-    body |= {"key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
-    lines = [_text(one), f"{found.features} features ranked in {found.seconds:.1f} s, {body['bytes']:,} bytes in all."]
+    body |= {"cipher": found.cipher, "key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
+    ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
+    lines = [_text(one), f"{ranked}, {body['bytes']:,} bytes in all."]
     if out is not None:
         body |= {"notice": str(out), "blocked": one.blocked}
         lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
@@ -62,7 +64,9 @@ def reasons(
 def cohort(
     model: ModelId,
     samples: Annotated[int, typer.Option(help="Random test records; 50 or more.")] = CohortRequest.samples,
-    cipher: Annotated[str, typer.Option(help="paillier, paillier-short, or none (protects nothing).")] = "paillier",
+    cipher: Annotated[
+        str, typer.Option(help="rlwe, paillier, paillier-short, or none (protects nothing).")
+    ] = CohortRequest.cipher,
     bits: Bits = CohortRequest.key_bits,
     seed: Annotated[int, typer.Option(help="Which records.")] = CohortRequest.seed,
     as_json: AsJson = False,
@@ -71,24 +75,14 @@ def cohort(
     door = open_door()
     try:
         request = CohortRequest(door.model(model).id, (), samples, cipher_named(cipher), bits, seed)
-        found = _watched(door.start_cohort_importance(request))
+        found = watched(door.start_cohort_importance(request))
     finally:
         door.close()
     wide = max(len(row.feature) for row in found)
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
-    lines.append(f"Means over {found[0].people} people, each within ±{found[0].error_bound:.1g}.")
+    first = found[0]
+    lines.append(f"Means over {first.people} people under {first.cipher}, each within ±{first.error_bound:.1g}.")
     print_result({"features": [asdict(row) for row in found]}, "\n".join(lines), as_json)
-
-
-def _watched(job: Job[Any]) -> Any:
-    try:
-        while job.state == "running":
-            job.wait(TICK)
-            if job.state == "running":
-                say(f"{job.stage}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()
 
 
 def _body(one: PersonReasons) -> dict[str, Any]:

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, say
+from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, watched
 from backend.crypto.engines import cipher_named
-from backend.service import Evidence, Job, RetrainingRequest, SideBySide, side_by_side_json
-
-TICK = 2.0  # seconds between two lines of progress
+from backend.service import Evidence, RetrainingRequest, SideBySide, side_by_side_json
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +32,7 @@ def retrain(
     """Train a model anew without some features and show both side by side; the first one stays."""
     door = open_door()
     request = RetrainingRequest(door.model(model).id, _names(without), _names(by), cutoff, cipher_named(cipher), bits)
-    found = _watched(door.start_retraining(request))
+    found = watched(door.start_retraining(request))
     door.close()
     print_result(side_by_side_json(found), _text(found), as_json)
 
@@ -44,22 +42,11 @@ def side_by_side(
     second: Annotated[str, typer.Argument(help="Another model of the same federation.")],
     as_json: AsJson = False,
 ) -> None:
-    """Compare two models of a federation: quality, size, importance, findings, measured outcomes."""
+    """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
     door = open_door()
     found = door.side_by_side(door.model(first).id, door.model(second).id)
     door.close()
     print_result(side_by_side_json(found), _text(found), as_json)
-
-
-def _watched(job: Job[SideBySide]) -> SideBySide:
-    try:
-        while job.state == "running":
-            job.wait(TICK)
-            if job.state == "running":
-                say(f"{job.stage}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -77,6 +64,7 @@ def _text(found: SideBySide) -> str:
         (f"{p.feature}, {p.either.about}: {p.either.measure}", _measured(p.before), _measured(p.after))
         for p in found.outcomes
     ]
+    rows += [(f"scores: {leak.name.replace('_', ' ')}", f"{leak.before:g}", f"{leak.after:g}") for leak in found.leaks]
     rows += [(d.name, d.before or "–", d.after or "–") for d in found.differences]
     people = "the same records" if found.same_people else "DIFFERENT records: a part of any difference comes from that"
     wide = max(len(row[0]) for row in rows)

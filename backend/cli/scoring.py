@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.console import AsJson, ModelId, open_door, print_result, quality_text, say
+from backend.cli.console import SHORT_TICK, AsJson, ModelId, open_door, print_result, quality_text, save, say, watched
 from backend.crypto.engines import cipher_named
 from backend.crypto.workers import Workers, cores
 from backend.errors import ParameterError
@@ -23,7 +23,6 @@ from backend.service import (
     Link,
     Row,
     Score,
-    ScoreBatch,
     ScoringRequest,
     SecureBoostParameters,
     ServingRequest,
@@ -52,7 +51,7 @@ def evaluate(
     """Metrics on all test records, and on a sample of them scored under encryption."""
     door = open_door()
     record = door.model(model)
-    result = door.evaluate(record.id, min(samples, record.metrics.n), bits, watch=_watch_scoring)
+    result = door.evaluate(record.id, min(samples, record.metrics.n), bits, watch=watched)
     text = f"{record.id}: {quality_text(result.registered)}"
     if result.encrypted is not None:
         text += f"\nscored anew under {bits}-bit encryption in {result.seconds:.1f} s: {quality_text(result.encrypted)}"
@@ -85,9 +84,9 @@ def score(
     door = open_door(Workers(jobs or cores(), backend, scheduler))
     sheet = door.read_samples(model, samples)
     request = ScoringRequest(model, sheet, cutoff, chosen, bits)
-    batch = _watch_scoring(door.start_scoring(request))
+    batch = watched(door.start_scoring(request))
     if out is not None:
-        out.write_bytes(door.scores_csv(batch))
+        save(out, door.scores_csv(batch))
     document: dict[str, Any] = asdict(batch)
     lines = [f"Note: {note}" for note in sheet.notes]
     lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:20]]
@@ -156,13 +155,7 @@ def serve_forest(
 ) -> None:
     """Serve a forest in one round, in the clear (simulation), while one of its workers is lost."""
     door = open_door()
-    job = door.start_serving(ServingRequest(door.model(model).id, samples, batches, workers, lost_at))
-    try:
-        while job.state == "running":
-            job.wait(0.2)
-    except KeyboardInterrupt:
-        job.cancel()
-    done = job.get()
+    done = watched(door.start_serving(ServingRequest(door.model(model).id, samples, batches, workers, lost_at)))
     print_result(done.as_dict(), _serving_text(done), as_json)
     door.close()
 
@@ -184,17 +177,6 @@ def _serving_text(done: ServingTrial) -> str:
     return "\n".join(lines)
 
 
-def _watch_scoring(job: Job[ScoreBatch]) -> ScoreBatch:
-    try:
-        while job.state == "running":
-            job.wait(2.0)
-            if job.state == "running":
-                say(f"{job.stage} at {job.party}: {job.done:,} of {job.total:,} samples, {job.seconds:.0f} s")
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()
-
-
 def _made_up_shape(model: str, **given: int | None) -> Shape | None:
     """The shape of `compare made-up`; None where an own model is compared on."""
     asked = {name: value for name, value in given.items() if value is not None}
@@ -208,16 +190,15 @@ def _made_up_shape(model: str, **given: int | None) -> Shape | None:
 
 
 def _watch_comparison(job: Job[Compared]) -> Compared:
-    stage = ""
-    try:
-        while job.state == "running":
-            job.wait(0.2)
-            if job.stage != stage and job.stage in PROTOCOLS:
-                stage = job.stage
-                say(f"{stage}: protocol {job.done + 1} of {job.total}, {job.seconds:.0f} s")
-    except KeyboardInterrupt:
-        job.cancel()
-    return job.get()
+    told = ""
+
+    def tell(job: Job[Compared]) -> None:
+        nonlocal told
+        if job.stage != told and job.stage in PROTOCOLS:
+            told = job.stage
+            say(f"{told}: protocol {job.done + 1} of {job.total}, {job.seconds:.0f} s")
+
+    return watched(job, tell, SHORT_TICK)
 
 
 def _comparison_text(done: Compared, left_out: list[str]) -> str:

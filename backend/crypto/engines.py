@@ -9,10 +9,13 @@ from typing import Any, Literal, get_args
 from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import IntArray, KeySide, Parcel, PublicSide
 from backend.crypto.key_certificate import check, split
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, PublicKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import PublicKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
-from backend.crypto.rlwe import RlweKeySide, RlwePublicSide
+from backend.crypto.residues import ResiduePublicSide
+from backend.crypto.rlwe import RlweKeySide
+from backend.crypto.rlwe_public import RlwePublicSide
 from backend.errors import ParameterError, SecurityError
 
 Cipher = Literal["paillier", "paillier-short", "rlwe", "none"]
@@ -84,6 +87,8 @@ def open_offer(
         case "rlwe":
             rlwe = RlwePublicSide(key, FLOODS if pool else 0)
             return rlwe, rlwe.floods
+        case "rlwe-residues":
+            return ResiduePublicSide(key), Pool(NoMaker(), None, 0)
         case "none":
             return PlainPublicSide(), Pool(NoMaker(), None, 0)
     raise SecurityError(f"The cipher {scheme!r} is not known; choose paillier or rlwe.")

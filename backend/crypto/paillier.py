@@ -1,14 +1,11 @@
-"""Paillier, with keys and ciphertexts that `phe` reads and writes, and the key owner's fast path.
+"""Paillier's two sides: the Guest encrypts and decrypts with its factors, a Host computes under the public key.
 
-A ciphertext is c = (1 + n)^m · r^n mod n² with 0 < c < n²; a plaintext is an integer, negative ones as n - |m|. Paillier is
-IND-CPA secure under decisional composite residuosity (Paillier 1999), not IND-CCA2 as Fed-EINI §IV-A has it.
+Paillier is IND-CPA secure under decisional composite residuosity (Paillier 1999), not IND-CCA2 as Fed-EINI §IV-A has it.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -24,160 +21,16 @@ from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_sl
 from backend.crypto.key_certificate import certify
 from backend.crypto.maker_process import MakerProcess
 from backend.crypto.obfuscators import Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.paillier_keys import PublicKey, SecretKey
 from backend.crypto.pool import Pool
 from backend.crypto.weighted_products import weighted_product
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError
 
-KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
-KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
-KEY_BITS_CEILING = 8192
 DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
 WORTH_SHARING = 16_384  # ciphertexts from which on worker processes encrypt: some seconds' work
 MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
 
 Ciphertexts = list[list[mpz]]
-
-
-@dataclass(frozen=True)
-class PublicKey:
-    """Modulus n; everything else follows from it."""
-
-    n: mpz
-    n2: mpz = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n2", self.n * self.n)
-
-    @property
-    def bits(self) -> int:
-        """Size of n."""
-        return int(self.n.bit_length())
-
-    @property
-    def width(self) -> int:
-        """Bytes of one ciphertext on the wire."""
-        return (int(self.n2.bit_length()) + 7) // 8
-
-    def to_bytes(self) -> bytes:
-        """Big-endian n."""
-        return int(self.n).to_bytes((self.bits + 7) // 8, "big")
-
-    @classmethod
-    def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PublicKey:
-        """Read and check a key that another party sent.
-
-        Raises
-        ------
-        SecurityError
-            The key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
-        """
-        if len(blob) > KEY_BITS_CEILING // 8:
-            raise SecurityError(f"The public key has {len(blob) * 8} bits; at most {KEY_BITS_CEILING} are accepted.")
-        n = mpz(int.from_bytes(blob, "big"))
-        if n.bit_length() < floor:
-            raise SecurityError(
-                f"The public key has {n.bit_length()} bits; at least {floor} are needed (NIST SP 800-57). Make a longer key."
-            )
-        if gmpy2.gcd(n, _SMALL_PRIMES) != 1 or gmpy2.is_prime(n) or gmpy2.is_square(n):
-            raise SecurityError("The public key is not a product of two large primes; it was refused.")
-        return cls(n)
-
-    def cover(self, plaintext: int, obfuscator: mpz) -> mpz:
-        """(1 + n)^m · r^n mod n² for an obfuscator r^n; (1 + n)^m = 1 + mn, and of m·r^n only the residue mod n counts."""
-        return (obfuscator + self.n * (plaintext * obfuscator % self.n)) % self.n2
-
-    def dump(self, ciphertexts: Iterable[mpz]) -> bytes:
-        """Ciphertexts as fixed-width big-endian bytes."""
-        width = self.width
-        return b"".join(c.to_bytes(width, "big") for c in ciphertexts)
-
-    def load(self, blob: bytes, count: int) -> list[mpz]:
-        """Check and read `count` ciphertexts.
-
-        Sizes are checked before any number is made; then 0 < c < n² and that no c shares a factor with n.
-
-        Raises
-        ------
-        SecurityError
-            The length is wrong or a ciphertext is outside the group.
-        """
-        width = self.width
-        if len(blob) != count * width:
-            raise SecurityError(
-                f"{count} ciphertexts of {width} bytes were expected, {len(blob)} bytes came; the message was refused."
-            )
-        values = [mpz.from_bytes(blob[i : i + width], "big") for i in range(0, len(blob), width)]
-        product, n, n2 = mpz(1), self.n, self.n2
-        for c in values:
-            if not 0 < c < n2:
-                raise SecurityError("A ciphertext lies outside its group; the message was refused.")
-            product = product * (c % n) % n
-        if gmpy2.gcd(product, n) != 1:
-            raise SecurityError("A ciphertext shares a factor with the key; the message was refused.")
-        return values
-
-
-_SMALL_PRIMES = gmpy2.primorial(1 << 16)
-
-
-@dataclass(frozen=True)
-class SecretKey:
-    """The factors p and q; never shown in `repr`."""
-
-    p: mpz = field(repr=False)
-    q: mpz = field(repr=False)
-
-    @classmethod
-    def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> SecretKey:
-        """Draw two primes of ``bits/2`` bits whose product has exactly `bits` bits.
-
-        Raises
-        ------
-        SecurityError
-            `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
-        """
-        if bits < floor or bits > KEY_BITS_CEILING or bits % 2:
-            raise SecurityError(
-                f"A key of {bits} bits was asked for; choose an even number from {floor} to 8,192 (default 3,072)."
-            )
-        while True:
-            p, q = _random_prime(bits // 2), _random_prime(bits // 2)
-            if p != q and (p * q).bit_length() == bits and gmpy2.gcd(p * q, (p - 1) * (q - 1)) == 1:
-                return cls(max(p, q), min(p, q))
-
-    @property
-    def public(self) -> PublicKey:
-        """The public half."""
-        return PublicKey(self.p * self.q)
-
-    def to_numbers(self) -> dict[str, str]:
-        """The factors in hexadecimal, for the Guest's own key file."""
-        return {"p": f"{int(self.p):x}", "q": f"{int(self.q):x}"}
-
-    @classmethod
-    def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> SecretKey:
-        """Inverse of :meth:`to_numbers`.
-
-        Raises
-        ------
-        SecurityError
-            The numbers are no usable key.
-        """
-        try:
-            key = cls(mpz(int(numbers["p"], 16)), mpz(int(numbers["q"], 16)))
-        except (KeyError, ValueError) as error:
-            raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
-        if not (gmpy2.is_prime(key.p) and gmpy2.is_prime(key.q)) or key.p == key.q or key.public.bits < floor:
-            raise SecurityError("The key file holds no usable key; delete it, and a new key is made.")
-        return key
-
-
-def _random_prime(bits: int) -> mpz:
-    while True:
-        start = secrets.randbits(bits) | (3 << (bits - 2)) | 1
-        prime = gmpy2.next_prime(start)
-        if prime.bit_length() == bits:
-            return prime
 
 
 class PaillierKeySide:

@@ -16,7 +16,6 @@ import rbcl
 from backend.errors import SecurityError
 
 ELEMENT = 32  # bytes, RFC 9496 §4.3
-SCALAR = 32  # bytes, little-endian
 UNIFORM = 64  # bytes that are mapped to an element, RFC 9496 §4.3.4
 BLOCK = 128  # bytes of a SHA-512 block
 

@@ -1,4 +1,4 @@
-"""Checked parameter sets for the RLWE cipher (BGV in SEAL), each with its proven noise bound, and how SEAL's things become bytes.
+"""Checked parameter sets for the RLWE cipher (BGV in SEAL), each with its proven noise bound. Knows no key.
 
 In BGV c0 + c1·s = m + t·E mod q for a message m mod t: E is the noise, and what is said of noise here is said of E. A product with a
 plaintext reveals that plaintext through E to the key owner, so the last Host floods E (docs/decisions/0006-rlwe.md works it out).
@@ -6,15 +6,9 @@ plaintext reveals that plaintext through E to the key owner, so the last Host fl
 
 from __future__ import annotations
 
-import os
-import struct
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from math import prod
-from typing import Any
 
 import tenseal.sealapi as seal
 
@@ -23,9 +17,12 @@ from backend.errors import ParameterError, SecurityError
 BGV = 3  # SEAL's number for the scheme; TenSEAL has no name for it
 FRESH_ERROR = 21  # largest error coefficient that SEAL draws: the difference of two sums of 21 bits
 MARGIN_BITS = 40  # a flooded reply is within 2^-40 of one whose noise says nothing, all coefficients together
-HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
-MAGIC, UNCOMPRESSED = 0xA15E, 0
-METADATA = 256  # bytes; SEAL puts less than that in front of and behind the coefficients
+SPECIAL_BITS = 22  # of the prime that only the public key has
+
+# of the sets for numbers longer than a slot: N and how many primes q has; and the bits that the primes t may have
+RESIDUE_RINGS = ((8192, 3), (16384, 4), (16384, 5), (16384, 6))
+RESIDUE_BITS = range(27, 44, 2)
+MOST_RESIDUES = 8
 
 
 @dataclass(frozen=True)
@@ -112,6 +109,54 @@ PARAMETERS = {
 }
 
 
+@cache
+def residue_sets(degree: int, primes: int, bits: int) -> tuple[RlweParameters, ...]:
+    """Sets that differ in t alone, for numbers that are held as residues.
+
+    Parameters
+    ----------
+    degree : int
+        N.
+    primes : int
+        Of 60 bits each, whose product is q.
+    bits : int
+        Of t.
+
+    Returns
+    -------
+    tuple of RlweParameters
+        :data:`MOST_RESIDUES` of them, t ascending from the smallest prime that SEAL finds from 2^bits down.
+    """
+    moduli = [int(t.value()) for t in seal.PlainModulus.Batching(degree, [bits] * MOST_RESIDUES)]
+    return tuple(
+        RlweParameters(f"n{degree}-q{60 * primes}-t{t}", degree, (60,) * primes, SPECIAL_BITS, t) for t in moduli
+    )
+
+
+@cache
+def _all_named() -> dict[str, RlweParameters]:
+    """Every set that a key may have."""
+    residues = (
+        p for degree, primes in RESIDUE_RINGS for bits in RESIDUE_BITS for p in residue_sets(degree, primes, bits)
+    )
+    return PARAMETERS | {p.name: p for p in residues}
+
+
+def parameters_named(name: str) -> RlweParameters:
+    """The set of that name.
+
+    Raises
+    ------
+    SecurityError
+        There is no such set.
+    """
+    if name not in _all_named():
+        raise SecurityError(
+            f"The RLWE parameter set {name[:40]!r} is unknown; expected one of {', '.join(PARAMETERS)}, or one for residues."
+        )
+    return _all_named()[name]
+
+
 def parameters_for(hosts: int, entries: int, largest: int = 0) -> RlweParameters:
     """The cheapest set whose noise bound holds.
 
@@ -138,137 +183,57 @@ def parameters_for(hosts: int, entries: int, largest: int = 0) -> RlweParameters
     )
 
 
-class Ring:
-    """SEAL's objects for one parameter set; holds no key."""
+@dataclass(frozen=True)
+class Load:
+    """Weighted sums that are to be worked out under residues; all of it follows from a model and a request.
 
-    def __init__(self, parameters: RlweParameters) -> None:
-        self.parameters = parameters
-        chosen = seal.EncryptionParameters(BGV)
-        chosen.set_poly_modulus_degree(parameters.degree)
-        chosen.set_coeff_modulus([seal.Modulus(m) for m in parameters.moduli])
-        chosen.set_plain_modulus(parameters.plain_modulus)
-        self.context = seal.SEALContext(chosen, True, seal.SEC_LEVEL_TYPE.TC128)
-        if not self.context.parameters_set():
-            raise ParameterError(f"SEAL refuses {parameters.name}: {self.context.parameters_error_message()}.")
-        self.evaluator = seal.Evaluator(self.context)
-        self.encoder = seal.BatchEncoder(self.context)
-        self.first, self.last = self.context.first_parms_id(), self.context.last_parms_id()
-        self.seeded_width = _width(parameters.degree * len(parameters.data_bits))
-        self.full_width = _width(2 * parameters.degree * len(parameters.data_bits))
-        self.reply_width = _width(2 * parameters.degree)
-        self.key_width = _width(parameters.degree * len(parameters.moduli))
+    Attributes
+    ----------
+    hosts : int
+        In the chain, each of which multiplies.
+    rows : int
+        Numbers of one person that become one sum.
+    features : int
+        Sums.
+    people : int
+        Whose sums are added up before they are decrypted.
+    bits : int
+        What is decrypted lies in a range of 2^bits integers.
+    """
 
-    def encode(self, slots: list[int]) -> Any:
-        """Plaintext of up to N integers mod t; the other slots are 0."""
-        plain = seal.Plaintext()
-        self.encoder.encode(slots, plain)
-        return plain
+    hosts: int
+    rows: int
+    features: int
+    people: int
+    bits: int
 
-    def pad(self, saved: bytes, width: int) -> bytes:
-        """What SEAL saved, filled up to `width` bytes."""
-        if len(saved) > width:
-            raise SecurityError(
-                f"SEAL wrote {len(saved):,} bytes where at most {width:,} were expected; nothing was sent."
+    def ciphertexts(self, degree: int) -> int:
+        """Of one person under one key."""
+        return -(-self.rows // (degree // self.features))
+
+
+def residues_for(load: Load) -> tuple[RlweParameters, ...]:
+    """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together exceed 2^bits.
+
+    Raises
+    ------
+    ParameterError
+        No sets hold that much.
+    """
+    found: list[tuple[int, tuple[RlweParameters, ...]]] = []
+    for degree, primes in RESIDUE_RINGS:
+        for bits in RESIDUE_BITS if load.features <= degree else ():
+            sets, sent = residue_sets(degree, primes, bits), load.people * load.ciphertexts(degree)
+            count = next(
+                (k for k in range(1, MOST_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >> load.bits), 0
             )
-        return saved.ljust(width, b"\0")
-
-    def ciphertext(self, blob: bytes, level: list[int]) -> Any:
-        """Check and read one padded ciphertext.
-
-        Raises
-        ------
-        SecurityError
-            The bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
-        """
-        loaded = seal.Ciphertext()
-        read(loaded, self.context, blob)
-        if loaded.size() != 2 or loaded.parms_id() != level or not loaded.is_ntt_form() or loaded.is_transparent():
-            raise SecurityError("A ciphertext has another form than agreed; the message was refused.")
-        return loaded
-
-    def ciphertext_of(self, residues: bytes) -> Any:
-        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q."""
-        values = HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
-        values += struct.pack("<Q", len(residues) // 8) + residues
-        count = len(self.parameters.data_bits)
-        body = struct.pack("<4QB3QdQ", *self.first, False, 2, self.parameters.degree, count, 1.0, 1) + values
-        made = seal.Ciphertext()
-        read(
-            made,
-            self.context,
-            HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
+            if count and all(p.noise(load.hosts, sent) <= p.noise_allowed for p in sets[:count]):
+                keys, replies = load.hosts * (primes + 1), 2
+                numbers = keys + sent * primes * (2 * load.hosts - 1) + replies
+                found.append((count * degree * numbers, sets[:count]))
+    if not found:
+        raise ParameterError(
+            f"No RLWE parameter sets hold {load.rows:,} rows of {load.features} features weighed by {load.hosts} Hosts for {load.people:,} "
+            "people; there are sets for up to 5 Hosts. Choose paillier."
         )
-        return made
-
-
-@lru_cache(maxsize=len(PARAMETERS))
-def ring(name: str) -> Ring:
-    """The ring of a named set.
-
-    Raises
-    ------
-    SecurityError
-        There is no such set.
-    """
-    if name not in PARAMETERS:
-        raise SecurityError(
-            f"The RLWE parameter set {name[:40]!r} is unknown; expected one of {', '.join(PARAMETERS)}."
-        )
-    return Ring(PARAMETERS[name])
-
-
-@contextmanager
-def _memory_file() -> Iterator[tuple[int, str]]:
-    """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
-    if not hasattr(os, "memfd_create"):
-        with tempfile.NamedTemporaryFile() as file:
-            yield file.fileno(), file.name
-        return
-    number = os.memfd_create("seal", os.MFD_CLOEXEC)
-    try:
-        yield number, f"/proc/self/fd/{number}"
-    finally:
-        os.close(number)
-
-
-def written(thing: Any) -> bytes:
-    """Bytes of something that SEAL can save."""
-    with _memory_file() as (number, path):
-        thing.save(path)
-        return os.pread(number, os.fstat(number).st_size, 0)
-
-
-def read(thing: Any, context: Any, blob: bytes) -> None:
-    """Load `thing` from bytes that may be padded with zeros; SEAL checks that it fits `context`.
-
-    Raises
-    ------
-    SecurityError
-        It does not, or the bytes are damaged.
-    """
-    if len(blob) >= HEADER.size:
-        magic, own, *_, size = HEADER.unpack_from(blob)
-        if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
-            with _memory_file() as (number, path):
-                os.write(number, blob)
-                try:
-                    thing.load(context, path)
-                except (RuntimeError, ValueError, IndexError, MemoryError) as error:
-                    raise SecurityError(
-                        f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
-                    ) from error
-            return
-    raise SecurityError("A key or ciphertext is damaged; it was refused.")
-
-
-def _width(coefficients: int) -> int:
-    estimate = seal.Serialization.ComprSizeEstimate(8 * coefficients + METADATA, seal.COMPR_MODE_TYPE.ZSTD)
-    return HEADER.size + int(estimate)
-
-
-def _version() -> tuple[int, int]:
-    header = seal.Serialization.SEALHeader()
-    return header.version_major, header.version_minor
-
-
-VERSION = _version()
+    return min(found, key=lambda one: one[0])[1]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgpack
+
+from backend.whole_file import write_whole
 
 HASH = 32  # bytes of SHA-256 at the beginning of the file
 
@@ -14,13 +15,7 @@ HASH = 32  # bytes of SHA-256 at the beginning of the file
 def write_table(path: Path, name: str, rows: list[bytes]) -> None:
     """Keep `rows` under a secret `name` that says what they belong to."""
     body: bytes = msgpack.packb([_digest(name.encode()), rows], use_bin_type=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(_digest(body))
-        file.write(body)
-    draft.replace(path)
+    write_whole(path, _digest(body), body)
 
 
 def read_table(path: Path | None, name: str) -> list[bytes] | None:

@@ -1,4 +1,4 @@
-"""A party's own worker processes, by joblib: on this machine (loky), or on a cluster of the party's own (Dask, Ray).
+"""A party's own worker processes: on this machine (loky), or by joblib on a cluster of the party's own (Dask, Ray).
 
 What goes to a worker stays inside the party; another party is reached by messages only.
 """
@@ -9,17 +9,22 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
 
 from backend.errors import ParameterError
 
 R = TypeVar("R")
-BLOCK = 2  # tasks a worker in a block
+BLOCK = 2  # tasks a worker in a block; two blocks are under way
+POLL = 0.1  # seconds between two looks at whether results are still wanted
+IDLE_SECONDS = 300  # after which a worker process of this machine ends
 CONNECT_SECONDS = 10
 
 
@@ -51,8 +56,19 @@ class Workers:
         """Whether tasks leave this process."""
         return self.jobs > 1 or self.backend != "loky"
 
-    def map(self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]]) -> Generator[R, None, None]:
+    def map(
+        self,
+        function: Callable[..., R],
+        tasks: Iterable[tuple[Any, ...]],
+        check: Callable[[], None] = lambda: None,
+    ) -> Generator[R, None, None]:
         """``function(*task)`` for every task, in order; tasks are drawn as they are needed. Close it, in the same thread, to stop early.
+
+        Parameters
+        ----------
+        check : callable
+            Asked every 0.1 s while a process of this machine works; may raise to stop. Tasks that are under way then run out
+            by themselves, as other jobs may use the same processes; nobody waits for them.
 
         Raises
         ------
@@ -61,13 +77,35 @@ class Workers:
         """
         if not self.parallel:
             return (function(*task) for task in tasks)
-        return self._in_blocks(function, iter(tasks))
+        return self._here(function, tasks, check) if self.backend == "loky" else self._in_blocks(function, iter(tasks))
 
     def close(self) -> None:
         """Leave the cluster, if there is one; worker processes of this machine end by themselves when they are idle."""
         if self.backend == "dask" and _dask_client.cache_info().currsize:
             _dask_client(self.scheduler).close()
             _dask_client.cache_clear()
+
+    def _here(
+        self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]], check: Callable[[], None]
+    ) -> Generator[R, None, None]:
+        """On processes of this machine, which all jobs share."""
+        under_way: deque[Future[R]] = deque()
+
+        def first() -> R:
+            while not wait([under_way[0]], timeout=POLL).done:
+                check()
+            return under_way.popleft().result()
+
+        try:
+            for task in tasks:
+                under_way.append(get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task))
+                if len(under_way) == 2 * BLOCK * self.jobs:
+                    yield first()
+            while under_way:
+                yield first()
+        finally:
+            for future in under_way:
+                future.cancel()
 
     def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Generator[R, None, None]:
         """While one block's results are used the next block is under way, so that no more than two are held."""
@@ -109,9 +147,8 @@ class Workers:
 def _dask_client(scheduler: str) -> Any:
     """One connection a scheduler; without an address the one that Dask finds in its own settings."""
     try:
-        from distributed import Client  # noqa: PLC0415 (an optional package)
-
-        return Client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]  # distributed has no types
+        client: Any = import_module("distributed").Client  # an optional package
+        return client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)
     except (ImportError, OSError, ValueError) as error:
         raise ParameterError(
             f"The Dask scheduler {scheduler or '(none given)'} cannot be used: {error}. "

@@ -19,12 +19,13 @@ import pandas as pd
 
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, write_federation
-from backend.data.split import split_table
+from backend.data.split import Division, split_table
 from backend.errors import FederationError
 
 OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1 … x23 and y
 ROWS = 30_000
 POSITIVES = 6_636  # clients who defaulted, UCI's description
+NAME = "credit_card"  # the federation's
 DICTIONARY = Path(__file__).parents[2] / "assets" / "credit_card" / "dictionary.csv"
 CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature, in the table's own order
 
@@ -41,18 +42,17 @@ HOST_COLUMNS = tuple(column for column in CREDIT_CARD_FEATURES if column not in 
 
 def split_credit_card(table: Path, out: Path) -> Federation:
     """Split the table into Guest and Host files and a federation file in `out`; see `split_table` for the errors."""
-    federation = split_table(
-        table,
-        id_column=ID_COLUMN,
+    division = Division(
         label=LABEL,
-        positive=POSITIVE,
         guest=GUEST_COLUMNS,
         hosts={HOST: HOST_COLUMNS},
+        id_column=ID_COLUMN,
+        positive=POSITIVE,
         dictionary=DICTIONARY,
-        out=out,
-        name="credit_card",
+        name=NAME,
         label_meaning=LABEL_MEANING,
     )
+    federation = split_table(table, division, out)
     public = federation.model_copy(
         update={"hosts": tuple(host.model_copy(update={"budget": PUBLIC_BUDGET}) for host in federation.hosts)}
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,19 +33,47 @@ NO_MEANING = "(no meaning given)"
 POSITIVE = ("1", "yes", "true")  # taken for the positive label where none is named, compared without case
 
 
+@dataclass(frozen=True)
+class Division:
+    """How one table is divided between the parties.
+
+    Attributes
+    ----------
+    label : str
+    guest : sequence of str
+        The Guest's columns.
+    hosts : mapping of str to sequence of str
+        Host name → its columns.
+    id_column : str or None
+        None makes the rows' numbers, from 1, the ids, in a column ``id``.
+    positive : str or None
+        Binary only: the label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
+    task : {"binary", "classes", "number"} or None
+        None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
+        `MOST_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
+        numbered in the order of their texts, or of their values where all are numbers.
+    dictionary : Path or None
+        See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
+    name : str or None
+        The federation's name; made from the table's where None.
+    label_meaning : str or None
+        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label,
+        if there is one.
+    """
+
+    label: str
+    guest: Sequence[str]
+    hosts: Mapping[str, Sequence[str]]
+    id_column: str | None = None
+    positive: str | None = None
+    task: str | None = None
+    dictionary: Path | None = None
+    name: str | None = None
+    label_meaning: str | None = None
+
+
 def split_table(
-    table: Path,
-    *,
-    id_column: str | None,
-    label: str,
-    positive: str | None,
-    task: str | None = None,
-    guest: Sequence[str],
-    hosts: Mapping[str, Sequence[str]],
-    dictionary: Path | None,
-    out: Path,
-    name: str | None = None,
-    label_meaning: str | None = None,
+    table: Path, division: Division, out: Path, check_name: Callable[[str], None] = lambda name: None
 ) -> Federation:
     """Write one CSV file per party and ``federation.toml`` into `out`.
 
@@ -52,37 +81,21 @@ def split_table(
     ----------
     table : Path
         A CSV file with label and every party's columns, and ids where it has them.
-    id_column : str or None
-        None makes the rows' numbers, from 1, the ids, in a column ``id``.
-    label : str
-    positive : str or None
-        Binary only: the label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
-    task : {"binary", "classes", "number"} or None
-        None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
-        `MOST_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
-        numbered in the order of their texts, or of their values where all are numbers.
-    guest : sequence of str
-        The Guest's columns.
-    hosts : mapping of str to sequence of str
-        Host name → its columns.
-    dictionary : Path or None
-        See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
+    division : Division
     out : Path
         Made where absent; files that are there already are never overwritten.
-    name : str or None
-        The federation's name; made from the table's where None.
-    label_meaning : str or None
-        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label,
-        if there is one.
+    check_name : callable
+        Told the federation's name before anything is written; may raise FederationError.
 
     Raises
     ------
     FederationError
         With every problem found: file, field, found, expected, what to do.
     """
+    id_column, label, hosts = division.id_column, division.label, division.hosts
     text = read_csv(table)
-    meanings = read_dictionary(dictionary) if dictionary else {}
-    parties = {GUEST: tuple(guest)} | {host: tuple(columns) for host, columns in hosts.items()}
+    meanings = read_dictionary(division.dictionary) if division.dictionary else {}
+    parties = {GUEST: tuple(division.guest)} | {host: tuple(columns) for host, columns in hosts.items()}
     if GUEST in hosts:
         raise FederationError(f"hosts: found a Host called {GUEST!r}, which is the Guest's name here. Rename the Host.")
     problems = [
@@ -93,30 +106,32 @@ def split_table(
     described = {
         column: meanings.get(column) or _guess(text, column) for columns in parties.values() for column in columns
     }
-    outcome = _label(text, label, task, positive, label_meaning, meanings.get(label))
+    outcome = _label(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
     checked = read_party_file(table, id_column, tuple(described.values()), outcome)
     _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
     about = f"Made from the one table {table.name}; the parties are simulated."
     data = {
-        "name": name if name is not None else _slug(table.stem),
+        "name": division.name if division.name is not None else _slug(table.stem),
         "title": _readable(table.stem),
         "about": about + (f" Columns of nobody: {listed(unused, 20)}." if unused else ""),
         "label": outcome,
-        "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in guest]),
+        "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in division.guest]),
         "hosts": [
             _party(host, id_column or ROW_IDS, [described[column] for column in columns])
             for host, columns in hosts.items()
         ],
     }
     _refuse(sentences(FILE_NAME, Federation, data))
+    federation = Federation.model_validate(data)
+    check_name(federation.name)
     out.mkdir(parents=True, exist_ok=True)
     for party, columns in parties.items():
         held = (*columns, *((label,) if party == GUEST else ()))
         _write_csv(
             out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
         )
-    write_federation(Federation.model_validate(data), out)
+    write_federation(federation, out)
     return load_federation(out)
 
 

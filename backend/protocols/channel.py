@@ -291,7 +291,7 @@ class Conversation:
                 )
             if time.monotonic() > deadline:
                 raise PartyUnreachable(
-                    f"No answer from {', '.join(self.hosts)} for {self._patience:.0f} s. Check that the Hosts run, and repeat."
+                    f"No answer from {', '.join(self.hosts)} for {self._patience:g} s. Check that the Hosts run, and repeat."
                 )
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:

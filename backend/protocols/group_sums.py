@@ -203,4 +203,6 @@ class GroupQuestions:
 def _possible(table: GroupTable, sent: _Sent) -> bool:
     """Whether sums are those of the marks that were sent, as far as the Guest can tell."""
     most = np.outer(sent.largest, [g.n for g in table.groups])
-    return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool((table.sums <= most).all())
+    return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool(
+        ((table.sums >= 0) & (table.sums <= most)).all()
+    )

@@ -179,7 +179,7 @@ class GuestParty:
             score_bits=parameters.score_bits,
             dictionary=tuple((party, f) for party, features in joint.features.items() for f in features),
             rules=grown.rules,
-            outputs=grown.outputs,
+            outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,
         )
         model_id = f"m{content_hash(self._federation.name + dump_guest(model))[:10]}"  # one id a federation and model
@@ -253,7 +253,7 @@ class GuestParty:
     def _have_kept(self, conversation: Conversation, model_id: str, model: GuestModel) -> dict[str, str]:
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
         layout = Packing(model).layout
-        told = (layout.score_bits, layout.slots, layout.slot_bits, content_hash(dump_guest(model)))
+        told = (layout.score_bits, layout.slots, layout.slot_bits, layout.scale, content_hash(dump_guest(model)))
         conversation.broadcast(KeepModel(conversation.name, model_id, self.name, model.hosts, shapes, *told))
         kept = conversation.expect_each(ModelKept, conversation.hosts)
         return {h: kept[h].content_hash for h in conversation.hosts}
@@ -331,7 +331,7 @@ class GuestParty:
             conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
         parcel = key.parcel()
         encrypted = (
-            workers.map(encrypt_task, ((parcel, values) for values in encode()))
+            workers.map(encrypt_task, ((parcel, values) for values in encode()), conversation.check)
             if workers.parallel and key.worth_sharing(n, folding.n_entries)
             else (key.encrypt(values) for values in encode())
         )

@@ -12,13 +12,14 @@ from typing import Any
 from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import PublicSide
 from backend.crypto.engines import open_offer
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.crypto.pool import Pool
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
 from backend.protocols.audit import HeadsInMemory, HeadStore, empty, newer
 from backend.protocols.channel import Network
+from backend.protocols.hosting.ages_desk import AgesDesk
 from backend.protocols.hosting.group_desk import GroupDesk
 from backend.protocols.hosting.halves import Halves, HostStore
 from backend.protocols.hosting.reasons_desk import ReasonsDesk
@@ -31,10 +32,15 @@ from backend.protocols.inference.reasons.cohort import Cohorts
 from backend.protocols.messages import (
     AskAuditHead,
     AuditHead,
+    DecisionVectors,
     EndConversation,
+    GroupPairs,
     KeepAuditHead,
     Message,
+    MoreVectors,
     OfferKey,
+    PassOn,
+    ReasonTerms,
     Refusal,
 )
 from backend.store.query_budget import QueryBudget
@@ -44,6 +50,7 @@ from backend.trees.ensemble import HostModel
 _log = logging.getLogger("glassleaf")
 
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
+PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
 
 
 class HostParty:
@@ -72,7 +79,7 @@ class HostParty:
     requests : RequestLog, optional
         Where it keeps a sample of requests for an auditor. Without one, a simulated Host keeps none, a real one keeps them in memory.
     dither : float, optional
-        Width on the margin of what it adds to scores; 0 = nothing. By default a simulated Host adds nothing, a real one
+        Width on a logit of what it adds to scores; 0 = nothing. By default a simulated Host adds nothing, a real one
         :data:`backend.protocols.inference.dither.DITHER`.
     cohorts : Cohorts, optional
         Which groups of people it added contributions up for; in memory by default.
@@ -110,6 +117,7 @@ class HostParty:
         desks = (
             TrainingDesk(name, table, features, self._halves, self._sessions),
             ScoringDesk(table, self._halves, self._sessions, self._budget, self.requests, self._dither),
+            AgesDesk(table, features, self._sessions),
             WalkingDesk(table, self._halves, self._sessions, simulated),
             GroupDesk(name, table, features, self._sessions),
             ReasonsDesk(table, self._halves, self._sessions, self._budget, cohorts or Cohorts()),
@@ -189,10 +197,20 @@ class HostParty:
         return pool.ready, pool.target
 
     def answer(self, sender: str, message: Message) -> Answer:
-        """Messages that answer `message`, each with its receiver."""
+        """Messages that answer `message`, each with its receiver.
+
+        Raises
+        ------
+        SecurityError
+            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or the desk
+            refuses it.
+        """
         handler = self._handlers.get(type(message))
         if handler is None:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
+        session = self._sessions.find(message.conversation)
+        if session is not None and sender != session.guest and not isinstance(message, PASSED_ON):
+            raise SecurityError(f"Only the Guest that opened a conversation may send {type(message).__name__} in it.")
         return handler(sender, message)
 
     def _offer_key(self, sender: str, offer: OfferKey) -> Answer:

@@ -18,22 +18,25 @@ from numpy.typing import NDArray
 from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import KeySide, PairKeySide
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, SecretKey
 from backend.crypto.plain import PlainKeySide
+from backend.crypto.residues import ResidueKeySide
 from backend.crypto.rlwe import RlweKeySide
 from backend.crypto.rlwe import SecretKey as RlweSecretKey
-from backend.crypto.rlwe_parameters import parameters_for
+from backend.crypto.rlwe_parameters import Load, RlweParameters, parameters_for, residues_for
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit import ask_heads, tell_head
-from backend.protocols.channel import Conversation, Network
+from backend.protocols.channel import PATIENCE, Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.inference.dither import usual_dither
 from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.inference.reasons.cohort import Cohorts
+from backend.protocols.inference.reasons.sealing import ReasonKey
 from backend.protocols.messages import OfferKey
 from backend.protocols.opening import Opening, open_vector
 from backend.protocols.simulation import SimulatedHosts
@@ -46,6 +49,8 @@ from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
+WITNESS_PATIENCE = 5.0  # seconds that a Host gets to tell which head it keeps
+HEAD_PATIENCE = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
 _numbers = itertools.count(1)
 
 
@@ -74,7 +79,7 @@ class Room:
         How often each Host answers about a person and model; default what the federation file says, else
         :func:`backend.store.query_budget.usual_limit`.
     dither : float, optional
-        Width of what each Host adds to scores, on the margin; default what the federation file says, else
+        Width of what each Host adds to scores, on a logit; default what the federation file says, else
         :func:`backend.protocols.inference.dither.usual_dither`.
     on_key : callable
         Told (cipher, bits, or degree) of every key that the Guest makes.
@@ -168,7 +173,16 @@ class Room:
         if cipher != "rlwe":
             return self.pair_key(cipher, bits)
         folding = model.folding
-        parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
+        return self._lattice_key(parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest))
+
+    def reason_key(self, cipher: Cipher, bits: int, load: Load) -> ReasonKey:
+        """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        return ResidueKeySide([self._lattice_key(parameters) for parameters in residues_for(load)])
+
+    def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
+        """Made once per set and kept in the Guest's folder."""
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")
@@ -190,7 +204,7 @@ class Room:
             return self.key("paillier", bits, model)
 
     def dither(self, chain: Sequence[str]) -> float:
-        """Width of the dither that scores through these Hosts get: the widest that one of them asks for."""
+        """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
         return max((self._widths[host] for host in chain), default=0.0)
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
@@ -229,10 +243,15 @@ class Room:
         return tuple(h.name for h in self.federation.hosts)
 
     def converse(
-        self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = True
+        self,
+        hosts: tuple[str, ...],
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        counted: bool = True,
+        patience: float = PATIENCE,
     ) -> Conversation:
         """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
-        talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled)
+        talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, patience)
         if not counted:
             self._simulated.leave_uncounted(talk.name, hosts)
         return talk
@@ -250,20 +269,31 @@ class Room:
         self._simulated.stop(host)
 
     def tell_audit_head(self, head: Head) -> None:
-        """Tell every Host that is up where the Guest's audit log stands."""
-        talk = self.converse(self._up())
+        """Tell every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
+
+        Raises
+        ------
+        PartyUnreachable
+            A Host has not confirmed it within :data:`HEAD_PATIENCE`; it finds the message when it comes to it.
+        """
+        talk = self.converse(self._up(), patience=HEAD_PATIENCE)
         try:
             tell_head(talk, head)
         finally:
             talk.close()
 
     def audit_heads(self) -> dict[str, Head]:
-        """Host that is up → the last head of the Guest's audit log that it was told."""
-        talk = self.converse(self._up())
-        try:
-            return ask_heads(talk)
-        finally:
-            talk.close()
+        """Host → the last head of the Guest's audit log that it was told; those that are down, or busy for longer, are left out."""
+        heads: dict[str, Head] = {}
+        for host in self._up():
+            talk = self.converse((host,), patience=WITNESS_PATIENCE)
+            try:
+                heads |= ask_heads(talk)
+            except PartyUnreachable:
+                continue
+            finally:
+                talk.close()
+        return heads
 
     def _up(self) -> tuple[str, ...]:
         return tuple(host for host in self.hosts if self._network.is_up(host))

@@ -83,12 +83,6 @@ def as_gaps(flags: Flags) -> bytes:
     return bytes([form]) + COUNT.pack(len(gaps)) + np.packbits(unary).tobytes() + np.packbits(low != 0).tobytes()
 
 
-def smallest_size(n: int, count: int) -> float:
-    """n·H(p)/8 bytes: what no code can stay below on average, for sets of `count` of `n` records drawn at random."""
-    shares = np.array([count, n - count]) / n if n else np.zeros(2)
-    return float(-n * sum(p * np.log2(p) for p in shares if p) / 8)
-
-
 def _low_bits(gaps: NDArray[np.intp]) -> int:
     """The k ≥ 1 with the shortest code; the best of three around log₂ of the mean gap."""
     if not len(gaps):

@@ -8,6 +8,8 @@ from backend.assurance.attacks.result import works as attack_works
 from backend.assurance.compliance import Basis, ComplianceReport, Duty, Evidence, Finding, KeptOut, Usage
 from backend.assurance.dependence import Dependence, GroupMean, GroupMeans, Level
 from backend.assurance.direction import LearnedDirection
+from backend.assurance.elderly import AgeCheck
+from backend.assurance.elderly import in_words as ages_in_words
 from backend.assurance.fairness import Disparity, measure_in_words
 from backend.assurance.frontier import FrontierPoint
 from backend.assurance.importance import FeatureImportance
@@ -19,13 +21,17 @@ from backend.assurance.ledger import Row as LedgerRow
 from backend.assurance.notice import FORMATS as NOTICE_FORMATS
 from backend.assurance.performance import Calibration, Estimate, Performance, Separation, Spread, Stability
 from backend.assurance.permutation import Permuted
-from backend.assurance.report import Report, SignOffLine
+from backend.assurance.report.document import Report
+from backend.assurance.report.fields import SignOffLine
+from backend.assurance.report.words import LANGUAGES, brief, catalogue
 from backend.assurance.rule_pack import RulePack
 from backend.auditing import ANALYST, OPERATOR, REGULATOR, ROLES
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party
 from backend.data.label import Label
+from backend.data.split import Division
 from backend.data.table import SampleSheet
+from backend.elderly import AgeRequest
 from backend.evidence import DisparityRequest, Proxies, ProxyRequest
 from backend.interpreting import MeansRequest, PermutationRequest
 from backend.jobs import Job
@@ -82,6 +88,7 @@ __all__ = [
     "DEMO_PARAMETERS",
     "FORMS",
     "KEY_SIZES",
+    "LANGUAGES",
     "MADE_UP",
     "MEASURES",
     "METHODS",
@@ -94,6 +101,8 @@ __all__ = [
     "REGULATOR",
     "ROLES",
     "SHAPE_LIMITS",
+    "AgeCheck",
+    "AgeRequest",
     "Alignment",
     "Attack",
     "AttackResult",
@@ -112,6 +121,7 @@ __all__ = [
     "Difference",
     "Disparity",
     "DisparityRequest",
+    "Division",
     "Duty",
     "Entry",
     "Estimate",
@@ -199,7 +209,10 @@ __all__ = [
     "TreeProgress",
     "Usage",
     "Verdict",
+    "ages_in_words",
     "attack_works",
+    "brief",
+    "catalogue",
     "leads",
     "measure_in_words",
     "side_by_side_json",

@@ -10,13 +10,15 @@ from backend.assurance.compliance import (
     DISPARITY,
     PROXIES,
 )
-from backend.assurance.report import Report, SignOffLine, make
-from backend.assurance.report import content_hash as report_content_hash
+from backend.assurance.report.document import Report, make
+from backend.assurance.report.document import content_hash as report_content_hash
+from backend.assurance.report.fields import SignOffLine
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.replaying import HostReplay, replay_requests
 from backend.reporting import (
     FORMS,
+    Card,
     Checked,
     Sources,
     answers,
@@ -78,11 +80,11 @@ class Filing(Measuring):
         return compare(self._side(before), self._side(after))
 
     def _side(self, record: ModelRecord) -> Side:
-        disparities = self._kept(record.id, DISPARITY)
+        disparities = self._measured(record, DISPARITY)
         return Side(
             record=record,
-            sizes=Sizes.of(self.guest_model(record.id)),
-            importance=self.importance(record.id),
+            sizes=Sizes.of(self._half(record)),
+            importance=self._importance(record),
             compliance=self.compliance(record.id),
             disparities=rows_of(disparities),
             bases=bases_of({}, disparities),
@@ -135,7 +137,10 @@ class Filing(Measuring):
 
     def sign_offs(self, model_id: str) -> tuple[SignOffLine, ...]:
         """Who stands by the model, and whether by what is reported of it now."""
-        sources = self._sources(self.model(model_id))
+        record = self.model(model_id)
+        if not self._catalogue.reviews(record.federation).sign_offs(record.content_hash):
+            return ()
+        sources = self._sources(record)
         return sign_offs_of(sources, content_of(sources))
 
     def report(self, model_id: str) -> Report:
@@ -196,22 +201,27 @@ class Filing(Measuring):
         return replace(checked, named_by=tuple(named))
 
     def _sources(self, record: ModelRecord) -> Sources:
-        proxies, disparities = (self._kept(record.id, kind) for kind in (PROXIES, DISPARITY))
+        proxies, disparities = (self._measured(record, kind) for kind in (PROXIES, DISPARITY))
         return Sources(
             record=record,
             federation=self.federation(record.federation),
-            model=self.guest_model(record.id),
-            importance=self.importance(record.id),
+            model=self._half(record),
+            importance=self._importance(record),
             directions=self.directions(record.id),
             compliance=self.compliance(record.id),
             reviews=self.reviews(record.id),
             sign_offs=self._catalogue.reviews(record.federation).sign_offs(record.content_hash),
             entries=self.audit_entries(record.federation),
+            card=self._card(record),
             disparities=rows_of(disparities) or None,
             proxies=rows_of(proxies) or None,
             bases=bases_of(proxies, disparities),
             retrained=self._retrained(record),
         )
+
+    def _card(self, record: ModelRecord) -> Card | None:
+        found = self.model_card(record.id)
+        return Card(found.parts[0], found.sources[found.parts[0].part], found.shifts) if found.parts else None
 
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
         """The model beside the one that it replaces, then beside those that replace it."""

@@ -12,10 +12,12 @@ import numpy as np
 from backend import auditing
 from backend.assurance.compliance import (
     DISPARITY,
+    ELDERLY,
     PROXIES,
     Basis,
 )
 from backend.assurance.dependence import Dependence, GroupMeans, partial_dependence
+from backend.assurance.elderly import AgeCheck
 from backend.assurance.fairness import Disparity
 from backend.assurance.fairness import as_evidence as disparity_evidence
 from backend.assurance.frontier import FrontierPoint
@@ -35,6 +37,8 @@ from backend.assurance.ledger import table_two
 from backend.assurance.notice import draw as draw_notice
 from backend.assurance.permutation import Permuted
 from backend.assurance.proxies import as_evidence as proxy_evidence
+from backend.data.table import SampleSheet
+from backend.elderly import AgeRequest, measure_ages
 from backend.errors import ParameterError, SampleError
 from backend.evidence import (
     DisparityRequest,
@@ -71,7 +75,7 @@ from backend.results import (
     Score,
     ScoreBatch,
 )
-from backend.service.models import HALVES_KEPT, MEANS, PERMUTATION, SCORES
+from backend.service.models import MEANS, PERMUTATION, SCORES
 from backend.service.running import Running
 
 
@@ -87,22 +91,28 @@ class Measuring(Running):
             ledger_lines(batch.transcript, record.guest, batch.cipher),
         )
 
-    def leak_meter(self, model_id: str, score: Score) -> Reading:
+    def leak_meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> Reading:
         """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
+
+        Parameters
+        ----------
+        sample : SampleSheet, optional
+            What the score was made of, a row; default the Guest's record of that id.
 
         Raises
         ------
         SampleError
-            The score is of no record of the Guest's as it stands: typed in or uploaded values are not kept.
+            The score was not made of these values; typed in or uploaded ones are not kept.
         """
         record = self.model(model_id)
         moved = half_units(self.dither(record.id), record.score_bits)
-        own, expectation = self.sample_of(record.id, score.id).guest, self._compiled_half(record).expectation
+        own = (sample or self.sample_of(record.id, score.id)).guest
+        expectation = self._compiled_half(record).expectation
         known = score.base + score.guest_part
         if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
             raise SampleError(
-                f"The score of {score.id!r} was made of other values than those in the Guest's table, and these are not kept. "
-                "Score the person as the table has it."
+                f"The score of {score.id!r} was made of other values than those in the Guest's table or just typed in, and "
+                "uploaded ones are not kept. Score the person as the table has it, or type the values in."
             )
         return LeakMeter(self.guest_model(record.id)).read(own.columns, [score.units], moved)[0]
 
@@ -202,12 +212,9 @@ class Measuring(Running):
     def model_card(self, model_id: str) -> ModelCard:
         """How good a model is and on whom that was measured; without parts where no scores of it are kept."""
         record = self.model(model_id)
-        if record.id not in self._cards:
-            if len(self._cards) >= HALVES_KEPT:
-                self._cards.pop(next(iter(self._cards)))
-            outputs = self.guest_model(record.id).outputs
-            self._cards[record.id] = make_card(record, outputs, self._kept(record.id, SCORES))
-        return self._cards[record.id]
+        return self._cards.get(
+            record.id, lambda: make_card(record, self._half(record).outputs, self._measured(record, SCORES))
+        )
 
     def start_model_card(self, request: CardRequest) -> Job[ModelCard]:
         """Score test records again in the background; the card is made of these from then on."""
@@ -243,6 +250,23 @@ class Measuring(Running):
             return done
 
         return Job(work, 1).start()
+
+    def start_evidence(self, request: DisparityRequest | ProxyRequest | AgeRequest) -> Job[Any]:
+        """Measure whichever kind of evidence is asked for."""
+        if isinstance(request, AgeRequest):
+            return self.start_ages(request)
+        return self.start_proxies(request) if isinstance(request, ProxyRequest) else self.start_disparity(request)
+
+    def start_ages(self, request: AgeRequest) -> Job[AgeCheck]:
+        """Measure what the model makes of elderly ages in the background; the finding and the report show it from then on."""
+
+        def work(job: Job[AgeCheck]) -> AgeCheck:
+            record = self.model(request.model_id)
+            done = measure_ages(self._ground(record), request, job)
+            self._keep_measured(record, ELDERLY, request.feature, [asdict(done)])
+            return done
+
+        return Job(work, 0).start()
 
     def start_reasons(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
@@ -298,6 +322,7 @@ class Measuring(Running):
         def work(job: Job[tuple[CohortImportance, ...]]) -> tuple[CohortImportance, ...]:
             record = self.model(request.model_id)
             body = {**auditing.of_model(record), "people": len(request.ids) or request.samples, "seed": request.seed}
+            body["cipher"] = request.cipher
             with self._audit.noting_failure(record.federation, "cohort", body):
                 done = mean_contributions(self._ground(record), request, job)
             told = {"traffic": auditing.traffic(job.transcript), "outcome": auditing.DONE}

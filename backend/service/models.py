@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from backend import auditing
 from backend.assurance.compliance import (
     DISPARITY,
+    ELDERLY,
     PROXIES,
     Basis,
     ComplianceReport,
@@ -30,18 +33,20 @@ from backend.assurance.compliance import (
     with_evidence,
 )
 from backend.assurance.direction import LearnedDirection, learned_directions
+from backend.assurance.elderly import read_check
 from backend.assurance.importance import FeatureImportance, feature_importance
 from backend.assurance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs
 from backend.auditing import OPERATOR, ROLES, Auditor
 from backend.catalogue import Catalogue
-from backend.crypto.paillier import KEY_BITS, KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS, KEY_BITS_FLOOR
 from backend.crypto.textbook import encrypt_seconds
 from backend.crypto.workers import Workers, cores
 from backend.data import table as tables
+from backend.data.credit_card import NAME as CREDIT_CARD
 from backend.data.credit_card import fetch_credit_card, split_credit_card
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
-from backend.data.split import split_table
+from backend.data.split import Division, split_table
 from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError, SampleError
 from backend.importing import JOINT
@@ -53,6 +58,7 @@ from backend.results import (
     ModelRecord,
     read_record,
 )
+from backend.service.shelf import Shelf
 from backend.store.measurements import Kept
 from backend.trees.artefact import load_guest
 from backend.trees.candidates import candidate_leaves
@@ -60,26 +66,16 @@ from backend.trees.ensemble import GuestModel
 
 DEMO = "demo"
 RULES = "rules"  # the folder of one's own rule packs, below the home
-PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement, beside DISPARITY and PROXIES
-HALVES_KEPT = 16  # models read once and kept in memory
+PERMUTATION, MEANS, SCORES = (
+    "permutation",
+    "means",
+    "scores",
+)  # kinds of measurement, beside DISPARITY, PROXIES, ELDERLY
+RECORDS_KEPT = 256  # records of models that are read once
 
 
 class Models:
-    """The Guest's door.
-
-    Parameters
-    ----------
-    home : Path, optional
-        Where state lives; default ``GLASSLEAF_HOME``, else the platform's user data folder.
-    key_floor : int
-        Shortest key, bits; lower only in tests.
-    pools : bool
-        Whether obfuscators are made in the background.
-    workers : Workers, optional
-        Who encrypts bulk uploads; default one process a core of this machine.
-    actor, role : str
-        Who the audit log says it was; default the operating system's user, as operator. Nobody is authenticated here.
-    """
+    """What a home holds, and who asks; the parameters are those of :class:`backend.service.Glassleaf`."""
 
     def __init__(
         self,
@@ -97,10 +93,14 @@ class Models:
         self._catalogue = Catalogue(self.home, key_floor, pools, self._key_made)
         self._audit = Auditor(self._catalogue, actor or auditing.system_user(), role)
         self._workers = workers or Workers(cores())
-        self._halves: dict[str, GuestModel] = {}  # by content hash: a half never changes
-        self._compiled: dict[str, Compiled] = {}
-        self._reports: dict[tuple[object, ...], ComplianceReport] = {}
-        self._cards: dict[str, ModelCard] = {}  # by model
+        self._records: Shelf[ModelRecord] = Shelf(RECORDS_KEPT)  # by their stored text
+        self._halves: Shelf[GuestModel] = Shelf()  # by content hash, as what follows from a half: it never changes
+        self._compiled: Shelf[Compiled] = Shelf()
+        self._importances: Shelf[tuple[FeatureImportance, ...]] = Shelf()
+        self._learned: Shelf[tuple[LearnedDirection, ...]] = Shelf()
+        self._parts: Shelf[dict[str, str]] = Shelf()  # by content hash and day of registration
+        self._reports: Shelf[ComplianceReport] = Shelf()  # by content hash, day and rules
+        self._cards: Shelf[ModelCard] = Shelf()  # by model
         self._lock, self._demo_lock = threading.RLock(), threading.Lock()
 
     def __repr__(self) -> str:
@@ -130,39 +130,14 @@ class Models:
         """
         return self._catalogue.add(path)
 
-    def init(
-        self,
-        table: Path,
-        *,
-        id_column: str | None,
-        label: str,
-        positive: str | None,
-        task: str | None = None,
-        guest: Sequence[str],
-        hosts: Mapping[str, Sequence[str]],
-        dictionary: Path | None,
-        out: Path,
-        name: str | None,
-        label_meaning: str | None = None,
-    ) -> Federation:
+    def init(self, table: Path, division: Division, out: Path) -> Federation:
         """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
-        split_table(
-            table,
-            id_column=id_column,
-            label=label,
-            positive=positive,
-            task=task,
-            guest=guest,
-            hosts=hosts,
-            dictionary=dictionary,
-            out=out,
-            name=name,
-            label_meaning=label_meaning,
-        )
+        split_table(table, division, out, lambda name: self._catalogue.check_name(name, out))
         return self.add_federation(out)
 
     def fetch_credit_card(self, out: Path) -> Federation:
         """Fetch the credit-card data from OpenML, split it in `out` and remember the federation."""
+        self._catalogue.check_name(CREDIT_CARD, out)
         out.mkdir(parents=True, exist_ok=True)
         split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
         return self.add_federation(out)
@@ -197,7 +172,8 @@ class Models:
     def models(self, federation: str | None = None) -> list[ModelRecord]:
         """Records of all models, newest first."""
         names = [federation] if federation else [f.name for f in self.federations()]
-        records = [read_record(body) for name in names for body in self._catalogue.guest_store(name).records()]
+        texts = [text for name in names for text in self._catalogue.guest_store(name).records()]
+        records = [self._records.get(text, partial(_read, text)) for text in texts]
         return sorted(records, key=lambda r: r.created, reverse=True)
 
     def model(self, model_id: str) -> ModelRecord:
@@ -221,41 +197,40 @@ class Models:
 
     def guest_model(self, model_id: str) -> GuestModel:
         """The Guest's half."""
-        record = self.model(model_id)
-        if record.content_hash not in self._halves:
-            if len(self._halves) >= HALVES_KEPT:
-                self._halves.pop(next(iter(self._halves)))
-            self._halves[record.content_hash] = load_guest(
-                self._catalogue.guest_store(record.federation).artefact(record.id)
-            )
-        return self._halves[record.content_hash]
+        return self._half(self.model(model_id))
+
+    def _half(self, record: ModelRecord) -> GuestModel:
+        store = self._catalogue.guest_store(record.federation)
+        return self._halves.get(record.content_hash, lambda: load_guest(store.artefact(record.id)))
 
     def _compiled_half(self, record: ModelRecord) -> Compiled:
-        if record.content_hash not in self._compiled:
-            if len(self._compiled) >= HALVES_KEPT:
-                self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[record.content_hash] = Compiled(self.guest_model(record.id))
-        return self._compiled[record.content_hash]
+        return self._compiled.get(record.content_hash, lambda: Compiled(self._half(record)))
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
         """Every feature offered to the training, largest gain first."""
-        return feature_importance(self.guest_model(model_id))
+        return self._importance(self.model(model_id))
+
+    def _importance(self, record: ModelRecord) -> tuple[FeatureImportance, ...]:
+        return self._importances.get(record.content_hash, lambda: feature_importance(self._half(record)))
 
     def directions(self, model_id: str) -> tuple[LearnedDirection, ...]:
         """Expected and learned direction of every feature."""
-        return learned_directions(self.guest_model(model_id))
+        record = self.model(model_id)
+        return self._learned.get(record.content_hash, lambda: learned_directions(self._half(record)))
 
     def compliance(self, model_id: str) -> ComplianceReport:
         """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
-        proxies, disparities = (self._kept(model_id, kind) for kind in (PROXIES, DISPARITY))
+        record = self.model(model_id)
+        proxies, disparities = (self._measured(record, kind) for kind in (PROXIES, DISPARITY))
+        ages = {name: read_check(kept.rows[0]) for name, kept in self._measured(record, ELDERLY).items()}
         return with_evidence(
-            self._assessed(model_id), rows_of(proxies), rows_of(disparities), bases_of(proxies, disparities)
+            self._assessed(record), rows_of(proxies), rows_of(disparities), bases_of(proxies, disparities), ages
         )
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training and of which evidence was measured."""
         record = self.model(model_id)
-        proxies, disparities = (self._kept(record.id, kind) for kind in (PROXIES, DISPARITY))
+        proxies, disparities = (self._measured(record, kind) for kind in (PROXIES, DISPARITY))
         goes_with, outcomes, bases = rows_of(proxies), rows_of(disparities), bases_of(proxies, disparities)
         return tuple(
             KeptOut(
@@ -269,23 +244,25 @@ class Models:
             if name in goes_with or name in outcomes
         )
 
-    def _assessed(self, model_id: str) -> ComplianceReport:
+    def _assessed(self, record: ModelRecord) -> ComplianceReport:
         """What the rules say of a model today, worked out once for a model, a day and a set of rules."""
-        model, (own, problems) = self.guest_model(model_id), read_own_packs(self.home / RULES)
+        own, problems = read_own_packs(self.home / RULES)
         day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
-        key = (self.model(model_id).content_hash, day, rules, problems)
-        if key not in self._reports:
-            if len(self._reports) >= HALVES_KEPT:
-                self._reports.pop(next(iter(self._reports)))
+
+        def made() -> ComplianceReport:
             usage = {
                 row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
-                for row in feature_importance(model)
+                for row in self._importance(record)
             }
-            self._reports[key] = assess(model.dictionary, usage, (*load_packs(), *own), on=day, problems=problems)
-        return self._reports[key]
+            packs = (*load_packs(), *own)
+            return assess(self._half(record).dictionary, usage, packs, on=day, problems=problems)
+
+        return self._reports.get((record.content_hash, day, rules, problems), made)
 
     def _kept(self, model_id: str, kind: str) -> dict[str, Kept]:
-        record = self.model(model_id)
+        return self._measured(self.model(model_id), kind)
+
+    def _measured(self, record: ModelRecord, kind: str) -> dict[str, Kept]:
         return self._catalogue.measurements(record.federation).of(record.content_hash, kind)
 
     def add_rule_pack(self, file: Path) -> RulePack:
@@ -310,10 +287,15 @@ class Models:
         return frame
 
     def _part_of(self, record: ModelRecord) -> dict[str, str]:
-        parts: dict[str, str] = json.loads(
-            self._catalogue.guest_store(record.federation).artefact(f"{record.id}.parts")
-        )
-        return parts
+        """Id of a joint record → the part it had in training; not to be changed in place."""
+
+        def read() -> dict[str, str]:
+            parts: dict[str, str] = json.loads(
+                self._catalogue.guest_store(record.federation).artefact(f"{record.id}.parts")
+            )
+            return parts
+
+        return self._parts.get((record.content_hash, record.created), read)
 
     def sample_of(self, model_id: str, sample_id: str) -> SampleSheet:
         """The Guest's record of a known id."""
@@ -365,7 +347,7 @@ class Models:
     def _ground(self, record: ModelRecord) -> Ground:
         room = self._catalogue.room(record.federation)
         half = self._compiled_half(record)
-        return Ground(room, record, self.guest_model(record.id), half, self._test_ids(record), self._workers)
+        return Ground(room, record, self._half(record), half, self._test_ids(record), self._workers)
 
     def _feature(self, record: ModelRecord, name: str) -> Feature:
         return next(f for _, f in self.federation(record.federation).features() if f.name == name)
@@ -390,13 +372,18 @@ class Models:
     def dither(self, model_id: str) -> float:
         """Width on the margin of what the Hosts of a model add to every score; 0 = nothing."""
         record = self.model(model_id)
-        chain = [step.host for step in self._compiled_half(record).guest.folding.steps]
-        return self._catalogue.room(record.federation).dither(chain)
+        half = self._compiled_half(record)
+        chain = [step.host for step in half.guest.folding.steps]
+        return math.ldexp(self._catalogue.room(record.federation).dither(chain), half.outputs.scale)
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""
         self._catalogue.close()
         self._workers.close()
+
+
+def _read(text: str) -> ModelRecord:
+    return read_record(json.loads(text))
 
 
 def rows_of(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:

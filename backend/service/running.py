@@ -15,14 +15,15 @@ from backend import auditing, comparing, serving
 from backend.assurance.attacks.lab import ATTACKS, Attack, run_all
 from backend.assurance.attacks.result import AttackResult
 from backend.assurance.attacks.result import text_of as attack_text
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled
 from backend.importing import JOINT, import_model
 from backend.jobs import Job
-from backend.leaking import check_release, refuse_if_named, usual_bound
+from backend.leaking import check_release, finest, refuse_if_named, usual_bound
 from backend.model_card import IMPORT, TRAINING, without_ids
+from backend.protocols.guest import Trained
 from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.made_up import MADE_UP, MadeUpRoom, Shape, make_up
 from backend.protocols.room import Room
@@ -113,13 +114,9 @@ class Running(Models):
         asked = request.parameters
         tried = {"algorithm": asked.ALGORITHM, "excluded": len(request.exclude)}
         with self._audit.noting_failure(request.federation, "train", tried):
-            grown, trained = train(self._catalogue.room(request.federation), request, job)
+            grown, trained = self._fit_for_release(request, job)
             known = {m.id: m.retrained_from for m in self.models(request.federation)}  # the same model has the same id
             record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
-            record = self._released(record, trained.model, trained.part_of, "validation", job)
-            if record.release is not None:
-                usual = usual_bound(record.release, self.federation(record.federation).synthetic)
-                refuse_if_named(record.release, usual if request.most_named is None else request.most_named)
             self._register(record, trained.model, trained.part_of)
             kept = {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
             self._keep_scores(record, kept)
@@ -128,10 +125,36 @@ class Running(Models):
         self._audit.note(request.federation, "train", body)
         return record
 
+    def _fit_for_release(self, request: TrainingRequest, job: Job[Any]) -> tuple[ModelRecord, Trained]:
+        """A model of whose scores no larger share names a path than was allowed; trained once more where a coarser scale may be taken.
+
+        Hosts keep one model a training, so that nobody names the same trees twice to get a second budget: hence the whole training again.
+
+        Raises
+        ------
+        ReleaseRefused
+            Too many scores would name their path, and no coarser scale does or may be taken.
+        """
+        asked_bits = None
+        while True:
+            grown, trained = train(self._catalogue.room(request.federation), request, job)
+            record = self._released(grown, trained.model, trained.part_of, "validation", job)
+            if record.release is None:
+                return record, trained
+            usual = usual_bound(record.release, self.federation(record.federation).synthetic)
+            most = usual if request.most_named is None else request.most_named
+            bits = finest(record.release, most)
+            if record.score_bits == bits or bits is None or not request.coarser:
+                refuse_if_named(record.release, most)
+                return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
+            asked_bits = asked_bits or record.score_bits
+            job.points, job.done = (), 0  # the curve of the model that follows
+            request = replace(request, parameters=replace(request.parameters, score_bits=bits))
+
     def _keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
-        self._cards.pop(record.id, None)
         for part, kept in scores.items():
             self._catalogue.measurements(record.federation).put(record.content_hash, SCORES, part, kept)
+        self._cards.drop(record.id)  # last, so that none is made anew of the scores that were there before
 
     def start_scoring(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
         """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""

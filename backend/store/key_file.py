@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from backend.errors import SecurityError
+from backend.whole_file import write_whole
 
 
 def read_key(path: Path) -> dict[str, str] | None:
@@ -32,9 +33,4 @@ def read_key(path: Path) -> dict[str, str] | None:
 
 def write_key(path: Path, numbers: dict[str, str]) -> None:
     """Write a key so that nobody else can read it at any moment."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(numbers, file)
-    draft.replace(path)
+    write_whole(path, json.dumps(numbers).encode())

@@ -113,11 +113,10 @@ class PartyStore:
         with Session(self._engine) as session, session.begin():
             session.merge(_Record(model_id=model_id, created=created, body=json.dumps(body)))
 
-    def records(self) -> list[dict[str, Any]]:
-        """All records, newest first."""
+    def records(self) -> list[str]:
+        """All records, newest first, each as the JSON text that was stored."""
         with Session(self._engine) as session:
-            rows = session.scalars(select(_Record).order_by(_Record.created.desc(), _Record.model_id)).all()
-        return [json.loads(row.body) for row in rows]
+            return list(session.scalars(select(_Record.body).order_by(_Record.created.desc(), _Record.model_id)))
 
     def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
         """Note a finished scoring."""

@@ -46,7 +46,7 @@ def dump_guest(model: GuestModel) -> str:
             "dictionary": [[party, f.model_dump(mode="json")] for party, f in model.dictionary],
             "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
             "rules": _rules(model.rules),
-            "outputs": asdict(model.outputs),
+            "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
         }
     )
@@ -118,8 +118,8 @@ def load_skeleton(forks: Any) -> Skeleton:
     """Inverse of :func:`dump_skeleton`; raises ModelError unless the forks make one binary tree rooted at node 0."""
     skeleton = Skeleton({int(i): Fork(str(owner), int(left), int(right)) for i, owner, left, right in forks})
     children = [c for f in skeleton.forks.values() for c in (f.left, f.right)]
-    nodes = {0, *children}
-    if len(children) != len(set(children)) or 0 in children or not set(skeleton.forks) <= nodes:
+    apart = len(children) == len(set(children)) and 0 not in children  # so that the walk to the leaves ends
+    if not apart or len(skeleton.leaves) != len(skeleton.forks) + 1:  # forks that it does not reach have no leaf
         raise ModelError("A tree's shape is damaged: its forks do not make one binary tree.")
     return skeleton
 

@@ -232,11 +232,19 @@ class Layout:
         Sums in one number.
     slot_bits : int
         Bits of each; 0 where there is one only.
+    scale : int
+        Log2 of what weighs as much on a sum as 1 does on a logit (:attr:`backend.trees.outputs.Outputs.scale`).
     """
 
     score_bits: int
     slots: int
     slot_bits: int
+    scale: int = 0
+
+    @property
+    def dither_bits(self) -> int:
+        """Units are 2**-dither_bits of what weighs as much as a logit."""
+        return self.score_bits + self.scale
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
@@ -69,17 +68,24 @@ def measure(labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_L
         return _of_numbers(labels, predictions[:, 0], part)
     if outputs.task == "classes":
         return _of_classes(labels, predictions, part)
-    loss = float(log_loss(labels, predictions[:, 0], labels=[0, 1]))
-    accuracy = float(np.mean((predictions[:, 0] >= 0.5) == labels))
+    return _of_two(labels, margins.reshape(n), predictions[:, 0], part)
+
+
+def _of_two(labels: Floats, order: Floats, predictions: Floats, part: str) -> Metrics:
+    from sklearn.metrics import log_loss, roc_auc_score, roc_curve  # noqa: PLC0415 - slow to import, and few runs need it
+
+    n, loss = len(labels), float(log_loss(labels, predictions, labels=[0, 1]))
+    accuracy = float(np.mean((predictions >= 0.5) == labels))
     if len(np.unique(labels)) < 2:
         return Metrics(NAN, NAN, loss, accuracy, n, part)
-    order = margins.reshape(n)
     false_positive, true_positive, _ = roc_curve(labels, order)
     ks = float(np.max(true_positive - false_positive))
     return Metrics(float(roc_auc_score(labels, order)), ks, loss, accuracy, n, part)
 
 
 def _of_classes(labels: Floats, predictions: Floats, part: str) -> Metrics:
+    from sklearn.metrics import log_loss, roc_auc_score  # noqa: PLC0415 - as above
+
     classes = predictions.shape[1]
     present = np.unique(labels)
     several = [roc_auc_score(labels == k, predictions[:, int(k)]) for k in present] if len(present) > 1 else []

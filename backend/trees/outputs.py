@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +31,8 @@ class Outputs:
         Over the trees; for the median every tree's own value is decrypted, so it tells more about the paths.
     of_tree : tuple of int
         Per tree the output it adds to, where trees grow for one class each; empty where every leaf holds all outputs.
+    spread : int
+        Log2, rounded, of the standard deviation of a label that is a number (:meth:`for_labels`); else 0.
     """
 
     task: Task = "binary"
@@ -37,11 +40,27 @@ class Outputs:
     link: Link = "logistic"
     aggregation: Aggregation = "sum"
     of_tree: tuple[int, ...] = ()
+    spread: int = 0
 
     @property
     def count(self) -> int:
         """Numbers that a prediction is made of: one a class, else one."""
         return len(self.classes) or 1
+
+    @property
+    def scale(self) -> int:
+        """Log2 of what weighs as much on a margin as 1 does on a logit: 0 for logits, -2 for shares, the label's spread for numbers.
+
+        A share moves by a quarter of what its logit moves by at most: the logistic function is steepest at 0, where its slope is 1/4.
+        """
+        if self.task == "number":
+            return self.spread
+        return -2 if self.link == "identity" else 0
+
+    def for_labels(self, labels: Floats) -> Outputs:
+        """The same with the spread of ``(n,)`` labels, if they are numbers that differ."""
+        deviation = float(np.std(labels)) if self.task == "number" else 0.0
+        return replace(self, spread=round(math.log2(deviation))) if deviation > 0 else self
 
     def slots(self, trees: int) -> int:
         """Numbers that are decrypted of a sample: for the median those of every tree."""

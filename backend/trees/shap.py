@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.compiled import Conjunctions
-from backend.trees.ensemble import Columns, GuestModel, GuestTree, NodeKey, Rule, Skeleton, Split
+from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey, Rule, Skeleton, Split
 from backend.trees.folding import Condition, Conditions
 
 Floats = NDArray[np.float64]
@@ -166,7 +166,8 @@ class Factors:
 
 def leaf_weights(model: GuestModel) -> Floats:
     """``(n_leaves,)`` of a model with one output, in the order of :func:`paths`."""
-    return np.array([tree.nodes[i].weight for tree in model.trees for i in tree.leaves])  # type: ignore[union-attr]
+    ends = (tree.nodes[i] for tree in model.trees for i in tree.leaves)
+    return np.array([leaf.weight for leaf in ends if isinstance(leaf, Leaf)])
 
 
 def shap_values(

@@ -16,7 +16,7 @@ import pandas as pd
 from backend.data.credit_card import DICTIONARY
 from backend.data.demo import write_demo
 from backend.errors import FederationError
-from backend.service import Glassleaf
+from backend.service import Division, Glassleaf
 from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent
@@ -89,17 +89,16 @@ def federate(door: Glassleaf, table: Table, guest: Sequence[str], name: str) -> 
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
     host = [c for c in table.features if c not in guest]
-    return door.init(
-        folder / f"{table.name}.csv",
-        id_column=ID,
+    division = Division(
         label=table.label,
-        positive=table.positive,
         guest=guest,
         hosts={HOST: host},
+        id_column=ID,
+        positive=table.positive,
         dictionary=table.dictionary,
-        out=door.home / "federations" / name,
         name=name,
-    ).name
+    )
+    return door.init(folder / f"{table.name}.csv", division, door.home / "federations" / name).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}

@@ -14,7 +14,8 @@ import numpy as np
 import phe
 
 from backend.crypto import riac
-from backend.crypto.paillier import PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import SecretKey
 from bench.engines import fill
 from bench.paper.data import SEED, Table
 from bench.setting import REPEATS, say

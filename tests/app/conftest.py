@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -72,6 +73,24 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     record = grown.result
     door.close()
     return World(home, federation, record)
+
+
+@pytest.fixture(scope="module")
+def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of one file's own: what is decided, measured or trained there is on nobody else's pages."""
+    copy = tmp_path_factory.mktemp("own") / "home"
+    shutil.copytree(world.home, copy, ignore=shutil.ignore_patterns("*.new"))  # files that somebody is writing
+    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
+    yield copy
+    session._service(str(copy)).close()
+
+
+@pytest.fixture(scope="module")
+def door(world: World) -> Iterator[Glassleaf]:
+    """The service on the home that all files share."""
+    service = Glassleaf(world.home, pools=False)
+    yield service
+    service.close()
 
 
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:

@@ -54,7 +54,7 @@ def test_an_attack_that_fails_is_told_with_both_rates_and_what_guessing_gives(op
     assert not at.exception
     said = everything(at)
     assert T("attack_lab.rates", off="100 %", on="50.0 %", chance="50.0 %") in said
-    assert T("attack_lab.none_works", ran=1) in said and T("attack_lab.fails") in said
+    assert T("attack_lab.none_works", n=1) in said and T("attack_lab.fails") in said
     assert T("attack.a1_found", honest_trees="2", honest_key_off="100 %", honest_key_on="0 %") in said
 
 
@@ -95,4 +95,4 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, mon
     monkeypatch.setitem(lab.ATTACKS, "A1", Attack("A1", "x", "critical", stop))
     at = run(at, "attack_all")
     said = everything(at)
-    assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", ran=1) in said
+    assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", n=1) in said

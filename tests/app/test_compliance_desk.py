@@ -1,7 +1,6 @@
 """The compliance desk: decide, sign, follow a finding down to its splits, train anew without features, compare two models."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,23 +9,21 @@ from streamlit.testing.v1 import AppTest
 
 from app import reading, session
 from app.panels import evidence, findings, frame, tree_choice
-from app.texts import LANGUAGES, Texts
-from backend.service import Glassleaf, Job, RetrainingRequest, SecureBoostParameters, SideBySide, TrainingRequest
+from app.texts import Texts
+from backend.service import (
+    LANGUAGES,
+    Glassleaf,
+    Job,
+    RetrainingRequest,
+    SecureBoostParameters,
+    SideBySide,
+    TrainingRequest,
+)
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything
 
 T = Texts("en")
 REASON = "It has to go before the model is used."
-
-
-@pytest.fixture(scope="module")
-def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home of its own: what is decided and trained here is on nobody else's pages."""
-    copy = tmp_path_factory.mktemp("desk") / "home"
-    shutil.copytree(world.home, copy)
-    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
-    yield copy
-    session._service(str(copy)).close()
 
 
 @pytest.fixture
@@ -262,8 +259,9 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
     t = Texts(language)
     assert not at.exception and at.title[0].value == t("compare_models.title")
     said = everything(at)
-    for key in ("side_by_side.numbers", "side_by_side.findings_title", "side_by_side.made_title"):
-        assert t(key) in said
+    for key in ("numbers", "leaks_title", "findings_title", "made_title"):
+        assert t(f"side_by_side.{key}") in said
+    assert t("document.leaks_named") in said and t("document.leak_note") in said
     one, other = at.query_params["model"], at.query_params["other"]
     at.button(key="compare_swap").click().run()
     assert not at.exception and (at.query_params["model"], at.query_params["other"]) == (other, one)

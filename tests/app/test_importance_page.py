@@ -1,7 +1,5 @@
 """The Importance page: every measure with its whiskers, contradictions with their trees, pairs, and curves of both kinds."""
 
-from collections.abc import Iterator
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -23,13 +21,6 @@ from backend.service import (
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_nothing_leaks import leaks
-
-
-@pytest.fixture(scope="module")
-def door(world: World) -> Iterator[Glassleaf]:
-    service = Glassleaf(world.home, pools=False)
-    yield service
-    service.close()
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +91,16 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, door: Glassleaf, wor
     assert all(any(f"tree={tree}" in str(e.proto) for tree in trees) for e in links)
 
 
-def test_pairs_are_told_with_their_largest(opened: Opened, door: Glassleaf, world: World) -> None:
+def test_pairs_are_told_with_their_largest_and_all_of_them_once_the_table_is_opened(
+    opened: Opened, door: Glassleaf, world: World
+) -> None:
     at = opened("importance")
     first = door.interactions(world.record.id)[0]
     assert f"in {first.trees} trees" in said(at)
-    table = next(frame.value for frame in at.dataframe if "One feature" in frame.value)
-    assert len(table) == len(door.interactions(world.record.id))
+    assert not [frame for frame in at.dataframe if "One feature" in frame.value]
+    at.session_state["importance_pairs_twin"] = True  # open
+    table = next(frame.value for frame in at.run().dataframe if "One feature" in frame.value)
+    assert not at.exception and len(table) == len(door.interactions(world.record.id))
 
 
 def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
@@ -159,7 +154,8 @@ def test_contributions_of_a_group_are_told_once_they_are_added_up(opened: Opened
     at.run()
     assert not at.exception and "only the sums over a group" in said(at)
     name = session.view(world.record.id).importance[0].feature
-    found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6),)
+    found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6, "rlwe", 8192),)
     at.session_state[f"job:shap:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
     at.run()
     assert not at.exception and "Over 95 test people" in said(at) and "**−0.250** on average" in said(at)
+    assert "Added up under RLWE (BGV), ring degree 8,192." in said(at)

@@ -1,7 +1,5 @@
 """The Model card page: figures with intervals, the charts that apply to a task, and scoring again where nothing is kept."""
 
-from collections.abc import Iterator
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -11,13 +9,6 @@ from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_tasks import Tasks, tasks  # noqa: F401 - a fixture
-
-
-@pytest.fixture(scope="module")
-def door(world: World) -> Iterator[Glassleaf]:
-    service = Glassleaf(world.home, pools=False)
-    yield service
-    service.close()
 
 
 def headings(at: AppTest) -> list[str]:

@@ -1,9 +1,9 @@
 """The Privacy page: Table II of a run, the meter's reading of a person, and the model's figures by width, in both languages."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -14,13 +14,6 @@ from backend.service import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, Scor
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_nothing_leaks import leaks
-
-
-@pytest.fixture(scope="module")
-def door(world: World) -> Iterator[Glassleaf]:
-    service = Glassleaf(world.home, pools=False)
-    yield service
-    service.close()
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +129,21 @@ def test_a_score_of_other_values_is_not_read(door: Glassleaf, world: World, batc
     edited = replace(batch.scores[0], guest_part=batch.scores[0].guest_part + 1)
     with pytest.raises(SampleError, match="other values"):
         door.leak_meter(world.record.id, edited)
+
+
+def test_a_score_of_typed_in_values_is_read_with_these(door: Glassleaf, world: World) -> None:
+    model, person = world.record.id, door.samples(world.record.id).iloc[0]
+    feature = next(iter(door.guest_model(model).rules.values())).feature
+    row = {name: None if pd.isna(value) else value for name, value in person.drop("part").items()}
+    other = door.samples(model)[feature].dropna().iloc[-1]
+    for values in (row, {**row, feature: other}):
+        sheet = door.sample_from_values(model, str(person.name), values)
+        score = door.start_scoring(ScoringRequest(model, sheet, cipher="none"), counted=False).get().scores[0]
+        read = door.leak_meter(model, score, sheet)
+        assert 1 <= read.count <= read.combinations  # the path that was taken is among them
+        moved = replace(score, guest_part=score.guest_part + 1)
+        with pytest.raises(SampleError, match="typed in"):
+            door.leak_meter(model, moved, sheet)
 
 
 def test_the_audit_is_in_the_log(door: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:

@@ -31,6 +31,16 @@ def test_why_is_answered_by_names_with_meanings_and_says_who_learned_what(opened
     assert "no contribution, no order" in text and "No name, no contribution" in text
 
 
+def test_reasons_are_asked_for_under_the_cipher_that_is_chosen(opened: Opened, world: World) -> None:
+    at = opened("score")
+    at.get_by_key("score_cipher").set_value("rlwe")
+    at = finished(at.run().button(key="score_go").click().run(), "score")
+    at = finished(at.button(key="reasons_go").click().run(), "reasons")
+    found = at.session_state["job:reasons"].result
+    assert not at.exception and found.cipher == "rlwe"
+    assert f"RLWE (BGV), ring degree {found.key_bits:,}), " in everything(at)
+
+
 def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world: World) -> None:
     at = explained_page(opened)
     probability = at.session_state["job:reasons"].result.people[0].score.probability

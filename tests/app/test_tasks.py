@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
-from backend.service import ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.service import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from tests.app.conftest import PAGES, Opened, _fresh
 from tests.app.reading_out import everything
 from tests.app.test_scoring import scored
@@ -49,19 +49,16 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
     models = {}
     for name, (label, parameters) in asked.items():
         table.to_csv(folder / f"{name}.csv", index=False)
-        door.init(
-            folder / f"{name}.csv",
-            id_column="id",
+        division = Division(
             label=label,
-            positive=None,
-            task="classes" if label == "grade" else "number",
             guest=["hours"],
             hosts={"shop": ["income", "orders"]},
-            dictionary=None,
-            out=folder / name,
+            id_column="id",
+            task="classes" if label == "grade" else "number",
             name=name,
             label_meaning="What is looked for",
         )
+        door.init(folder / f"{name}.csv", division, folder / name)
         if label == "spend":
             file = folder / name / "federation.toml"
             file.write_text(file.read_text().replace("[label]\n", '[label]\nunit = "EUR"\n'))

@@ -10,8 +10,8 @@ from typing import get_type_hints as hints
 import pytest
 
 from app.panels import training
-from app.texts import LANGUAGES, Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
-from backend.service import ALGORITHMS
+from app.texts import Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from backend.service import ALGORITHMS, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]

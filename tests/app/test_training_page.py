@@ -1,30 +1,18 @@
 """The Train page: an algorithm and its parameters in, curves while it grows, a registered model among the others out."""
 
 import math
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import session
 from app.panels import training
 from app.texts import Texts
-from backend.errors import ParameterError
-from backend.service import ALGORITHMS
+from backend.errors import ParameterError, ReleaseRefused
+from backend.results import Release
+from backend.service import ALGORITHMS, LANGUAGES
 from tests.app.conftest import Opened, World, _fresh
-
-
-@pytest.fixture(scope="module")
-def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home of its own: what is trained here is nobody else's newest model."""
-    copy = tmp_path_factory.mktemp("training") / "home"
-    shutil.copytree(world.home, copy)
-    (copy / "federations.json").write_text((copy / "federations.json").read_text().replace(str(world.home), str(copy)))
-    yield copy
-    session._service(str(copy)).close()
 
 
 @pytest.fixture
@@ -196,3 +184,43 @@ def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -
     assert drawn[:-1] == records[: training.SHOWN - 1]
     assert drawn[-1] is records[-1]
     assert training._drawn(world.federation, records[:3]) == records[:3]
+
+
+def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(opened: Opened) -> None:
+    at = opened("train")
+    at.get_by_key("train_cipher").set_value("none")
+    at.number_input(key="train_secureboost_trees").set_value(3)
+    at.number_input(key="train_secureboost_score_bits").set_value(16)
+    at.number_input(key="train_most_named").set_value(0.0).run()
+    at.button(key="train_go").click().run()
+    job = at.session_state["job:train"]
+    job.wait(120)
+    asked = at.session_state["kept:training"]
+    assert (asked.most_named, asked.coarser) == (0.0, False) and isinstance(job.failure, ReleaseRefused)
+    at.run()
+    assert not at.exception
+    [told] = [w for w in at.warning if "would have named their path" in w.value]
+    assert "Score bits" in told.value or "No scale is coarse enough" in told.value
+    at.toggle(key="train_coarser").set_value(True)
+    at.number_input(key="train_most_named").set_value(None).run()
+    at.button(key="train_go").click().run()
+    at.session_state["job:train"].wait(120)
+    asked = at.session_state["kept:training"]
+    assert (asked.most_named, asked.coarser) == (None, True)
+    at.run()
+    assert not at.exception and any("fit one path only among" in m.value for m in at.markdown)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_coarser_scale_that_was_taken_is_told(opened: Opened, world: World, language: str) -> None:
+    release = Release(0.0, ((8, 0.01),), 3.0, 200, 1000, asked_bits=16)
+    shown = AppTest.from_function(_taken, args=(replace(world.record, release=release, score_bits=8), language)).run()
+    assert not shown.exception and "16" in shown.markdown[1].value and "8" in shown.markdown[1].value
+    assert Texts(language)("release.taken", bits=8, asked=16) in shown.markdown[1].value
+
+
+def _taken(record: object, language: str) -> None:
+    from app.panels import release  # noqa: PLC0415 - AppTest runs this alone
+    from app.texts import Texts  # noqa: PLC0415
+
+    release.taken(Texts(language), record)

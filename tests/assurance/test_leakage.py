@@ -44,8 +44,8 @@ def covered(world: World, seed: int) -> World:
     return replace(world, model=replace(world.model, trees=tuple(trees)))
 
 
-def brute(model: GuestModel, candidates: np.ndarray, released: int) -> tuple[int, float, float]:
-    """Count, entropy and min-entropy by trying every combination."""
+def brute(model: GuestModel, candidates: np.ndarray, released: int, dither: int = 0) -> tuple[int, float, float]:
+    """Count, entropy and min-entropy of the combinations that come as near, by trying every one."""
     units, base, shares = Packing(model).of_leaves(), Packing(model).base, host_shares(model)
     trees, first = [], 0
     for tree in model.trees:
@@ -56,7 +56,7 @@ def brute(model: GuestModel, candidates: np.ndarray, released: int) -> tuple[int
     found = [
         math.prod(p for _, p in combination)
         for combination in product(*trees)
-        if base + sum(unit for unit, _ in combination) == released
+        if abs(base + sum(unit for unit, _ in combination) - released) <= dither
     ]
     mass = sum(found)
     entropy = -sum(p / mass * math.log2(p / mass) for p in found if p) if found else math.nan
@@ -141,24 +141,6 @@ def test_the_meter_counts_what_trying_every_combination_counts(seed: int, trees:
         assert reading.min_entropy <= reading.entropy + 1e-9 <= reading.bits + 2e-9
 
 
-def within(model: GuestModel, candidates: np.ndarray, released: int, dither: int) -> tuple[int, float, float]:
-    """As :func:`brute`, of all combinations that come as near."""
-    units, base, shares = Packing(model).of_leaves(), Packing(model).base, host_shares(model)
-    trees, first = [], 0
-    for tree in model.trees:
-        here = [leaf for leaf in range(first, first + len(tree.leaves)) if candidates[leaf]]
-        whole = sum(shares[leaf] for leaf in here)
-        trees.append([(int(units[leaf]), shares[leaf] / whole) for leaf in here])
-        first += len(tree.leaves)
-    found = [
-        math.prod(p for _, p in combination)
-        for combination in product(*trees)
-        if abs(base + sum(unit for unit, _ in combination) - released) <= dither
-    ]
-    mass = sum(found)
-    return len(found), -sum(p / mass * math.log2(p / mass) for p in found if p), -math.log2(max(found) / mass)
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 8), st.integers(0, 300), st.integers(-300, 300))
 def test_with_dither_all_combinations_that_come_near_are_counted(seed, trees, bits, dither, moved) -> None:
@@ -167,7 +149,7 @@ def test_with_dither_all_combinations_that_come_near_are_counted(seed, trees, bi
     released = [score + moved for score in true_scores(world)]
     readings = LeakMeter(world.model).read(world.tables[GUEST].columns, released, dither)
     for reading, candidates, score in zip(readings, candidates_of(world), released, strict=True):
-        count, entropy, least = within(world.model, candidates, score, dither)
+        count, entropy, least = brute(world.model, candidates, score, dither)
         assert reading.count == count >= 1
         assert reading.entropy == pytest.approx(entropy, abs=1e-9)
         assert reading.min_entropy == pytest.approx(least, abs=1e-9)

@@ -4,10 +4,12 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from app.texts import Texts
 from backend.assurance.compliance import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
@@ -15,6 +17,8 @@ from bench import cipher, curves, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 from bench.plot import figure
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,12 @@ def test_every_page_has_a_row_with_its_times():
     assert "| Features | 0.20 s | 0.43 s | 0.90 s |" in table and "4,471 leaves" in table
 
 
+def test_every_page_of_the_dashboard_is_walked_through():
+    pages = pytest.importorskip("bench.pages", reason="Playwright is not installed", exc_type=ImportError)
+    files = (ROOT / "pages").glob("[a-z]*.py")
+    assert set(pages.TITLES) == {Texts("en")(f"{file.stem}.title") for file in files}
+
+
 def test_the_large_federation_is_as_large_as_it_says_and_some_of_it_is_flagged(tmp_path):
     federation = large.write_large(tmp_path, rows=100)
     features = list(federation.features())
@@ -140,10 +150,16 @@ def test_what_a_library_prints_stays_out_of_our_json(capfd):
     assert capfd.readouterr() == ("json\n", "log\n")
 
 
-def test_reasons_are_measured_beside_a_score_and_phe_and_told():
-    found = reasons.cost_of(reasons.Parties.of(random_case(32, 1)), 512, 1)
-    assert found["to_score"] > 1 and found["peer_encryptions"] > 10 and found["terms_messages"] == 1
+@pytest.mark.parametrize(("bits", "cipher"), [(512, "paillier"), (0, "rlwe")])
+def test_reasons_are_measured_beside_a_score_and_phe_and_told(bits, cipher, monkeypatch):
+    monkeypatch.setattr(reasons, "KEY_BITS", 512)
+    parties = reasons.Parties.of(random_case(32, 1))
+    found = reasons.cost_of(parties, bits, 1)
+    assert found["cipher"] == cipher and found["to_score"] > 1 and found["peer_encryptions"] > 10
+    assert found["terms_messages"] == 1 and found["bytes"] > found["key_bytes"] > 64
+    group = reasons.cohort_of(parties, bits, 10, 5)
+    assert (group["people"], group["measured"]) == (10, 5) and group["guest_seconds"] > 0 < group["host_seconds"]
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
-    told = reasons.describe({"rows": [found], "faithfulness": [faith]})
-    assert "times a score" in told and "same four names for 100.0%" in told
+    told = reasons.describe({"rows": [found], "cohorts": [group], "faithfulness": [faith]})
+    assert "times a score" in told and "sums over 10 people" in told and "same four names for 100.0%" in told

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from backend.crypto.engines import open_offer
 from backend.crypto.key_certificate import FACTORS_BELOW, ROOTS, SOUNDNESS, certify, challenges, check, split
-from backend.crypto.paillier import PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import SecretKey
 from backend.errors import SecurityError
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from backend.crypto.bin_products import BinProducts
 from backend.crypto.cipher import FoldPlan
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide, PublicKey, SecretKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import PublicKey, SecretKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError

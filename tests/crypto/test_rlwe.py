@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenseal.sealapi import util
 
-from backend.crypto import rlwe, rlwe_parameters
+from backend.crypto import rlwe_layout, rlwe_public, rlwe_ring
 from backend.crypto.cipher import FoldPlan
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe import RlweKeySide, RlwePublicSide, SecretKey
-from backend.crypto.rlwe_parameters import MARGIN_BITS, PARAMETERS, parameters_for, ring
+from backend.crypto.rlwe import RlweKeySide, SecretKey
+from backend.crypto.rlwe_parameters import MARGIN_BITS, PARAMETERS, parameters_for
+from backend.crypto.rlwe_public import RlwePublicSide
+from backend.crypto.rlwe_ring import ring
 from backend.errors import ParameterError, SecurityError
 
 ONE_HOST, TWO_HOSTS, THREE_HOSTS, LARGE, LARGEST = PARAMETERS
@@ -145,11 +147,11 @@ def test_pieces_are_whole_ciphertexts_of_bounded_size_and_cover_every_entry():
         pieces = guest.pieces(n, m)
         assert [e for piece in pieces for e in piece] == list(range(m))
         assert len(pieces) > 1 and all(piece.start % (N // n) == 0 for piece in pieces)
-        assert all(-(-len(p) // (N // n)) * ring(ONE_HOST).seeded_width <= rlwe.PIECE_BYTES for p in pieces)
+        assert all(-(-len(p) // (N // n)) * ring(ONE_HOST).seeded_width <= rlwe_layout.PIECE_BYTES for p in pieces)
 
 
 def test_a_batch_in_several_pieces_gives_the_same_integers(monkeypatch):
-    monkeypatch.setattr(rlwe, "PIECE_BYTES", 900_000)
+    monkeypatch.setattr(rlwe_layout, "PIECE_BYTES", 900_000)
     draw = np.random.default_rng(8)
     guest, _ = sides(TWO_HOSTS)
     assert len(guest.pieces(5000, 11)) == 3
@@ -195,7 +197,7 @@ def test_a_reply_shares_nothing_with_its_input_nor_with_another_reply():
 def test_mask_slots_of_a_sample_sum_to_zero_and_all_others_are_random(n):
     of = ring(ONE_HOST)
     t, blocks = of.parameters.plain_modulus, N // n
-    first, second = rlwe._mask(of, n), rlwe._mask(of, n)
+    first, second = rlwe_layout.block_mask(of, n), rlwe_layout.block_mask(of, n)
     assert first.min() >= 0 and first.max() < t
     assert not (first[: blocks * n].reshape(blocks, n).sum(axis=0) % t).any()
     free = np.r_[: (blocks - 1) * n if blocks > 1 else 0, blocks * n : N]
@@ -265,7 +267,7 @@ def test_measured_noise_is_below_the_bound_and_40_bits_below_the_flood(name, hos
 def test_the_largest_flood_is_still_decrypted(name, sign, monkeypatch):
     guest, host = sides(name)
     parameters = PARAMETERS[name]
-    maker = rlwe.FloodMaker(host.ring, host.encryptor)
+    maker = rlwe_public.FloodMaker(host.ring, host.encryptor)
     extreme = [sign * (parameters.flood + parameters.noise_allowed // 2)] * parameters.degree
     monkeypatch.setattr(host.floods, "take", lambda count: [maker._flooded(extreme)])
     values = np.array([[3, -4]])
@@ -275,7 +277,7 @@ def test_the_largest_flood_is_still_decrypted(name, sign, monkeypatch):
 def test_flooding_is_uniform_over_its_whole_width():
     _, host = sides(ONE_HOST)
     flood = host.ring.parameters.flood
-    drawn = np.array([float(f) / flood for f in rlwe.FloodMaker(host.ring, host.encryptor)._noise()])
+    drawn = np.array([float(f) / flood for f in rlwe_public.FloodMaker(host.ring, host.encryptor)._noise()])
     assert drawn.min() < -0.99 and drawn.max() > 0.99
     assert abs(drawn.mean()) < 0.03 and abs((drawn**2).mean() - 1 / 3) < 0.03
 
@@ -347,7 +349,7 @@ def test_a_damaged_ciphertext_is_refused():
 def test_a_ciphertext_that_hides_nothing_is_refused():
     _, host = sides(ONE_HOST)
     of = host.ring
-    bare = rlwe_parameters.written(of.ciphertext_of(bytes(4 * N * 8)))
+    bare = rlwe_ring.written(of.ciphertext_of(bytes(4 * N * 8)))
     with pytest.raises(SecurityError, match="another form"):
         of.ciphertext(of.pad(bare, of.full_width), of.first)
 
@@ -378,7 +380,7 @@ def test_a_public_key_that_is_none_is_refused():
         "cut off": good[:-100],
         "empty": b"",
         "too long": good.ljust(of.key_width + 1, b"\0"),
-        "nothing random": rlwe_parameters.written(weak),
+        "nothing random": rlwe_ring.written(weak),
     }
     for key in bad.values():
         with pytest.raises(SecurityError, match=r"refused|damaged|at most"):

@@ -7,7 +7,8 @@ from gmpy2 import mpz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.crypto.paillier import PaillierPublicSide, PublicKey
+from backend.crypto.paillier import PaillierPublicSide
+from backend.crypto.paillier_keys import PublicKey
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.weighted_products import weighted_product
 

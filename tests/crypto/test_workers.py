@@ -1,11 +1,12 @@
 """A party's workers give the same results in the same order wherever they run."""
 
 import sys
+import time
 
 import pytest
 
 from backend.crypto.workers import Workers
-from backend.errors import ParameterError
+from backend.errors import Cancelled, ParameterError
 
 
 def squares(workers):
@@ -33,6 +34,28 @@ def test_tasks_are_drawn_as_they_are_needed():
     assert next(results) == 0
     assert len(drawn) < 1000
     results.close()
+
+
+def test_results_that_are_wanted_no_more_are_not_waited_for_and_other_jobs_go_on():
+    workers = Workers(2)
+
+    def check():
+        raise Cancelled("not wanted")
+
+    other = workers.map(pow, ((n, 2) for n in range(20)))
+    assert next(other) == 0
+    began = time.perf_counter()
+    stopped = workers.map(time.sleep, ((3,) for _ in range(10)), check)
+    with pytest.raises(Cancelled):
+        next(stopped)
+    assert time.perf_counter() - began < 2.5
+    assert list(other) == [n * n for n in range(1, 20)]
+
+
+def test_a_fault_in_a_task_is_raised_and_the_workers_go_on():
+    with pytest.raises(ZeroDivisionError):
+        list(Workers(2).map(divmod, [(1, 1), (1, 0)]))
+    assert squares(Workers(2)) == [n * n for n in range(20)]
 
 
 def test_an_unknown_backend_is_a_clear_error():

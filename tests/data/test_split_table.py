@@ -9,7 +9,7 @@ import pytest
 from backend.data.csv_file import parse_csv
 from backend.data.dictionary import Kind
 from backend.data.federation import load_federation
-from backend.data.split import split_table
+from backend.data.split import Division, split_table
 from backend.data.table import read_labels, read_table
 from backend.errors import FederationError
 
@@ -28,9 +28,9 @@ def split(folder: Path, text: str = TABLE, **changed):
         "guest": ["paidOnTime", "LIMIT_BAL"],
         "hosts": {"job_market": ["job"]},
         "dictionary": None,
-        "out": folder / "out",
     }
-    return split_table(folder / "my table.csv", **(arguments | changed))
+    out = changed.pop("out", folder / "out")
+    return split_table(folder / "my table.csv", Division(**(arguments | changed)), out)
 
 
 def refusals(folder: Path, text: str = TABLE, **changed) -> str:
@@ -248,15 +248,12 @@ def test_rows_of_another_length_are_told_in_the_tables_own_count(tmp_path):
 def test_the_bank_marketing_table_is_split_as_it_is(bank_csv, tmp_path):
     arguments = {
         "label": "y",
-        "positive": None,
         "guest": ["age", "job", "balance"],
         "hosts": {"telco": ["housing", "contact", "duration"]},
-        "dictionary": None,
-        "out": tmp_path / "out",
     }
     with pytest.raises(FederationError, match=r"no id column 'id'.*or leave out --id to have the rows numbered"):
-        split_table(bank_csv, id_column="id", **arguments)
-    federation = split_table(bank_csv, id_column=None, **arguments)
+        split_table(bank_csv, Division(id_column="id", **arguments), tmp_path / "out")
+    federation = split_table(bank_csv, Division(**arguments), tmp_path / "out")
     assert (federation.label.task, federation.label.positive) == ("binary", "yes")
     assert read_labels(federation).sum() == 521
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
@@ -265,32 +262,15 @@ def test_the_bank_marketing_table_is_split_as_it_is(bank_csv, tmp_path):
 
 
 def test_a_column_of_the_bank_marketing_table_can_be_predicted_as_a_number(bank_csv, tmp_path):
-    federation = split_table(
-        bank_csv,
-        id_column=None,
-        label="balance",
-        positive=None,
-        guest=["age"],
-        hosts={"telco": ["duration"]},
-        dictionary=None,
-        out=tmp_path / "out",
-    )
+    federation = split_table(bank_csv, Division("balance", ["age"], {"telco": ["duration"]}), tmp_path / "out")
     assert federation.label.task == "number"
     labels = read_labels(federation)
     assert (labels.shape, labels[:3].tolist()) == ((4521,), [1787, 4789, 1350])
 
 
 def test_the_car_table_has_four_classes_in_the_order_of_their_texts(car_csv, tmp_path):
-    federation = split_table(
-        car_csv,
-        id_column=None,
-        label="G",
-        positive=None,
-        guest=["A", "B"],
-        hosts={"garage": ["C", "D", "E", "F"]},
-        dictionary=None,
-        out=tmp_path / "out",
-    )
+    division = Division("G", ["A", "B"], {"garage": ["C", "D", "E", "F"]})
+    federation = split_table(car_csv, division, tmp_path / "out")
     assert (federation.label.task, federation.label.classes) == ("classes", ("acc", "good", "unacc", "vgood"))
     assert np.bincount(read_labels(federation).astype(int)).tolist() == [384, 69, 1210, 65]
     assert read_table(federation, "garage").ids[-1] == "1728"

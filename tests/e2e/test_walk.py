@@ -10,6 +10,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,144 +62,135 @@ def _go(page, title: str) -> None:
     _settle(page)
 
 
-def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, browser) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme="light")
+@contextmanager
+def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
+    """A page in a profile of its own; by its end the browser has had nothing to complain about."""
+    size = {"width": 390, "height": 844} if phone else {"width": 1440, "height": 900}
+    context = browser.new_context(viewport=size, locale="en-US", color_scheme="dark" if phone else "light")
     page = context.new_page()
     troubles = _troubles(page)
+    try:
+        page.goto(url)
+        page.wait_for_selector("h1", timeout=60_000)
+        _settle(page)
+        yield page
+        assert not troubles
+    finally:
+        context.close()
 
-    page.goto(address)
-    page.get_by_role("button", name="Prepare the demo").click(timeout=60_000)
-    page.get_by_text("24 of 24 readable").wait_for(timeout=120_000)
-    _settle(page)
-    _picture(page, "overview")
 
-    page.get_by_role("link", name="See findings and evidence").click()
-    page.get_by_role("heading", level=4, name=re.compile("Gender")).wait_for(timeout=60_000)
-    assert page.get_by_text("Prohibited").count() >= 1
-    _settle(page)
-    _picture(page, "compliance")
+def _prepare(page) -> None:
+    """Have the demo made, where this walk is the first."""
+    prepare = page.get_by_role("button", name="Prepare the demo")
+    if prepare.count():
+        prepare.click()
 
-    for title in ("Features", "Structure", "Importance"):
-        _go(page, title)
-        _picture(page, title.lower())
 
-    _go(page, "Score")
-    page.get_by_role("button", name="Score with encryption").click()
-    page.get_by_role("heading", name="The round trip").wait_for(timeout=180_000)
-    _settle(page)
-    _picture(page, "score")
-    page.get_by_role("heading", name="The round trip").evaluate("node => node.scrollIntoView()")
-    page.wait_for_timeout(600)
-    _picture(page, "round-trip")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the scores").click()
-    assert download.value.suggested_filename == "glassleaf-scores.csv"
-    _check_scores(Path(download.value.path()))
+def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, browser) -> None:
+    with _opened(browser, address) as page:
+        page.get_by_role("button", name="Prepare the demo").click(timeout=60_000)
+        page.get_by_text("24 of 24 readable").wait_for(timeout=120_000)
+        _settle(page)
+        _picture(page, "overview")
 
-    _go(page, "Protocols")
-    page.get_by_role("radio", name="RLWE").click()
-    _race(page)
-    assert page.get_by_text("All protocols gave exactly the same scores").count() == 1
-    assert not troubles
-    context.close()
+        page.get_by_role("link", name="See findings and evidence").click()
+        page.get_by_role("heading", level=4, name=re.compile("Gender")).wait_for(timeout=60_000)
+        assert page.get_by_text("Prohibited").count() >= 1
+        _settle(page)
+        _picture(page, "compliance")
+
+        for title in ("Features", "Structure", "Importance"):
+            _go(page, title)
+            _picture(page, title.lower())
+
+        _go(page, "Score")
+        page.get_by_role("button", name="Score with encryption").click()
+        page.get_by_role("heading", name="The round trip").wait_for(timeout=180_000)
+        _settle(page)
+        _picture(page, "score")
+        page.get_by_role("heading", name="The round trip").evaluate("node => node.scrollIntoView()")
+        page.wait_for_timeout(600)
+        _picture(page, "round-trip")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download the scores").click()
+        assert download.value.suggested_filename == "glassleaf-scores.csv"
+        _check_scores(Path(download.value.path()))
+
+        _go(page, "Protocols")
+        page.get_by_role("radio", name="RLWE").click()
+        _race(page)
+        assert page.get_by_text("All protocols gave exactly the same scores").count() == 1
 
 
 def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str, browser, tmp_path: Path) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme="light")
-    page = context.new_page()
-    troubles = _troubles(page)
-    page.goto(f"{address}/score")
-    page.wait_for_selector("h1", timeout=60_000)
-    _settle(page)
-    prepare = page.get_by_role("button", name="Prepare the demo")
-    if prepare.count():  # where this walk is the first
-        prepare.click()
-    page.get_by_role("radio", name="Upload a CSV").click(timeout=120_000)
-    with page.expect_download() as template:
-        page.get_by_role("button", name="Download a template").click()
-    header, row, _ = Path(template.value.path()).read_text().splitlines()
-    values = row.split(",", 1)[1]
-    people = tmp_path / "people.csv"
-    people.write_text("\n".join([header, *(f"new{i},{values}" for i in range(5000))]))
+    with _opened(browser, f"{address}/score") as page:
+        _prepare(page)
+        page.get_by_role("radio", name="Upload a CSV").click(timeout=120_000)
+        with page.expect_download() as template:
+            page.get_by_role("button", name="Download a template").click()
+        header, row, _ = Path(template.value.path()).read_text().splitlines()
+        values = row.split(",", 1)[1]
+        people = tmp_path / "people.csv"
+        people.write_text("\n".join([header, *(f"new{i},{values}" for i in range(5000))]))
 
-    page.locator("input[type=file]").set_input_files(people)
-    page.get_by_text("5,000 people", exact=True).wait_for(timeout=60_000)
-    score = page.get_by_role("button", name="Score with encryption")
-    score.click()
-    page.get_by_role("button", name="Cancel").click(timeout=60_000)
-    page.get_by_text("Nothing half-done was kept").wait_for(timeout=120_000)
+        page.locator("input[type=file]").set_input_files(people)
+        page.get_by_text("5,000 people", exact=True).wait_for(timeout=60_000)
+        score = page.get_by_role("button", name="Score with encryption")
+        score.click()
+        page.get_by_role("button", name="Cancel").click(timeout=60_000)
+        page.get_by_text("Nothing half-done was kept").wait_for(timeout=120_000)
 
-    page.get_by_role("radio", name="RLWE").click()
-    _settle(page)
-    score.click()
-    page.get_by_text(re.compile("so far|Rows 1 to 100 of 5,000")).first.wait_for(timeout=60_000)
-    for title in ("Importance", "Overview", "Score"):
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
-        page.get_by_role("heading", level=1, name=title).wait_for(timeout=60_000)
-    page.get_by_text("Rows 1 to 100 of 5,000").wait_for(timeout=240_000)
-    page.get_by_role("button", name="Page 2", exact=True).click()
-    page.get_by_text("Rows 101 to 200 of 5,000").wait_for(timeout=60_000)
-    page.get_by_text("as fast as the textbook").wait_for(timeout=60_000)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the scores").click()
-    with Path(download.value.path()).open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert [line["id"] for line in rows] == [f"new{i}" for i in range(5000)]
-    assert {line["status"] for line in rows} == {"ok"}
-    assert len({line["score"] for line in rows}) == 1  # the same values throughout, unknown to every Host
-    assert not troubles
-    context.close()
+        page.get_by_role("radio", name="RLWE").click()
+        _settle(page)
+        score.click()
+        page.get_by_text(re.compile("so far|Rows 1 to 100 of 5,000")).first.wait_for(timeout=60_000)
+        for title in ("Importance", "Overview", "Score"):
+            page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
+            page.get_by_role("heading", level=1, name=title).wait_for(timeout=60_000)
+        page.get_by_text("Rows 1 to 100 of 5,000").wait_for(timeout=240_000)
+        page.get_by_role("button", name="Page 2", exact=True).click()
+        page.get_by_text("Rows 101 to 200 of 5,000").wait_for(timeout=60_000)
+        page.get_by_text("as fast as the textbook").wait_for(timeout=60_000)
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download the scores").click()
+        with Path(download.value.path()).open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        assert [line["id"] for line in rows] == [f"new{i}" for i in range(5000)]
+        assert {line["status"] for line in rows} == {"ok"}
+        assert len({line["score"] for line in rows}) == 1  # the same values throughout, unknown to every Host
 
 
 def test_a_race_on_a_made_up_model_fits_a_phone(address: str, browser) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="en-US", color_scheme="dark")
-    page = context.new_page()
-    troubles = _troubles(page)
-    page.goto(f"{address}/protocols")
-    page.wait_for_selector("h1", timeout=60_000)
-    _settle(page)
-    prepare = page.get_by_role("button", name="Prepare the demo")
-    if prepare.count():  # where this walk is the first
-        prepare.click()
-    page.get_by_role("radio", name="A made-up one").click(timeout=120_000)
-    page.get_by_text("800 leaves in complete trees").wait_for(timeout=60_000)
-    page.get_by_role("radio", name="RLWE").click()
-    _race(page)
-    assert page.get_by_text("a made-up model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
-    tables = page.get_by_test_id("stTable")
-    assert tables.count() == 3
-    for table in tables.all():
-        wide = table.evaluate("node => Math.max(...[node, ...node.querySelectorAll('*')].map(n => n.scrollWidth))")
-        assert wide <= table.evaluate("node => node.clientWidth")
-    assert page.get_by_test_id("stMain").evaluate("node => node.scrollWidth") <= 390
-    assert not troubles
-    context.close()
+    with _opened(browser, f"{address}/protocols", phone=True) as page:
+        _prepare(page)
+        page.get_by_role("radio", name="A made-up one").click(timeout=120_000)
+        page.get_by_text("800 leaves in complete trees").wait_for(timeout=60_000)
+        page.get_by_role("radio", name="RLWE").click()
+        _race(page)
+        assert page.get_by_text("a made-up model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
+        tables = page.get_by_test_id("stTable")
+        assert tables.count() == 3
+        for table in tables.all():
+            wide = table.evaluate("node => Math.max(...[node, ...node.querySelectorAll('*')].map(n => n.scrollWidth))")
+            assert wide <= table.evaluate("node => node.clientWidth")
+        assert page.get_by_test_id("stMain").evaluate("node => node.scrollWidth") <= 390
 
 
 def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, browser) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme="light")
-    page = context.new_page()
-    troubles = _troubles(page)
-    page.goto(f"{address}/train")
-    page.wait_for_selector("h1", timeout=60_000)
-    _settle(page)
-    prepare = page.get_by_role("button", name="Prepare the demo")
-    if prepare.count():  # where this walk is the first
-        prepare.click()
-    page.get_by_text("Random forest", exact=True).first.click(timeout=120_000)
-    page.get_by_text("Trees agree by").wait_for(timeout=60_000)
-    page.get_by_role("radio", name="Plain numbers").click()
-    _settle(page)
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.get_by_text("Registered").wait_for(timeout=240_000)
-    _settle(page)
-    assert page.get_by_text("people are held by all parties").count() == 1
-    assert page.get_by_text("is best:").count() == 1
-    page.get_by_role("link", name="Open the new model").click()
-    page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
-    page.get_by_text("Random forest", exact=True).wait_for(timeout=60_000)
-    assert not troubles
-    context.close()
+    with _opened(browser, f"{address}/train") as page:
+        _prepare(page)
+        page.get_by_text("Random forest", exact=True).first.click(timeout=120_000)
+        page.get_by_text("Trees agree by").wait_for(timeout=60_000)
+        page.get_by_role("radio", name="Plain numbers").click()
+        _settle(page)
+        page.get_by_role("button", name="Train", exact=True).click()
+        page.get_by_text("Registered").wait_for(timeout=240_000)
+        _settle(page)
+        assert page.get_by_text("people are held by all parties").count() == 1
+        assert page.get_by_text("is best:").count() == 1
+        page.get_by_role("link", name="Open the new model").click()
+        page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
+        page.get_by_text("Random forest", exact=True).wait_for(timeout=60_000)
 
 
 def _race(page) -> None:
@@ -251,14 +243,7 @@ def _leaves(url: str) -> bool:
     "page_name", ["", "features", "structure", "importance", "compliance", "score", "protocols", "train"]
 )
 def test_a_phone_shows_one_column_and_cuts_nothing_off(address: str, browser, page_name: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="en-US", color_scheme="dark")
-    page = context.new_page()
-    troubles = _troubles(page)
-    page.goto(f"{address}/{page_name}")
-    page.wait_for_selector("h1", timeout=60_000)
-    _settle(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("node => node.scrollWidth") <= 390
-    assert not troubles
-    context.close()
+    with _opened(browser, f"{address}/{page_name}", phone=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("node => node.scrollWidth") <= 390

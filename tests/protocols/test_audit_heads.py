@@ -1,14 +1,17 @@
 """What Hosts keep of the Guest's audit log: a number and a hash, never fewer entries than they were told before."""
 
+import threading
+import time
+
 import pytest
 from actors import running
 from worlds import GUEST, random_world
 
 from backend.data.demo import write_demo
-from backend.errors import SecurityError
+from backend.errors import PartyUnreachable, SecurityError
 from backend.protocols.audit import ask_heads, tell_head
 from backend.protocols.channel import Conversation
-from backend.protocols.messages import KeepAuditHead
+from backend.protocols.messages import AskAuditHead, AuditHead, KeepAuditHead
 from backend.protocols.room import Room
 from backend.store.audit_log import START, Head
 
@@ -52,6 +55,26 @@ def test_what_is_no_head_is_refused(talk, number, digest):
     talk.broadcast(KeepAuditHead(talk.name, number, digest))
     with pytest.raises(SecurityError, match="head of a log was expected"):
         ask_heads(talk)
+
+
+def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch):
+    monkeypatch.setattr("backend.protocols.room.WITNESS_PATIENCE", 0.5)
+    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    busy, free = room._simulated._hosts[room.hosts[0]], threading.Event()
+    handler = busy._handlers[AskAuditHead]
+    busy._handlers[AskAuditHead] = lambda *asked: free.wait(20) and handler(*asked)
+    other = room.converse(room.hosts[:1])
+    other.broadcast(AskAuditHead(other.name))
+    began = time.monotonic()
+    with pytest.raises(PartyUnreachable, match=r"for 0\.5 s"):
+        room.tell_audit_head(TWO)
+    assert set(room.audit_heads()) == set(room.hosts[1:])  # the others witness
+    assert time.monotonic() - began < 5
+    free.set()
+    other.expect(AuditHead)
+    assert room.audit_heads() == dict.fromkeys(room.hosts, TWO)
+    other.close()
+    room.close()
 
 
 def test_a_head_outlives_a_restart_of_the_host_and_one_that_is_down_is_left_out(tmp_path):

@@ -1,5 +1,6 @@
 """Dither: what the last Host adds to a score is what its secret gives, the same whenever it is asked, and no more than it says."""
 
+import json
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,10 +17,13 @@ from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe import RlweKeySide, SecretKey
 from backend.crypto.rlwe_parameters import parameters_for
 from backend.data.demo import write_demo
+from backend.data.federation import MOST_DITHER
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.channel import Network
+from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.hosting.dealt import Dealt
+from backend.protocols.inference.dealing import have_dealt
 from backend.protocols.inference.dither import DITHER, check_layout, dithers, half_units, room, usual_dither
 from backend.protocols.inference.fed_eini import CompiledGuest
 from backend.protocols.inference.packing import Packing
@@ -27,8 +31,9 @@ from backend.protocols.messages import DecisionVectors, EncryptedScores, MoreVec
 from backend.protocols.room import Room
 from backend.protocols.simulation import SimulatedHosts
 from backend.store.query_budget import QueryBudget
-from backend.trees.artefact import content_hash, dump_host
+from backend.trees.artefact import content_hash, dump_host, load_host
 from backend.trees.ensemble import Layout
+from backend.trees.outputs import Outputs
 
 ALL = np.array([True, True, True])
 
@@ -212,7 +217,84 @@ def test_a_real_host_adds_dither_by_default():
     assert HostParty("host0", world.tables["host0"], (), MemoryStore())._dither == DITHER
 
 
-@pytest.mark.parametrize("wrong", [Layout(10, 0, 0), Layout(10, 2, 0), Layout(99, 1, 0), Layout(10, 1 << 20, 9)])
+LOGIT, SHARE = Outputs(), Outputs(link="identity")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "scale"),
+    [
+        (LOGIT, 0),
+        (Outputs("classes", ("a", "b", "c"), "softmax"), 0),
+        (SHARE, -2),
+        (Outputs("classes", ("a", "b", "c"), "identity"), -2),
+        (Outputs("number", link="identity"), 0),
+        (Outputs("number", link="identity", spread=7), 7),
+    ],
+)
+def test_dither_is_as_wide_on_every_link_as_on_a_logit(outputs, scale):
+    """Oracle: 1/16 of a logit, a quarter of it on shares, where the logistic function is steepest, and 1/16 of a label's spread."""
+    world = random_world(3, 1)
+    packing = Packing(replace(world.model, outputs=outputs, base_scores=(0.0,) * outputs.count))
+    assert outputs.scale == packing.layout.scale == scale
+    assert half_units(DITHER, packing.layout.dither_bits) == 32 * 2**scale
+    assert packing.room >= half_units(MOST_DITHER, packing.layout.dither_bits)
+
+
+def test_the_spread_of_a_label_is_the_power_of_two_next_to_its_deviation():
+    number = Outputs("number", link="identity")
+    labels = np.array([-1.0, 1.0] * 50)
+    assert [number.for_labels(labels * by).spread for by in (1, 90, 1e5, 0.001)] == [0, 6, 17, -10]
+    assert number.for_labels(np.full(9, 5.0)) == number  # all the same: no spread
+    assert LOGIT.for_labels(labels * 90) is LOGIT and SHARE.for_labels(labels * 90) is SHARE
+
+
+@pytest.mark.parametrize(("kind", "most"), [("vectors", 8), ("class trees", 32), ("median", 8)])
+def test_shares_move_by_a_quarter_of_what_logits_do(kind, most):
+    world = with_layout(with_outputs(random_world(3, 2, n_trees=4, n=40), kind, 3))
+    packing = Packing(world.model)
+    with dithering(world, (0.0, 2.0**-4)) as (guest, network, served):
+        moved, _ = score(world, guest, network, PlainKeySide())
+        served.leave_uncounted("plain", ["host0", "host1"])
+        plain, _ = score(world, guest, network, PlainKeySide(), name="plain")
+    assert moved.dither == most
+    assert np.abs(packing.unpack(moved.units) - packing.unpack(plain.units)).max() == most
+
+
+def test_a_half_from_before_scales_is_answered_as_before():
+    world = with_layout(with_outputs(random_world(3, 1, n=6), "vectors", 3))
+    old = {n: replace(h, layout=replace(h.layout, scale=0)) for n, h in world.hosts.items()}
+    text = dump_host(old["host0"])
+    stored = json.loads(text)
+    del stored["layout"]["scale"]
+    assert load_host(json.dumps(stored)) == old["host0"]
+    with dithering(replace(world, hosts=old), (2.0**-4,)) as (guest, network, _):
+        assert score(world, guest, network, PlainKeySide())[0].dither == 32
+
+
+def test_dealing_out_what_no_split_asks_about_gives_no_other_number_to_average_over():
+    world = random_world(4, 1, n_trees=1, depth=1, n=80)
+    used = {rule.feature for rule in world.hosts["host0"].rules.values()}
+    idle = next(f.name for party, f in world.model.dictionary if party == "host0" and f.name not in used)
+    world, key = with_layout(world), PlainKeySide()
+    with dithering(world, (2.0**-4,)) as (guest, network, _):
+        plain, _ = score(world, guest, network, key, name="plain")
+        for name, feature in (("idle", idle), ("moved", next(iter(used)))):
+            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+            have_dealt(talk, "host0", key, world.tables[GUEST].ids, (feature,))
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
+            talk.close()
+            assert scored.dither == 32 and (scored.units == plain.units) == (name == "idle")
+
+
+def test_a_persons_number_goes_with_whose_values_they_get():
+    dealt = Dealt(("x", "y"), {"a": "b", "b": "a", "c": "c"})
+    assert dealt.names(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
+    assert dealt.names(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
+
+
+@pytest.mark.parametrize(
+    "wrong", [Layout(10, 1, 0, 65), Layout(10, 0, 0), Layout(10, 2, 0), Layout(99, 1, 0), Layout(10, 1 << 20, 9)]
+)
 def test_a_layout_that_no_model_has_is_refused(wrong):
     with pytest.raises(SecurityError, match="none that a model has"):
         check_layout(wrong)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from toy import GUEST_RULES, HOST_RULES, TOY
 from worlds import GUEST, random_world
 
-from backend.crypto.paillier import PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan
 from backend.trees.candidates import candidate_leaves, decide

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from types import ModuleType
@@ -14,7 +15,7 @@ from worlds import GUEST, random_world
 
 from backend.errors import ModelError, PartyUnreachable, SecurityError
 from backend.protocols.channel import Conversation
-from backend.protocols.inference.forest_service import ForestService, candidate_leaves
+from backend.protocols.inference.forest_service import ForestService, _without_main, candidate_leaves
 from backend.protocols.inference.paths import GuestPaths
 from backend.trees.ensemble import Split
 from backend.trees.outputs import Outputs
@@ -181,3 +182,27 @@ def test_a_worker_does_not_run_the_main_script_again(tmp_path, monkeypatch):
     with ForestService(WORLD.model, workers=2) as service:
         assert service.wait_ready()
         assert sys.modules["__main__"] is page
+
+
+def test_two_services_that_start_workers_at_once_leave_the_main_module_in_its_place():
+    main, inside, go, seen = sys.modules["__main__"], threading.Event(), threading.Event(), []
+
+    def first():
+        with _without_main():
+            inside.set()
+            go.wait(10)
+
+    def second():
+        with _without_main():
+            seen.append(sys.modules["__main__"])
+
+    one, other = threading.Thread(target=first), threading.Thread(target=second)
+    one.start()
+    inside.wait(10)
+    other.start()
+    other.join(0.2)  # waits for the first one
+    assert not seen
+    go.set()
+    one.join(10)
+    other.join(10)
+    assert sys.modules["__main__"] is main is not seen[0]

@@ -11,7 +11,7 @@ from worlds import GUEST
 from backend.crypto.paillier import PaillierKeySide
 from backend.errors import Cancelled, ParameterError, SecurityError
 from backend.protocols import group_sums
-from backend.protocols.group_sums import GroupQuestions
+from backend.protocols.group_sums import GroupQuestions, _possible
 from backend.protocols.grouping import MIN_GROUP
 from backend.protocols.messages import AskGroupPairs, AskGroupSums, GroupPairs, decode
 from backend.protocols.row_sets import pack_rows
@@ -210,6 +210,20 @@ def test_sums_that_do_not_add_up_are_thrown_away():
         questions._talk = Meddler(questions._talk, sums=(wrong,))
         with pytest.raises(SecurityError, match="do not add up"):
             questions.ask({"host0": ["host0_x"]}, 2)
+
+
+@pytest.mark.parametrize("moved", [1, -1])
+def test_sums_that_their_groups_are_too_small_for_are_thrown_away(moved):
+    """As many in all as were sent, but more than a group has people, or fewer than none in the other."""
+    with asking() as (_, questions, rows):
+        questions.send([np.zeros(rows.sum(), dtype=np.int64), np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        right = questions.ask({"host0": ["host0_x"]}, 2)["host0", "host0_x"]
+        sums = right.sums.copy()
+        sums[:, 0] += moved
+        sums[:, 1] -= moved
+        assert _possible(right, questions._sent[GUEST])
+        for wrong in (np.stack([sums[0], right.sums[1]]), np.stack([right.sums[0], sums[1]])):
+            assert not _possible(replace(right, sums=wrong), questions._sent[GUEST])
 
 
 def test_groups_of_another_feature_are_thrown_away():

@@ -8,7 +8,8 @@ import pytest
 from actors import MODEL_ID, running, score
 from worlds import GUEST, random_world
 
-from backend.crypto.paillier import PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.channel import Conversation, Network

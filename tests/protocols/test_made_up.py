@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.crypto.paillier import PaillierKeySide, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ParameterError
 from backend.protocols.comparison import PROTOCOLS, compare, protocols

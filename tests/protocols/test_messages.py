@@ -17,13 +17,15 @@ from backend.protocols.messages import (
     decode,
     encode,
     from_bitmap,
+    from_numbers,
     to_bitmap,
+    to_numbers,
 )
 
 EXAMPLES = [
     DecisionVectors("c", "m1", ("a", "b"), 3, 1, b"\x00" * 12),
     FeatureBins("c", ("x", "y"), (3, 4), (False, True)),
-    KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, "abc"),
+    KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, -2, "abc"),
 ]
 
 
@@ -77,3 +79,9 @@ def test_every_message_class_has_its_row_in_the_threat_model():
     assert set(rows) == set(MESSAGES)
     for name, cls in MESSAGES.items():
         assert rows[name][2] == cls.HOLDS and rows[name][3] == cls.READABLE_BY
+
+
+@pytest.mark.parametrize(("below", "width"), [(1, 1), (256, 1), (257, 2), (65536, 2), (65537, 4)])
+def test_numbers_take_as_few_bytes_as_the_largest(below, width):
+    blob = to_numbers(np.array([0, below - 1]), below)
+    assert len(blob) == 2 * width and from_numbers(blob, below).tolist() == [0, below - 1]

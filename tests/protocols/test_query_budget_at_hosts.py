@@ -156,7 +156,7 @@ def test_one_training_gives_one_model_so_that_fewer_of_its_trees_have_no_budget_
         parameters = SecureBoostParameters(trees=3, depth=2, bins=6, cipher="none")
         model = room.guest.train(room.labels(), parameters, PlainKeySide(), talk).model
         shapes = tuple(tuple(tuple(fork) for fork in dump_skeleton(s)) for s in model.skeletons[:-1])
-        talk.broadcast(KeepModel(talk.name, "m-shorter", "bank", model.hosts, shapes, 10, 1, 0, ""))
+        talk.broadcast(KeepModel(talk.name, "m-shorter", "bank", model.hosts, shapes, 10, 1, 0, 0, ""))
         with pytest.raises(SecurityError, match="one training gives one model"):
             talk.expect(ModelKept)
     finally:

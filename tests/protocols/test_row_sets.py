@@ -15,9 +15,15 @@ from backend.protocols.row_sets import (
     as_gaps,
     as_json,
     pack_rows,
-    smallest_size,
     unpack_rows,
 )
+
+
+def smallest_size(n, count):
+    """n·H(p)/8 bytes: what no code can stay below on average, for sets of `count` of `n` records drawn at random."""
+    shares = np.array([count, n - count]) / n if n else np.zeros(2)
+    return float(-n * sum(p * np.log2(p) for p in shares if p) / 8)
+
 
 RATES = (0.001, 0.01, 0.1, 0.15, 0.25, 0.38, 0.5, 0.9, 0.99)
 

@@ -60,7 +60,7 @@ def test_every_engine_gives_the_plain_integers_along_a_chain_of_two_hosts(home, 
 
 
 def test_a_batch_in_many_pieces_is_the_same_and_tells_how_far_it_is(home, monkeypatch):
-    monkeypatch.setattr("backend.crypto.rlwe.PIECE_BYTES", 1)  # one ciphertext a message
+    monkeypatch.setattr("backend.crypto.rlwe_layout.PIECE_BYTES", 1)  # one ciphertext a message
     door = opened(home)
     plain, _ = units(door, 300, "none")
     sent, batch = units(door, 300, "rlwe")

@@ -1,14 +1,12 @@
 """The command line: the walk of a user who brings one table, JSON for scripts, one clear sentence for a mistake."""
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from worlds import goes_left
 
-from backend.cli import main
 from backend.data.credit_card import DICTIONARY
 from backend.service import Glassleaf
 from backend.trees.ensemble import Split
@@ -18,19 +16,9 @@ HOST = ["LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE", "PAY_0", *(f"PAY_{i}
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run one command with a home of its own; returns (exit status, standard output, standard error)."""
-    monkeypatch.setenv("GLASSLEAF_HOME", str(tmp_path / "home"))
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["backend", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-            raise SystemExit(0)
-        out = capsys.readouterr()
-        return end.value.code or 0, out.out, out.err
-
-    return call
+def home(tmp_path):
+    """Empty: every walk begins with nothing."""
+    return tmp_path / "home"
 
 
 def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(run, credit_card_csv, tmp_path):

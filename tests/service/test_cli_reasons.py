@@ -1,40 +1,10 @@
 """The shell's questions about reasons: `reasons` with a notice, `cohort`."""
 
 import json
-import sys
 
 import pytest
 
-from backend.cli import main
-from backend.data.demo import write_demo
-from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    write_demo(home / "demo", rows=300)
-    door = Glassleaf(home, pools=False)
-    door.add_federation(home / "demo")
-    door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
-    door.close()
-    return home
-
-
-@pytest.fixture
-def run(home, monkeypatch, capsys):
-    """Run one command; returns (exit status, standard output, standard error)."""
-    monkeypatch.setenv("GLASSLEAF_HOME", str(home))
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["backend", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-            raise SystemExit(0)
-        out = capsys.readouterr()
-        return end.value.code or 0, out.out, out.err
-
-    return call
+from backend.service import Glassleaf
 
 
 @pytest.fixture

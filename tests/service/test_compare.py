@@ -1,11 +1,9 @@
 """Comparing protocols through the service and the command line: equal scores, figures as JSON, cancelling, mistakes."""
 
 import json
-import sys
 
 import pytest
 
-from backend.cli import main
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
 from backend.service import (
@@ -44,22 +42,6 @@ def door(home):
     door = Glassleaf(home, key_floor=KEY, pools=False)
     yield door
     door.close()
-
-
-@pytest.fixture
-def run(home, monkeypatch, capsys):
-    """Run `compare` on the demo; returns (exit status, standard output, standard error)."""
-    monkeypatch.setenv("GLASSLEAF_HOME", str(home))
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["backend", "compare", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-            raise SystemExit(0)
-        out = capsys.readouterr()
-        return end.value.code or 0, out.out, out.err
-
-    return call
 
 
 def ask(door, **wanted):
@@ -242,7 +224,7 @@ def test_node_by_node_is_left_out_for_many_samples():
 
 def test_the_command_prints_every_figure_as_json(run):
     status, text, progress = run(
-        "latest", "--samples", 2, "--latency", 10, "--bandwidth", 500, "--bits", 2048, "--json"
+        "compare", "latest", "--samples", 2, "--latency", 10, "--bandwidth", 500, "--bits", 2048, "--json"
     )
     found = json.loads(text)
     assert status == 0
@@ -259,7 +241,7 @@ def test_the_command_prints_every_figure_as_json(run):
 
 
 def test_the_command_prints_a_table_and_says_what_it_left_out(run):
-    status, text, _ = run("latest", "--samples", 21, "--cipher", "none")
+    status, text, _ = run("compare", "latest", "--samples", 21, "--cipher", "none")
     assert status == 0
     assert "Left out for more than 20 samples: multi-interactive-node; --all runs it too." in text
     lines = [line for line in text.splitlines() if line.split()[0] in PROTOCOLS]
@@ -269,18 +251,18 @@ def test_the_command_prints_a_table_and_says_what_it_left_out(run):
 
 
 def test_the_command_runs_all_where_asked(run):
-    found = json.loads(run("latest", "--samples", 21, "--cipher", "none", "--all", "--json")[1])
+    found = json.loads(run("compare", "latest", "--samples", 21, "--cipher", "none", "--all", "--json")[1])
     assert len(found["protocols"]) == 7
     assert found["left_out"] == []
 
 
 def test_the_command_compares_on_a_made_up_model(run):
     shape = ("--trees", 3, "--depth", 2, "--features", 6)
-    found = json.loads(run("made-up", *shape, "--cipher", "none", "--json")[1])
+    found = json.loads(run("compare", "made-up", *shape, "--cipher", "none", "--json")[1])
     assert found["model"] == "made-up"
     assert found["shape"] == {"trees": 3, "depth": 2, "features": 6, "hosts": 1}
     assert all(protocol["equal"] for protocol in found["protocols"])
-    text = run("made-up", *shape, "--cipher", "none")[1]
+    text = run("compare", "made-up", *shape, "--cipher", "none")[1]
     assert text.startswith("made-up, 3 trees of depth 2, 6 features: 1 sample, ")
 
 
@@ -292,7 +274,7 @@ def test_the_command_compares_on_a_made_up_model(run):
     ],
 )
 def test_a_shape_that_cannot_be_is_one_sentence(run, words, said):
-    status, _, error = run(*words)
+    status, _, error = run("compare", *words)
     assert status == 1
     assert said in error.splitlines()[-1]
 
@@ -307,7 +289,7 @@ def test_a_shape_that_cannot_be_is_one_sentence(run, words, said):
     ],
 )
 def test_a_mistake_at_the_shell_is_one_sentence(run, words, said):
-    status, _, error = run("latest", *words)
+    status, _, error = run("compare", "latest", *words)
     assert status == 1
     assert error.splitlines()[-1].startswith("Error: ")
     assert said in error

@@ -1,7 +1,6 @@
 """What features are worth and how predictions move with them: as if everything were in one hand, whoever holds the feature."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from grounds import KEY, Ground
 from sklearn.metrics import roc_auc_score
@@ -53,23 +52,6 @@ def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_it
         assert whole.fall > max(w.fall for w in worth if w.feature and w.party == whole.party) - 0.03
 
 
-def margins_in_one_hand(ground, people):
-    """Every tree walked with all parties' rules and columns in one place."""
-    model, rules = ground.measured.model, dict(ground.measured.model.rules)
-    for host in ground.room._simulated._hosts.values():
-        rules |= host._halves.get(ground.record.id).model.rules
-    total = np.full(len(people), model.base_scores[0])
-    for t, tree in enumerate(model.trees):
-        nodes = np.zeros(len(people), dtype=int)
-        for i, split in tree.splits.items():  # parents come before their children
-            column = people[split.feature].to_numpy()
-            if rules[t, i].threshold is None:
-                column = np.array([None if pd.isna(v) else str(v) for v in column], dtype=object)
-            nodes = np.where(nodes == i, np.where(rules[t, i].goes_left(column), split.left, split.right), nodes)
-        total += np.array([tree.nodes[i].weight for i in nodes])
-    return total
-
-
 def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(ground):
     """The Host's permutation is its own, so that the two agree as the mean of a few draws does with the mean of many."""
     repeats = 8
@@ -78,11 +60,11 @@ def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(ground
     ids = ground.room.table.take(drawn(ground.measured, 200, 7)).ids
     everybody = ground.people.loc[list(ids)]
     labels = ground.room.labels()[[ground.room.table.row_of[i] for i in ids]]
-    whole = roc_auc_score(labels, margins_in_one_hand(ground, everybody))
+    whole = roc_auc_score(labels, ground.margins(everybody))
     draw, falls = np.random.default_rng(0), []
     for _ in range(60):
         dealt = everybody.assign(**{found.feature: draw.permutation(everybody[found.feature].to_numpy())})
-        falls.append(whole - roc_auc_score(labels, margins_in_one_hand(ground, dealt)))
+        falls.append(whole - roc_auc_score(labels, ground.margins(dealt)))
     assert found.fall > 0.005
     assert found.fall == pytest.approx(np.mean(falls), abs=5 * np.std(falls) * (1 / repeats + 1 / 60) ** 0.5 + 1e-3)
 

@@ -57,7 +57,7 @@ def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_findin
     assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)
     told = next(e for e in door.report(record.id).content.proxies if e.feature == "marital_status")
     assert told.measures == () and (told.on.n, told.on.cutoff) == (400, None)
-    assert "marital_status: measured on n = 400." in door.export_report(record.id, "html").decode()
+    assert "(marital_status): measured on n = 400. Nothing was found." in door.export_report(record.id, "html").decode()
 
 
 def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(door):

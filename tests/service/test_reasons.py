@@ -55,9 +55,11 @@ def ask(ground, ids, **kwargs):
     return ground.door.start_reasons(ReasonsRequest(ground.record.id, sheet, key_bits=KEY, **kwargs)).get()
 
 
-def test_names_are_those_of_the_largest_plain_shap_values(ground, plain, declined):
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
+def test_names_are_those_of_the_largest_plain_shap_values(ground, plain, declined, cipher):
     ids = list(declined[:2]) + list(declined[-1:])
-    found = ask(ground, ids)
+    found = ask(ground, ids, cipher=cipher)
+    assert found.cipher == cipher and found.key_bits == {"paillier": KEY, "rlwe": 8192}[cipher]
     for person in found.people:
         values = plain.loc[person.score.id]
         wanted = values[values > 1e-3].nlargest(4)
@@ -68,7 +70,7 @@ def test_names_are_those_of_the_largest_plain_shap_values(ground, plain, decline
         assert values.sum() == pytest.approx(person.score.margin - person.score.base, abs=0.02)
     parties = {r.party for person in found.people for r in person.reasons}
     assert "bank" in parties and len(parties) > 1
-    assert found.features == len(plain.columns) and found.ciphertexts > 10
+    assert found.features == len(plain.columns) and (found.ciphertexts > 10) == (cipher == "paillier")
 
 
 def test_reasons_of_a_scoring_that_was_made_need_no_second_one(ground, declined):
@@ -123,11 +125,17 @@ def test_nobody_who_was_not_declined_gets_a_notice(ground, declined):
         ground.door.notice(found, declined[0], "en", "txt")
 
 
-def test_mean_contributions_over_a_group_are_the_plain_ones(ground, plain):
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
+def test_mean_contributions_over_a_group_are_the_plain_ones(ground, plain, cipher):
     ids = tuple(plain.index[:60])
-    found = ground.door.start_cohort_importance(CohortRequest(ground.record.id, ids, key_bits=KEY)).get()
+    asked = CohortRequest(ground.record.id, ids, cipher=cipher, key_bits=KEY)
+    found = ground.door.start_cohort_importance(asked).get()
     for row in found:
-        assert row.people == 60 and abs(row.mean - plain.loc[list(ids), row.feature].mean()) <= row.error_bound + 1e-12
+        assert (
+            row.people == 60
+            and row.cipher == cipher
+            and abs(row.mean - plain.loc[list(ids), row.feature].mean()) <= row.error_bound + 1e-12
+        )
     with pytest.raises(SecurityError, match="people apart"):
         ground.door.start_cohort_importance(CohortRequest(ground.record.id, ids[1:], key_bits=KEY)).get()
     with pytest.raises(ParameterError, match="50 or more"):

@@ -10,13 +10,14 @@ import pandas as pd
 import pypdfium2
 import pytest
 
-from backend.assurance import report_pdf
 from backend.assurance.compliance import Evidence
-from backend.assurance.report import canonical, content_hash, make, read, schema, sha256
-from backend.assurance.report_html import read_html, to_html
-from backend.assurance.report_pdf import to_pdf
-from backend.assurance.report_wording import figure, percent
-from backend.assurance.report_words import LANGUAGES, Words, _catalogue
+from backend.assurance.report import page as pdf_page
+from backend.assurance.report import pdf_form
+from backend.assurance.report.document import canonical, content_hash, make, read, schema, sha256
+from backend.assurance.report.html_form import read_html, to_html
+from backend.assurance.report.pdf_form import to_pdf
+from backend.assurance.report.wording import figure, percent
+from backend.assurance.report.words import LANGUAGES, Words, catalogue
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
@@ -150,7 +151,7 @@ def test_no_threshold_value_or_place_of_a_host_is_in_a_report(door, home, report
         store.close()
     assert thresholds
     blob = door.export_report("latest", form, language)
-    text = pdf_text(blob) + canonical(report_pdf.read_pdf(blob).body()) if form == "pdf" else blob.decode()
+    text = pdf_text(blob) + canonical(pdf_form.read_pdf(blob).body()) if form == "pdf" else blob.decode()
     text = re.sub(r'"bytes":\d+', "", HASH.sub("", text))
     assert HOST_NUMBER.search(f"below {thresholds[0]:.1f} months") and not HOST_NUMBER.search(text)
     assert not [t for t in thresholds if f"{t:.6g}" in text or f"{t:,.1f}" in text]
@@ -191,7 +192,7 @@ def test_a_changed_word_on_the_page_shows(report):
 
 def test_a_changed_pdf_is_told_from_one_that_was_drawn_here(report):
     blob = to_pdf(report, "en")
-    assert report_pdf.is_drawn_here(blob, report)
+    assert pdf_form.is_drawn_here(blob, report)
     assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
     auc = f'"auc":{report.content.quality.auc}'.encode()
     assert auc in blob
@@ -206,9 +207,9 @@ def test_the_line_for_readers_without_glassleaf_computes_the_documents_hash(repo
 
 
 def test_what_is_no_report_is_told_as_such():
-    with pytest.raises(ModelError, match="no report of version 1"):
+    with pytest.raises(ModelError, match="no report of version 2"):
         read("{}")
-    with pytest.raises(ModelError, match="no report of version 1"):
+    with pytest.raises(ModelError, match="no report of version 2"):
         read("not json")
 
 
@@ -274,14 +275,14 @@ def test_an_unknown_form_or_language_is_refused(door):
 
 
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
-    monkeypatch.setattr(report_pdf, "CHINESE", ())
-    assert report_pdf.language_of_pdf("zh") == "en"
+    monkeypatch.setattr(pdf_page, "CHINESE", ())
+    assert pdf_form.language_of_pdf("zh") == "en"
     assert "Model report" in pdf_text(to_pdf(report, "zh"))
 
 
 def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
-    monkeypatch.setattr(report_pdf, "CHINESE", ())
-    monkeypatch.setattr(report_pdf, "LATIN", ())
+    monkeypatch.setattr(pdf_page, "CHINESE", ())
+    monkeypatch.setattr(pdf_page, "LATIN", ())
     text = squeezed(pdf_text(to_pdf(report, "en")))
     assert [n for n in numbers(report) if squeezed(n) not in text] == []
 
@@ -293,8 +294,13 @@ def test_the_schema_in_the_documents_is_that_of_the_code():
 
 
 def test_every_word_of_a_printed_report_is_asked_for():
-    code = (ROOT / "backend" / "reporting.py").read_text()
-    code += "".join(f.read_text() for f in (ROOT / "backend" / "assurance").glob("report_*.py"))
+    assurance = ROOT / "backend" / "assurance"
+    rooms = [
+        *(ROOT / "backend" / "reporting").glob("*.py"),
+        *(assurance / "report").glob("*.py"),
+        assurance / "elderly.py",
+    ]
+    code = "".join(f.read_text() for f in rooms)
     named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     made_up = {
         "ask",
@@ -305,8 +311,12 @@ def test_every_word_of_a_printed_report_is_asked_for():
         "decision",
         "force",
         "part",
+        "elderly",
+        "scores",
+        "leaks",
+        "parameter",
     }  # + what comes out of a result
-    keys = [key.removeprefix("document.") for key in _catalogue("en") if key.startswith("document.")]
+    keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in made_up and not k.endswith("_not_measured")]
     assert unused == []
 

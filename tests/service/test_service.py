@@ -3,6 +3,7 @@
 import csv
 import io
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from backend.data.demo import PLANTED, write_demo
 from backend.errors import Cancelled, FederationError, ModelError, ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.training.parameters import KEY_SIZES
-from backend.service import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.service import Division, Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
 
 KEY = 2048
 GENDER = PLANTED.gender[1]
@@ -236,6 +237,18 @@ def test_a_federation_name_that_is_taken_is_refused(door, tmp_path):
     write_demo(tmp_path, rows=200)
     with pytest.raises(FederationError, match="already the name of the federation"):
         door.add_federation(tmp_path)
+
+
+def test_a_taken_name_is_refused_before_a_table_is_split_or_fetched(door, tmp_path):
+    division = Division("y", ("a",), {"other": ("b",)}, id_column="id", name="demo")
+    (tmp_path / "t.csv").write_text("id,a,b,y\n" + "".join(f"{i},{i},{i % 7},{i % 2}\n" for i in range(40)))
+    with pytest.raises(FederationError, match="already the name of the federation"):
+        door.init(tmp_path / "t.csv", division, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    door.init(tmp_path / "t.csv", replace(division, name="credit_card"), tmp_path / "free")
+    with pytest.raises(FederationError, match="already the name of the federation"):
+        door.fetch_credit_card(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_same_data_under_two_names_gives_two_models_that_are_both_found(tmp_path):

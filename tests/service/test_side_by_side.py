@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from backend.assurance.compliance import ComplianceReport, Evidence
 from backend.assurance.importance import FeatureImportance
-from backend.results import ModelRecord
-from backend.side_by_side import Difference, OutcomePair, Shift, Side, Sizes, as_dict, compare
+from backend.results import ModelRecord, Release
+from backend.side_by_side import Difference, Leak, OutcomePair, Shift, Side, Sizes, as_dict, compare
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.metrics import Metrics
 from backend.trees.outputs import Outputs
@@ -82,3 +82,14 @@ def test_a_comparison_can_be_told_as_json():
     told = as_dict(compare(side(), side(rows=(used("age", 1.0),))))
     assert told["figures"]["auc"] == [0.75, 0.75] and told["gain_share"]["sex"] == [0.4, None]
     assert told["structure"]["leaves"] == [2, 2]
+
+
+def test_what_scores_give_away_is_compared_where_both_were_measured():
+    one = Release(0.0625, ((10, 0.02), (8, 0.01)), 12.0, 200, 2000, without_dither=0.8)
+    other = Release(0.0, ((10, 0.5),), 3.0, 200, 2000)
+    before, after = (replace(RECORD, release=told) for told in (one, other))
+    assert compare(side(before), side()).leaks == ()
+    assert compare(side(before), side(before)).leaks[-2] == Leak("without_dither", 0.8, 0.8)
+    told = {leak.name: (leak.before, leak.after) for leak in compare(side(before), side(after)).leaks}
+    assert told == {"score_bits": (10, 10), "dither": (0.0625, 0.0), "named": (0.02, 0.5), "paths": (12.0, 3.0)}
+    assert as_dict(compare(side(before), side(after)))["leaks"]["named"] == [0.02, 0.5]

@@ -1,5 +1,6 @@
 """Stores: one database a party, hashes checked on the way out, the key file readable by its owner only."""
 
+import json
 import sqlite3
 
 import pytest
@@ -44,7 +45,7 @@ def test_records_are_newest_first(store):
     for name, created in (("a", "2026-01-01"), ("b", "2026-02-01")):
         store.put_artefact(name, "x", content_hash("x"))
         store.put_record(name, {"id": name, "created": created})
-    assert [r["id"] for r in store.records()] == ["b", "a"]
+    assert [json.loads(text)["id"] for text in store.records()] == ["b", "a"]
 
 
 def test_score_jobs_are_noted_per_model(store):

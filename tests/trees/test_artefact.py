@@ -46,7 +46,14 @@ def test_a_damaged_half_is_refused_in_words(text):
 
 
 @pytest.mark.parametrize(
-    "forks", [[[0, "a", 1, 1]], [[0, "a", 0, 1]], [[5, "a", 6, 7]], [[0, "a", 1, 2], [1, "a", 2, 3]]]
+    "forks",
+    [
+        [[0, "a", 1, 1]],
+        [[0, "a", 0, 1]],
+        [[5, "a", 6, 7]],
+        [[0, "a", 1, 2], [1, "a", 2, 3]],
+        [[0, "a", 1, 2], [5, "a", 6, 7], [6, "a", 5, 8]],
+    ],
 )
 def test_forks_that_are_no_tree_are_refused(forks):
     with pytest.raises(ModelError, match="binary tree"):

@@ -4,18 +4,13 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import GUEST, random_world, with_covers
+from worlds import GUEST, imported_world, random_world, with_covers
 
 from backend.assurance.contribution import Expectation
-from backend.data.dictionary import Feature
-from backend.data.label import Label
 from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Rule, Skeleton, Split
-from backend.trees.importers import read_model
-from backend.trees.importers.halves import split_between_parties
 from backend.trees.shap import factors_of, left_share, quadrature, shap_values
 
 
@@ -130,18 +125,7 @@ def test_half_as_many_points_as_splits_on_a_path_integrate_exactly(depth, count)
 
 
 def test_values_of_an_imported_model_are_xgboosts_own_contributions(tmp_path):
-    xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
-    draw = np.random.default_rng(3)
-    table = pd.DataFrame(draw.normal(size=(400, 5)), columns=list("abcde")).mask(draw.random((400, 5)) < 0.1)
-    risk = table.fillna(0) @ [1, -1, 0.5, 0, 2] + table.a.fillna(0) * table.b.fillna(0)
-    matrix = xgboost.DMatrix(table, (risk > 0).astype(int))
-    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 5, "nthread": 1}, matrix, 15)
-    booster.save_model(tmp_path / "model.json")
-    wanted = booster.predict(matrix, pred_contribs=True)
-    offered = [("guest" if name in "ab" else "host", Feature(name=name, meaning=name)) for name in table]
-    label = Label(column="y", positive="1", meaning="default")
-    halves = split_between_parties(read_model(tmp_path / "model.json"), offered, label, "guest", ["host"], 10)
-    rules = {**halves.guest.rules, **halves.hosts["host"].rules}
-    features, values = shap_values(halves.guest, rules, {n: table[n].to_numpy() for n in table}, 400)
-    assert np.abs(values - wanted[:, [list(table).index(f) for f in features]]).max() < 1e-4  # XGBoost adds up float32
-    assert wanted[:, -1] == pytest.approx(Expectation(halves.guest).base[0], abs=1e-4)
+    world, wanted = imported_world(tmp_path)
+    features, values = shap_values(world.model, all_rules(world), all_columns(world), len(wanted))
+    assert np.abs(values - wanted[list(features)].to_numpy()).max() < 1e-4  # XGBoost adds up float32
+    assert wanted.bias.to_numpy() == pytest.approx(Expectation(world.model).base[0], abs=1e-4)

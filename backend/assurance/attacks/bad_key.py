@@ -17,7 +17,7 @@ from backend.assurance.attacks.keys import as_bit, fold, fold_alone, honest, hos
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.crypto.engines import open_offer
 from backend.crypto.key_certificate import challenges
-from backend.crypto.paillier import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey
 from backend.errors import SecurityError
 
 ENTRIES = 4  # a sample; the first one is bad

@@ -13,7 +13,7 @@ from gmpy2 import mpz
 
 from backend.assurance.attacks.keys import as_bit, fold, honest, matches, plan_of
 from backend.assurance.attacks.result import Outcome, attempt
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> Outcome:

@@ -14,7 +14,8 @@ from backend.assurance.attacks.keys import honest, matches
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.assurance.attacks.scene import HOST, MODEL_ID, PEOPLE, Scene, scene
 from backend.assurance.replay import Replayed, replay
-from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.protocols.host import HostParty
 from backend.protocols.inference.dither import room
 from backend.protocols.messages import DecisionVectors, EncryptedScores, HeldRecords, OfferKey

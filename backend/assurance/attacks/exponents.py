@@ -16,7 +16,7 @@ from gmpy2 import mpz
 from backend.assurance.attacks.keys import as_bit, honest, matches
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.protocols.training.parameters import SecureBoostParameters
 
 SPREAD = 0.2  # of leaf weights, logits

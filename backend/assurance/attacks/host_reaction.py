@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backend.assurance.attacks.keys import Keys, honest, matches
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.assurance.attacks.scene import HOST, PEOPLE, MemoryStore, Scene, scene
-from backend.crypto.paillier import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.inference.fed_eini import CompiledGuest

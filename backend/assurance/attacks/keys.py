@@ -12,7 +12,8 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.crypto.cipher import FoldPlan
-from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, PaillierPublicSide, PublicKey, SecretKey
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey, SecretKey
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from backend.assurance.attacks.keys import honest
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.assurance.attacks.scene import MODEL_ID, PEOPLE, Scene, scene
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.data.table import PartyTable
 from backend.protocols.channel import Network
 from backend.protocols.comparison import FedEini

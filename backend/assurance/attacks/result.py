@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec
 
-from scipy.stats import binomtest
-
 P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
 ALPHA = 1e-9  # an attack works when guessing would be as lucky with at most this probability (one-sided binomial test)
@@ -37,6 +35,8 @@ class Attempt:
 
     def beats(self, chance: float) -> bool:
         """Whether guessing that is right with probability `chance` would seldom do as well (:data:`ALPHA`)."""
+        from scipy.stats import binomtest  # noqa: PLC0415 - slow to import, and few runs need it
+
         return bool(binomtest(self.right, self.trials, chance, alternative="greater").pvalue <= ALPHA)
 
 

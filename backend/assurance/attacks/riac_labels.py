@@ -16,7 +16,7 @@ from gmpy2 import mpz
 
 from backend.assurance.attacks.keys import honest, matches
 from backend.assurance.attacks.result import Outcome, attempt
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.crypto.riac import BITS, ROUNDS, RiacKey
 
 BLOCK = 24  # ciphertexts in one lattice

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.cipher import KeySide
-from backend.crypto.paillier import KEY_BITS_FLOOR
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR
 from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation

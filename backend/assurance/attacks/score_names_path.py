@@ -15,7 +15,6 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from backend.assurance.attacks.result import Attempt, Outcome, attempt
 from backend.assurance.attacks.scene import EXACT_BITS, PEOPLE, Scene, scene
@@ -91,6 +90,8 @@ def by_frequency(stage: Scene, seed: int) -> float:
 def _auc(stage: Scene, bits: int, dither: float) -> float:
     """Of everybody's scores as they are released, training records included."""
     scored = stage.score(stage.compiled(bits), stage.guest, PlainKeySide(), stage.host_party(dither=dither))
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - slow to import, and few runs need it
+
     return float(roc_auc_score(stage.labels, np.array(scored, dtype=np.float64)))
 
 

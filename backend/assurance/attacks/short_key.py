@@ -16,7 +16,8 @@ from gmpy2 import mpz
 from backend.assurance.attacks.keys import as_bit, honest, matches
 from backend.assurance.attacks.result import Outcome, attempt
 from backend.crypto.engines import open_offer
-from backend.crypto.paillier import KEY_BITS_FLOOR, PaillierKeySide, PublicKey, SecretKey
+from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey, SecretKey
 from backend.errors import SecurityError
 
 TOY_BITS = 96

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from backend.assurance.attacks.keys import fold_alone, honest, host_of, matches
 from backend.assurance.attacks.result import Outcome, attempt
-from backend.crypto.paillier import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier_keys import KEY_BITS_FLOOR, PublicKey
 
 SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
 TREES, LEAVES = 8, 4  # of the honest key's reply

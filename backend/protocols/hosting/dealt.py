@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.data.table import PartyTable
@@ -15,7 +15,7 @@ LEAST = 50  # people among whom values are dealt, at least
 
 @dataclass(frozen=True)
 class Dealt:
-    """Whose values stand in for whose, for one conversation.
+    """Whose values stand in for whose, for one conversation; of ages, several people may have the same giver.
 
     Attributes
     ----------
@@ -39,6 +39,18 @@ class Dealt:
         if any(known and i not in self.givers for i, known in zip(ids, held, strict=True)):
             raise SecurityError("Values were dealt out anew among other people than those to be scored; ask about all.")
         return tuple(self.givers.get(i, i) for i in ids)
+
+    def names(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
+        """What tells people apart by whose values of the `used` features they get: their own id where nothing of that is dealt.
+
+        Who is asked about again with the same values is the same again, so that no number that is drawn for them averages out.
+        """
+        moved = sorted(set(self.features) & set(used))
+        givers = self.of(ids, [False] * len(ids))
+        return tuple(
+            i if not moved or giver == i else "\0".join((i, giver, *moved))
+            for i, giver in zip(ids, givers, strict=True)
+        )
 
 
 def deal(table: PartyTable, asked: DealValues) -> Dealt:

@@ -29,12 +29,13 @@ class HostStore(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Half:
-    """A model as this Host scores with it; `following` is the next Host of the chain, or the Guest."""
+    """A model as this Host scores with it; `preceding` and `following` are its neighbours in the chain, the Guest at both ends."""
 
     model: HostModel
     step: Step
     compiled: CompiledHost
     plan: FoldPlan
+    preceding: str
     following: str
 
     @cached_property
@@ -80,8 +81,7 @@ class Halves:
             if place is None:
                 raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
             step = folding.steps[place]
-            chain = (*(s.host for s in folding.steps), model.guest)
-            self._ready[model_id] = Half(
-                model, step, CompiledHost(step, model.rules), host_plan(folding, place), chain[place + 1]
-            )
+            ring = (model.guest, *(s.host for s in folding.steps), model.guest)
+            compiled, plan = CompiledHost(step, model.rules), host_plan(folding, place)
+            self._ready[model_id] = Half(model, step, compiled, plan, ring[place], ring[place + 2])
         return self._ready[model_id]

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import WeightedPublicSide
-from backend.crypto.paillier import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.hosting.counting import held_records, spend
 from backend.protocols.hosting.halves import Half, Halves
 from backend.protocols.hosting.records import look_up
 from backend.protocols.hosting.session import Answer, Handlers, Session, Sessions
 from backend.protocols.inference.ranking.host import RankingHost
 from backend.protocols.inference.reasons.cohort import LEAST, Cohorts
-from backend.protocols.inference.reasons.host_side import CompiledFactors, PersonTerms
+from backend.protocols.inference.reasons.host_side import CompiledFactors
 from backend.protocols.inference.reasons.terms import ReasonShape
+from backend.protocols.inference.reasons.weighing import Weighing, weighing_of
 from backend.protocols.messages import (
     AskCohort,
     AskReasons,
     ChooseLabels,
     ContributionSums,
     GarbledRanking,
-    HeldRecords,
     MaskedContributions,
     OpenRanking,
     ReasonTerms,
-    to_bitmap,
 )
 from backend.store.query_budget import QueryBudget
 
@@ -41,14 +40,13 @@ class _Request:
     """People whose terms are coming in, and what was done for them so far."""
 
     half: Half
-    side: WeightedPublicSide
     shape: ReasonShape
-    terms: PersonTerms
+    weighing: Weighing
     factors: dict[
         int, NDArray[np.bool_]
     ]  # of everybody who is answered about, by place among the ids; each is used once
     cohort: bool
-    values_enc: list[Any] | None = None  # of one person, to be ranked; of a cohort, added up
+    values_enc: Any = None  # of one person, to be ranked; of a cohort, added up
     opened: OpenRanking | None = None
 
     def person(self, place: int) -> NDArray[np.bool_]:
@@ -94,23 +92,15 @@ class ReasonsDesk:
         }
 
     def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
-        session = self._opened(sender, asked)
-        half = self._halves.get(asked.model_id)
+        session, half = self._opened(sender, asked)
         _, held = look_up(self._table, session, asked.ids)
-        spent = np.zeros(len(held), dtype=bool)
-        if self._budget is not None and session.played is None and asked.conversation not in self._sessions.uncounted:
-            counted = np.flatnonzero(held)
-            spent[counted] = self._budget.take(asked.model_id, [asked.ids[i] for i in counted], REASONS)
+        budget = self._budget if self._sessions.counts(asked.conversation) else None
+        spent = spend(budget, asked.model_id, asked.ids, held, REASONS)
         self._begin(session, half, asked, asked.names, ~spent)
-        if self._budget is None or not spent.any():
-            yield sender, HeldRecords(asked.conversation, to_bitmap(held))
-        else:
-            told = to_bitmap(spent), self._budget.limit, self._budget.days
-            yield sender, HeldRecords(asked.conversation, to_bitmap(held), *told)
+        yield sender, held_records(budget, asked.conversation, held, spent)
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
-        session = self._opened(sender, asked)
-        half = self._halves.get(asked.model_id)
+        session, half = self._opened(sender, asked)
         _, held = look_up(self._table, session, asked.ids)
         members = [i for i, known in zip(asked.ids, held.tolist(), strict=True) if known]
         if len(set(asked.ids)) < len(asked.ids):
@@ -120,58 +110,55 @@ class ReasonsDesk:
         elif len(members) < LEAST:
             raise SecurityError(f"A cohort of {len(members)} people was asked about; {LEAST} or more are needed.")
         self._begin(session, half, asked, 1, np.ones(len(asked.ids), dtype=bool))
-        yield sender, HeldRecords(asked.conversation, to_bitmap(held))
+        yield sender, held_records(None, asked.conversation, held, ~held)
 
-    def _opened(self, sender: str, asked: AskReasons | AskCohort) -> Session:
-        session = self._sessions.of(asked.conversation)
-        if sender != session.guest:
-            raise SecurityError("Only the Guest may ask for reasons.")
+    def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[Session, Half]:
+        session, half = self._sessions.of(asked.conversation), self._halves.get(asked.model_id)
+        if not sender == session.guest == half.model.guest:
+            raise SecurityError("Only the Guest of a model may ask for reasons.")
         if not asked.ids:
             raise SecurityError("Reasons were asked for, but of nobody.")
-        return session
+        return session, half
 
     def _begin(
         self, session: Session, half: Half, asked: AskReasons | AskCohort, names: int, answered: NDArray[np.bool_]
     ) -> None:
         """Look the people up; how they answer at this Host's splits is all that is kept of them."""
-        side, place = session.cipher, half.plan.place
-        if not isinstance(side, WeightedPublicSide):
-            raise SecurityError(
-                "Reasons were asked for under no key that can weigh numbers; offer a Paillier key first."
-            )
+        place, cohort = half.plan.place, isinstance(asked, AskCohort)
         compiled = CompiledFactors(half.model, half.step, asked.shares)
-        if len(asked.features) != half.plan.hosts + 1 or asked.features[place + 1] != len(compiled.names):
+        counts = asked.features
+        if len(counts) != half.plan.hosts + 1 or min(counts) < 0 or counts[place + 1] != len(compiled.names):
             raise SecurityError(
                 "The numbers of features that were named do not fit the model; the request was refused."
             )
-        shape = ReasonShape(asked.features, names, asked.value_bits, side.bits)
+        shape = ReasonShape(counts, names, asked.value_bits)
+        weighing = weighing_of(session.cipher, compiled, shape, half.plan, len(asked.ids) if cohort else 0)
         columns, held = look_up(self._table, session, asked.ids)
         factors = {
             i: compiled.decide({name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
             for i in np.flatnonzero(answered).tolist()
         }
-        terms = PersonTerms(side, compiled, shape, place + 1)
-        session.keep(_Request, _Request(half, side, shape, terms, factors, isinstance(asked, AskCohort)))
+        session.keep(_Request, _Request(half, shape, weighing, factors, cohort))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         session = self._sessions.of(message.conversation)
         request = session.need(_Request, "Terms came before reasons were asked for.")
-        kept, half = request.person(message.person), request.half
+        half = request.half
+        if sender != half.preceding:
+            raise SecurityError(f"Terms for this model come from {half.preceding}; others were refused.")
+        kept = request.person(message.person)
         if not half.plan.last:
-            terms = request.terms.passed_on(message.terms, kept)
+            terms = request.weighing.passed_on(message.terms, kept)
             yield half.following, ReasonTerms(message.conversation, message.person, terms)
             return
-        values_enc = request.terms.last(message.terms, kept)
+        request.values_enc = request.weighing.values(
+            message.terms, kept, request.values_enc if request.cohort else None
+        )
         if not request.cohort:
-            request.values_enc = values_enc
             yield from self._share(session, request)
-            return
-        before = request.values_enc or []
-        both = [([*before[i : i + 1], one], [1] * (1 + bool(before))) for i, one in enumerate(values_enc)]
-        request.values_enc = [request.side.weighted_sums(pair, [(range(len(pair)), ones)])[0] for pair, ones in both]
-        if not request.factors:
+        elif not request.factors:
             session.drop(_Request)
-            yield half.following, ContributionSums(message.conversation, request.side.refreshed(request.values_enc))
+            yield half.following, ContributionSums(message.conversation, request.weighing.sums(request.values_enc))
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
         session = self._sessions.of(message.conversation)
@@ -186,11 +173,9 @@ class ReasonsDesk:
         """Once a person's terms have come, through other Hosts maybe, and the Guest's offer: each is ranked once."""
         if request.values_enc is None or request.opened is None:
             return
-        if not isinstance(request.side, PaillierPublicSide):
-            raise SecurityError("Names are ranked under a Paillier key only; offer one.")
-        values_enc, opened = request.terms.spread(request.values_enc), request.opened
+        blinded, opened = partial(request.weighing.blinded, request.values_enc), request.opened
         request.values_enc = request.opened = None
-        ranking = session.keep(RankingHost, RankingHost(request.side, values_enc, request.shape.ranking))
+        ranking = session.keep(RankingHost, RankingHost(blinded, request.shape.ranking))
         yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))
 
     def _choose_labels(self, sender: str, message: ChooseLabels) -> Answer:

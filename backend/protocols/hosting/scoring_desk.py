@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from backend.crypto.cipher import Fold
 from backend.crypto.paillier import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.hosting.counting import held_records, spend
 from backend.protocols.hosting.dealt import Dealt, deal
 from backend.protocols.hosting.halves import Half, Halves
 from backend.protocols.hosting.records import look_up
@@ -22,7 +22,6 @@ from backend.protocols.messages import (
     DealValues,
     DecisionVectors,
     EncryptedScores,
-    HeldRecords,
     MoreVectors,
     from_bitmap,
     to_bitmap,
@@ -60,7 +59,7 @@ class ScoringDesk:
     log : RequestLog, optional
         Where a sample of requests is kept for an auditor.
     dither : float
-        Width on the margin of what is added to scores; 0 = nothing.
+        Width on a logit of what is added to scores; 0 = nothing.
     """
 
     def __init__(
@@ -93,6 +92,10 @@ class ScoringDesk:
     def _decision_vectors(self, sender: str, request: DecisionVectors) -> Answer:
         half = self._halves.get(request.model_id)
         session = self._sessions.of(request.conversation)
+        if session.guest != half.model.guest or sender != half.preceding:
+            raise SecurityError(
+                f"Vectors of this model come from {half.preceding}, for its own Guest; others were refused."
+            )
         if session.cipher is None:
             raise SecurityError("Scores were asked for before a key was offered.")
         if request.entries != len(half.step.own):
@@ -100,18 +103,19 @@ class ScoringDesk:
         if not 1 <= request.pieces <= MAX_PIECES:
             raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
         columns, held = self._columns(session, request.ids)
-        spent = self._spent(session, request, held)
-        yield half.model.guest, self._held_records(request.conversation, held, spent)
+        budget = self._budget if self._sessions.counts(request.conversation) else None
+        spent = spend(budget, request.model_id, request.ids, held)
+        yield half.model.guest, held_records(budget, request.conversation, held, spent)
         keep, plan = half.compiled.decide(columns, held), half.plan
         if spent.any():  # nothing of such a person goes on, not even what carries other Hosts' conditions alone
             keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
             plan = replace(plan, own=(True,) * len(plan.own))
-        if sender == half.model.guest:
+        if half.plan.place == 0:
             self._keep_sample(session, request)
-            request = replace(request, dither=0, spent=b"")  # only Hosts before this one have a say in what follows
+            request = replace(request, dither=0, spent=b"")  # a Guest has no say in what follows
         if request.spent:
             spent = spent | from_bitmap(request.spent, len(held))
-        dither = self._half_units(session, request, half)
+        dither = self._half_units(request, half)
         added = self._added(session, request, half, held, spent, dither) if plan.last and dither else []
         fold = session.cipher.start_fold(keep, plan, added)
         batch = session.keep(_Batch, _Batch(request, half, fold, dither, spent, request.pieces))
@@ -122,25 +126,25 @@ class ScoringDesk:
         cipher = session.cipher
         if self._requests is None or not isinstance(cipher, PaillierPublicSide) or request.pieces != 1:
             return
-        if session.played is not None or request.conversation in self._sessions.uncounted:
+        if not self._sessions.counts(request.conversation):
             return
         if len(request.vectors) == len(request.ids) * request.entries * cipher.key.width:
             self._requests.note(request.model_id, request.ids, cipher.key.to_bytes(), request.vectors)
 
-    def _half_units(self, session: Session, request: DecisionVectors, half: Half) -> int:
+    def _half_units(self, request: DecisionVectors, half: Half) -> int:
         """Largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
         layout = half.model.layout
         if layout is None:  # kept before Hosts were told how scores are laid out
             if self._dither:
                 _log.warning("%s: no dither, this half of %s is too old for it", half.model.host, request.model_id)
             return 0
-        if not 0 <= request.dither <= room(layout.score_bits):
+        if not 0 <= request.dither <= room(layout.dither_bits):
             raise SecurityError(
                 f"A dither of {request.dither:,} units was asked for; this model leaves no room for it."
             )
-        if session.played is not None or request.conversation in self._sessions.uncounted:
+        if not self._sessions.counts(request.conversation):
             return request.dither
-        return max(request.dither, half_units(self._dither, layout.score_bits))
+        return max(request.dither, half_units(self._dither, layout.dither_bits))
 
     @staticmethod
     def _added(
@@ -151,11 +155,13 @@ class ScoringDesk:
         spent: NDArray[np.bool_],
         dither: int,
     ) -> list[int]:
-        """A number a person, the same whenever they are asked about; where values were dealt out anew, others each time."""
+        """A number a person, the same whenever they are asked about; where values were dealt out anew, one a person and giver."""
         if half.model.layout is None:
             return []
-        secret = half.model.salt if session.kept(Dealt) is None else secrets.token_hex(16)
-        numbers = dithers(secret, half.model.layout, request.ids, held, dither)
+        dealt, names = session.kept(Dealt), request.ids
+        if dealt is not None:
+            names = dealt.names(request.ids, {rule.feature for rule in half.model.rules.values()})
+        numbers = dithers(half.model.salt, half.model.layout, names, held, dither)
         return [
             0 if none else number for none, number in zip(spent, numbers, strict=True)
         ]  # an empty score would show it
@@ -169,23 +175,13 @@ class ScoringDesk:
             columns = {**columns, **{name: theirs[name] for name in dealt.features}}
         return columns, held
 
-    def _spent(self, session: Session, request: DecisionVectors, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whose budget is spent; the others' questions are counted, unless there is no record or the user plays this Host."""
-        spent = np.zeros(len(held), dtype=bool)
-        if self._budget is None or session.played is not None or request.conversation in self._sessions.uncounted:
-            return spent
-        asked = np.flatnonzero(held)
-        spent[asked] = self._budget.take(request.model_id, [request.ids[i] for i in asked])
-        return spent
-
-    def _held_records(self, conversation: str, held: NDArray[np.bool_], spent: NDArray[np.bool_]) -> HeldRecords:
-        if self._budget is None or not spent.any():
-            return HeldRecords(conversation, to_bitmap(held))
-        return HeldRecords(conversation, to_bitmap(held), to_bitmap(spent), self._budget.limit, self._budget.days)
-
     def _more_vectors(self, sender: str, more: MoreVectors) -> Answer:
         session = self._sessions.of(more.conversation)
         batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
+        if sender != batch.half.preceding:
+            raise SecurityError(
+                "A piece of decision vectors came from another party than the first piece; it was refused."
+            )
         yield from self._take_piece(session, batch, more.vectors)
 
     @staticmethod

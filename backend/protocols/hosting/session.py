@@ -88,12 +88,16 @@ class Sessions:
                 raise SecurityError("This conversation was not opened with a key; start it again.")
             self._open[conversation] = Session(guest)
             while len(self._open) > SESSIONS_KEPT:
-                self._open.popitem(last=False)
+                self.end(next(iter(self._open)))
         return self._open[conversation]
 
     def find(self, conversation: str) -> Session | None:
         """The conversation of that name, if it is open."""
         return self._open.get(conversation)
+
+    def counts(self, conversation: str) -> bool:
+        """Whether its questions count: neither the simulation's measuring nor about people that the user made up."""
+        return self.of(conversation).played is None and conversation not in self.uncounted
 
     def end(self, conversation: str) -> None:
         """Forget a conversation."""

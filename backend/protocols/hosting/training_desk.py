@@ -148,11 +148,17 @@ class TrainingDesk:
                 "This training's model is kept already; one training gives one model. Train again for another."
             )
         skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
+        parties = (keep.guest, *keep.hosts)
+        owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
+        if keep.guest != sender or len(set(parties)) < len(parties) or not owners | {self._name} <= set(parties):
+            raise SecurityError(
+                "The model names other parties than the Guest that asks and its Hosts; it was not kept."
+            )
         training.keep_trees(len(skeletons))
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
         if own != set(training.rules):
             raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
-        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits))
+        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
         salt = secrets.token_hex(16)
         model = HostModel(self._name, keep.guest, keep.hosts, skeletons, training.rules, salt, layout, keep.guest_hash)
         kept = ModelKept(keep.conversation, keep.model_id, self._halves.put(model, keep.model_id))

@@ -18,20 +18,26 @@ from backend.data.federation import MOST_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.trees.ensemble import Layout
 
-DITHER = 2.0**-4  # width on the margin: nobody of 800 named at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
+DITHER = (
+    2.0**-4
+)  # width on a logit, or on what weighs as much: nobody of 800 named at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
 VARIABLE = "GLASSLEAF_DITHER"
 WORD = 8  # bytes drawn a number; the largest range takes 2**51 of 2**64, so it is within 2**-13 of uniform at worst, 2**-57 at 10 bits
+MOST_SCALE = 64  # a label whose spread is 2**64 of its units, or 2**-64, is none that anybody predicts
 MOST_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
 
 
-def half_units(width: float, score_bits: int) -> int:
-    """Largest number that is added for a range of `width` on the margin, in units of 2**-score_bits; 0 where the scale is too coarse."""
-    return math.floor(width * float(1 << score_bits) / 2)
+def half_units(width: float, bits: int) -> int:
+    """Largest number that is added for a range of `width`, in units of 2**-bits; 0 where they are too coarse.
+
+    A width on a logit goes with units of a logit, :attr:`backend.trees.ensemble.Layout.dither_bits`.
+    """
+    return math.floor(math.ldexp(width, bits - 1))
 
 
-def room(score_bits: int) -> int:
-    """What slots keep free for dither, units; no Guest accepts more."""
-    return half_units(MOST_DITHER, score_bits)
+def room(bits: int) -> int:
+    """What slots keep free for dither, units of 2**-bits of a logit; no Guest accepts more."""
+    return half_units(MOST_DITHER, bits)
 
 
 def check_layout(layout: Layout) -> Layout:
@@ -42,7 +48,9 @@ def check_layout(layout: Layout) -> Layout:
     SecurityError
         No model has it.
     """
-    whole = 0 <= layout.score_bits <= 53 and 1 <= layout.slots <= MOST_SLOTS
+    whole = (
+        0 <= layout.score_bits <= 53 and 1 <= layout.slots <= MOST_SLOTS and -MOST_SCALE <= layout.scale <= MOST_SCALE
+    )
     if not whole or not 0 <= layout.slot_bits <= 64 or (layout.slots > 1 and not layout.slot_bits):
         raise SecurityError("The model's scale, number of sums or width of a sum is none that a model has.")
     return layout
@@ -76,7 +84,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
 
 
 def usual_dither(synthetic: bool) -> float:
-    """The width where neither the federation file nor the caller names one: ``GLASSLEAF_DITHER``, else the default (made-up people: none).
+    """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (made-up people: none).
 
     Raises
     ------
@@ -92,6 +100,6 @@ def usual_dither(synthetic: bool) -> float:
         width = -1.0
     if not 0.0 <= width <= MOST_DITHER:
         raise ParameterError(
-            f"{VARIABLE} is {asked!r}; set it to a width on the margin from 0 (none) to {MOST_DITHER:g}, or remove it."
+            f"{VARIABLE} is {asked!r}; set it to a width on a logit from 0 (none) to {MOST_DITHER:g}, or remove it."
         )
     return width

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -34,6 +35,7 @@ Flags = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 PATIENCE = 2.0  # seconds after which a worker counts as hanging
 START_SECONDS = 60.0  # until a new worker process is up, on a busy machine
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +217,13 @@ class _Worker:
 @contextmanager
 def _without_main() -> Iterator[None]:
     """Let a new process begin without the main script, which a spawned one would run again: in the dashboard, all of the dashboard."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with _starting:  # two at once would put each other's stand-in back
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _units(tree: GuestTree, count: int, score_bits: int) -> IntArray:

@@ -64,7 +64,10 @@ class Packing:
         base = quantise(model.base_scores, model.score_bits)
         spread = self._spread(model)
         self._behind = base if self._median else np.zeros_like(base)
-        self.room = room(model.score_bits)
+        bits = model.score_bits + max(
+            0, model.outputs.scale
+        )  # a half from before scales asks for as much on shares as on logits
+        self.room = room(bits)
         widest = int(spread.max()) + int(np.abs(base).max()) + self.room
         self.width = 0 if self.slots == 1 else widest.bit_length() + 1
         self.largest = int(spread[0]) + self.room if self.slots == 1 else (1 << (self.width * self.slots)) - 1
@@ -73,7 +76,7 @@ class Packing:
     @property
     def layout(self) -> Layout:
         """What Hosts are told of all this."""
-        return Layout(self._score_bits, self.slots, self.width)
+        return Layout(self._score_bits, self.slots, self.width, self._outputs.scale)
 
     @property
     def _median(self) -> bool:

@@ -20,7 +20,15 @@ from backend.protocols.messages.reasons import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.messages.scoring import DealValues, DecisionVectors, EncryptedScores, HeldRecords, MoreVectors
+from backend.protocols.messages.scoring import (
+    AgesDealt,
+    DealAges,
+    DealValues,
+    DecisionVectors,
+    EncryptedScores,
+    HeldRecords,
+    MoreVectors,
+)
 from backend.protocols.messages.training import (
     AskBinSums,
     BinSums,
@@ -41,6 +49,7 @@ from backend.protocols.messages.wire import MAX_MESSAGE, MESSAGES, decode, encod
 __all__ = [
     "MAX_MESSAGE",
     "MESSAGES",
+    "AgesDealt",
     "AlignmentStarted",
     "AskAuditHead",
     "AskBinSums",
@@ -55,6 +64,7 @@ __all__ = [
     "CandidateLeaves",
     "ChooseLabels",
     "ContributionSums",
+    "DealAges",
     "DealValues",
     "DecisionVectors",
     "EncryptedScores",

@@ -49,6 +49,28 @@ class DealValues(Message):
 
 
 @dataclass(frozen=True)
+class DealAges(Message):
+    """Guest → Host: give these people, in this conversation, ages of one class of your records: 0 = elderly, 1 … = younger, upwards."""
+
+    HOLDS: ClassVar[str] = (
+        "ids who are to be scored at other ages; by which of the Host's features, in which class of age"
+    )
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    ids: tuple[str, ...]
+    feature: str
+    place: int
+
+
+@dataclass(frozen=True)
+class AgesDealt(Message):
+    """Host → Guest: how many classes of age there are; 0 = too few records, so that nothing was done."""
+
+    HOLDS: ClassVar[str] = "how many classes the Host divides ages into"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    classes: int
+
+
+@dataclass(frozen=True)
 class HeldRecords(Message):
     """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 

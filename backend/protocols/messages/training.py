@@ -134,8 +134,8 @@ class TakeRankSplits(Message):
 class KeepModel(Message):
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 
-    `score_bits`, `slots` and `slot_bits` say how released sums are laid out; `guest_hash` is that of the Guest's half, which an auditor
-    compares with the weights that were sent.
+    `score_bits`, `slots`, `slot_bits` and `scale` say how released sums are laid out (:class:`backend.trees.ensemble.Layout`); `guest_hash`
+    is that of the Guest's half, which an auditor compares with the weights that were sent.
     """
 
     HOLDS: ClassVar[str] = (
@@ -149,6 +149,7 @@ class KeepModel(Message):
     score_bits: int
     slots: int
     slot_bits: int
+    scale: int
     guest_hash: str
 
 

@@ -21,7 +21,7 @@ MESSAGES: dict[str, type[Message]] = {
     for name, cls in vars(room).items()
     if isinstance(cls, type) and issubclass(cls, Message) and cls is not Message
 }
-_STRICT = ConfigDict(strict=True)
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _SCHEMAS: dict[str, dict[str, TypeAdapter[Any]]] = {
     name: {f.name: TypeAdapter(get_type_hints(cls)[f.name], config=_STRICT) for f in fields(cls)}
     for name, cls in MESSAGES.items()
@@ -48,7 +48,7 @@ def decode(blob: bytes) -> Message:
     try:
         name, body = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True)
         schema = _SCHEMAS[name]
-        if set(body) != set(schema):
+        if not isinstance(body, dict) or set(body) != set(schema):
             raise KeyError(name)
         return MESSAGES[name](**{field: schema[field].validate_python(value) for field, value in body.items()})
     except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError) as error:

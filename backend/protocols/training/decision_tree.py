@@ -20,12 +20,12 @@ import numpy as np
 
 from backend.crypto.engines import Cipher
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
-from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table, problems_of
-from backend.protocols.training.parameters import Ranges, TreeProgress
+from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
+from backend.protocols.training.parameters import Ranges, TreeProgress, problems_of
 from backend.trees.criteria import Stops
 from backend.trees.metrics import measure
 from backend.trees.outputs import Floats, Outputs

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.engines import Cipher
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.errors import ParameterError
 from backend.protocols.messages import chunks
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
@@ -36,9 +36,8 @@ from backend.protocols.training.label_trees import (
     check_steps,
     label_sums,
     leaf_table,
-    problems_of,
 )
-from backend.protocols.training.parameters import Ranges, TreeProgress
+from backend.protocols.training.parameters import Ranges, TreeProgress, problems_of
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
 from backend.trees.metrics import measure

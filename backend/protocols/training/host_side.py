@@ -25,6 +25,7 @@ from backend.protocols.messages import (
 )
 from backend.protocols.row_sets import pack_rows, unpack_rows
 from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.parameters import BINS
 from backend.trees.ensemble import NodeKey, Rule
 
 
@@ -50,6 +51,8 @@ class HostTraining:
         start: StartTraining,
         cipher: PairPublicSide,
     ) -> None:
+        if not BINS[0] <= start.bins <= BINS[1]:
+            raise SecurityError(f"{start.bins:,} bins a feature were asked for; {BINS[0]} to {BINS[1]} can be.")
         self._n = len(rows)
         self._training = unpack_rows(start.training, self._n)
         columns = table.take(rows).columns
@@ -83,12 +86,11 @@ class HostTraining:
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
         """Per node and batch: encrypted sums of the bins of the features that are asked about, refreshed."""
-        asked = list(zip(message.rows, message.features, message.batches, strict=True))
+        parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
         wanted = sorted({b for batches in message.batches for b in batches})
-        if not len(message.trees) == len(message.nodes) == len(asked) or not set(wanted) <= set(
-            range(len(self._batches))
-        ):
+        if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(self._batches))):
             raise SecurityError("Bin sums were asked for that no gradients came for.")
+        asked = list(zip(message.rows, message.features, message.batches, strict=True))
         nodes = [self._node(rows, features) for rows, features, _ in asked]
         sums: dict[tuple[int, int], bytes] = {}
         for batch in wanted:

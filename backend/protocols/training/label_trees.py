@@ -6,7 +6,6 @@ once"): two classes to a ciphertext, or a value and a 1. The Hosts add them up b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
-from backend.protocols.alignment.methods import METHODS
 from backend.protocols.training.joint import Joint
-from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SCORE_BITS
+from backend.protocols.training.parameters import BINS, SCORE_BITS, Ranges
 from backend.trees.criteria import ClassCounts, Impurity, Stops, Variance
 from backend.trees.ensemble import GuestTree, Leaf
 from backend.trees.growth import Criterion
@@ -27,30 +25,15 @@ IMPURITIES: tuple[Impurity, ...] = ("gini", "entropy")
 STEPS = (
     16  # rounding errors stay below a fiftieth of the label's standard deviation: 0.29 of a step each, √trees of them
 )
-RANGES: dict[str, tuple[float, float]] = {
+RANGES: Ranges = {
     "depth": (1, 10),
-    "bins": (2, 256),
+    "bins": BINS,
     "min_gain": (0.0, 1e12),
     "min_samples_split": (2, 1 << 22),
     "min_samples_leaf": (1, 1 << 22),
     "seed": (0, 2**31 - 1),
     "score_bits": SCORE_BITS,
 }
-
-
-def problems_of(parameters: object, ranges: Mapping[str, tuple[float, float]]) -> list[str]:
-    """One sentence for every parameter that is out of range, or no choice (cipher, key and alignment)."""
-    problems = [
-        f"{name} is {getattr(parameters, name):g}; choose a value from {low:g} to {high:g}."
-        for name, (low, high) in ranges.items()
-        if not low <= getattr(parameters, name) <= high
-    ]
-    choices = {"cipher": CIPHERS, "alignment": METHODS, "key_bits": KEY_SIZES}
-    return problems + [
-        f"{name} is {getattr(parameters, name)!r}; choose one of {', '.join(map(str, known))}."
-        for name, known in choices.items()
-        if getattr(parameters, name) not in known
-    ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal, get_args
 
 from backend.crypto.engines import Cipher
-from backend.crypto.paillier import KEY_BITS
+from backend.crypto.paillier_keys import KEY_BITS
 from backend.errors import ParameterError
 from backend.protocols.alignment.methods import METHODS
 
@@ -16,26 +16,36 @@ KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
 SCORE_BITS = (4, 24)
+BINS = (2, 256)  # of one feature
 ClassWeight = Literal["none", "balanced"]
 
-Ranges = Mapping[str, tuple[float, float]]  # field → lowest and highest value
+Ranges = dict[str, tuple[float, float]]  # field → lowest and highest value
 
-_RANGES: Ranges = {
+CHOICES: Mapping[str, tuple[object, ...]] = {"cipher": CIPHERS, "alignment": METHODS, "key_bits": KEY_SIZES}
+BOOSTING: Ranges = {  # of every algorithm that adds up trees grown one on the other's errors
     "trees": (1, 1000),
     "depth": (1, 8),
     "learning_rate": (0.001, 1.0),
-    "bins": (2, 256),
     "reg_lambda": (0.0, 1000.0),
-    "gamma": (0.0, 1000.0),
     "min_child_weight": (0.0, 10000.0),
     "seed": (0, 2**31 - 1),
     "early_stopping": (0, 1000),
     "score_bits": SCORE_BITS,
-    "row_sample": (0.1, 1.0),
-    "column_sample": (0.1, 1.0),
-    "goss_top": (0.0, 0.9),
-    "goss_other": (0.0, 0.9),
 }
+
+
+def problems_of(parameters: object, ranges: Ranges) -> list[str]:
+    """One sentence for every parameter that is out of range, or no choice (alignment; cipher and key, where there are any)."""
+    problems = [
+        f"{name} is {getattr(parameters, name):g}; choose a value from {low:g} to {high:g}."
+        for name, (low, high) in ranges.items()
+        if not low <= getattr(parameters, name) <= high
+    ]
+    return problems + [
+        f"{name} is {getattr(parameters, name)!r}; choose one of {', '.join(map(str, known))}."
+        for name, known in CHOICES.items()
+        if hasattr(parameters, name) and getattr(parameters, name) not in known
+    ]
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,14 @@ class SecureBoostParameters:
     """
 
     ALGORITHM: ClassVar[str] = "secureboost"
-    RANGES: ClassVar[Ranges] = _RANGES
+    RANGES: ClassVar[Ranges] = BOOSTING | {
+        "bins": BINS,
+        "gamma": (0.0, 1000.0),
+        "row_sample": (0.1, 1.0),
+        "column_sample": (0.1, 1.0),
+        "goss_top": (0.0, 0.9),
+        "goss_other": (0.0, 0.9),
+    }
 
     trees: int = 20
     depth: int = 3
@@ -100,11 +117,7 @@ class SecureBoostParameters:
     class_weight: ClassWeight = "none"
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
-            for name, (low, high) in self.RANGES.items()
-            if not low <= getattr(self, name) <= high
-        ]
+        problems = problems_of(self, self.RANGES)
         if self.goss_top or self.goss_other:
             if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
                 problems.append(
@@ -114,12 +127,6 @@ class SecureBoostParameters:
                 problems.append("row_sample and goss_top both choose rows; use one of them.")
         if self.class_weight not in get_args(ClassWeight):
             problems.append(f"class_weight is {self.class_weight!r}; choose one of {', '.join(get_args(ClassWeight))}.")
-        if self.cipher not in CIPHERS:
-            problems.append(f"cipher is {self.cipher!r}; choose one of {', '.join(CIPHERS)}.")
-        if self.alignment not in METHODS:
-            problems.append(f"alignment is {self.alignment!r}; choose one of {', '.join(METHODS)}.")
-        if self.key_bits not in KEY_SIZES:
-            problems.append(f"key_bits is {self.key_bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
         if problems:
             raise ParameterError(" ".join(problems))
 

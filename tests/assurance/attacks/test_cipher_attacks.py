@@ -13,7 +13,7 @@ from backend.assurance.attacks.keys import fold_alone, honest, host_of
 from backend.assurance.attacks.unrefreshed_reply import SmoothKey
 from backend.crypto.engines import open_offer
 from backend.crypto.key_certificate import challenges
-from backend.crypto.paillier import PublicKey
+from backend.crypto.paillier_keys import PublicKey
 from backend.errors import SecurityError
 
 

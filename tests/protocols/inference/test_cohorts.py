@@ -31,6 +31,16 @@ def test_small_groups_and_groups_that_differ_by_a_few_people_are_refused(tmp_pat
     assert "p5" not in (tmp_path / "cohorts.json").read_text()
 
 
+def test_what_another_process_of_the_host_answered_counts_too(tmp_path):
+    dashboard, shell, people = Cohorts(tmp_path), Cohorts(tmp_path), [f"p{i}" for i in range(300)]
+    dashboard.admit("m", people[:60])
+    shell.admit("m", people[:100][60:] + people[100:160])
+    with pytest.raises(SecurityError, match="set 1 people apart"):
+        dashboard.admit("m", people[61:160])
+    with pytest.raises(SecurityError, match="set 1 people apart"):
+        shell.admit("m", people[:59])
+
+
 def test_three_groups_of_which_any_two_differ_by_many_people_single_nobody_out():
     groups, people = Cohorts(), [f"p{i}" for i in range(200)]
     groups.admit("m", people[:100])

@@ -21,6 +21,7 @@ from backend.protocols.inference.ranking import host as host_side
 from backend.protocols.inference.ranking.circuit import top_names
 from backend.protocols.inference.ranking.guest import RankingGuest
 from backend.protocols.inference.ranking.host import RankingHost
+from backend.protocols.inference.ranking.packing import PackedBlinds, PackedOpener, Packing
 from backend.protocols.inference.ranking.shape import SLACK_BITS, RankingShape
 
 BITS = 20
@@ -34,9 +35,10 @@ def sides(key_side, public_side):
     """Both sides of a ranking of some numbers."""
 
     def made(values, k=3):
-        shape = RankingShape(len(values), k, BITS, key_side.bits)
-        values_enc = key_side.encrypt_numbers(values)
-        return RankingGuest(key_side, shape), RankingHost(public_side, values_enc, shape)
+        shape = RankingShape(len(values), k, BITS)
+        packing = Packing(shape, key_side.bits)
+        blinds = PackedBlinds(public_side, key_side.encrypt_numbers(values), packing)
+        return RankingGuest(PackedOpener(key_side, packing).opened, shape), RankingHost(blinds.blinded, shape)
 
     return made
 
@@ -59,9 +61,9 @@ def blinded(sides, key_side, monkeypatch):
         rows = []
         for _ in range(times):
             guest, host = sides(values)
-            shape = guest._shape
-            replies = host.share(guest.open())
-            rows.append(shape.split(key_side.decrypt(replies[REPLIES:], len(shape.slots))))
+            rows.append(
+                PackedOpener(key_side, Packing(guest._shape, key_side.bits)).opened(host.share(guest.open())[REPLIES:])
+            )
         return rows
 
     return seen
@@ -92,7 +94,7 @@ def test_the_largest_and_smallest_numbers_that_are_allowed_keep_their_places(ran
 
 def test_as_many_numbers_as_several_ciphertexts_hold_are_ranked(rank, key_side):
     values = [(-1) ** i * (i * 7919 % 1000) for i in range(40)]
-    assert len(RankingShape(40, 4, BITS, key_side.bits).slots) > 3
+    assert len(Packing(RankingShape(40, 4, BITS), key_side.bits).slots) > 3
     assert rank(values, 4) == tuple(sorted(sorted(range(40), key=lambda i: values[i])[-4:]))
 
 
@@ -221,6 +223,8 @@ def test_the_host_holds_no_number_and_no_factor_of_the_key(sides, secret_key):
             held.add(int(thing))
         elif isinstance(thing, (list, tuple)):
             stack += thing
+        elif isinstance(getattr(thing, "__self__", None), PackedBlinds):
+            stack.append(thing.__self__)
         elif hasattr(thing, "__dict__"):
             assert not isinstance(thing, PaillierKeySide)
             stack += vars(thing).values()
@@ -263,8 +267,8 @@ def test_a_message_of_a_wrong_length_is_refused(sides, change):
 
 
 def test_ciphertexts_outside_the_group_and_masked_numbers_outside_their_slot_are_refused(sides, key_side, secret_key):
-    n2, shape = key_side.public.n2, sides(SMALL)[0]._shape
-    outside = key_side.encrypt_numbers([-1, 1 << (shape.slots[0] * shape.slot)])
+    n2, packing = key_side.public.n2, Packing(sides(SMALL)[0]._shape, key_side.bits)
+    outside = key_side.encrypt_numbers([-1, 1 << (packing.slots[0] * packing.slot)])
     for bad in (mpz(0), n2, secret_key.p, *outside):
         guest, host = sides(SMALL)
         shares = host.share(guest.open())
@@ -293,9 +297,10 @@ def test_a_damaged_circuit_is_refused(sides):
 
 
 def test_ciphertexts_or_a_key_that_do_not_fit_the_shape_are_refused(public_side, key_side):
+    values_enc = key_side.encrypt_numbers([1, 2])
     with pytest.raises(ParameterError, match="do not fit"):
-        RankingHost(public_side, key_side.encrypt_numbers([1, 2]), RankingShape(3, 1, BITS, key_side.bits))
+        PackedBlinds(public_side, values_enc, Packing(RankingShape(3, 1, BITS), key_side.bits))
     with pytest.raises(ParameterError, match="do not fit"):
-        RankingHost(public_side, key_side.encrypt_numbers([1, 2]), RankingShape(2, 1, BITS, 2048))
-    with pytest.raises(ParameterError, match="do not fit"):
-        RankingGuest(key_side, RankingShape(2, 1, BITS, 2048))
+        PackedBlinds(public_side, values_enc, Packing(RankingShape(2, 1, BITS), 2048))
+    with pytest.raises(ParameterError, match="does not fit"):
+        PackedOpener(key_side, Packing(RankingShape(2, 1, BITS), 2048))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from backend.crypto.garbling import PlainGates
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.inference.ranking.circuit import add, count, exceeds, gates_needed, select, top_names
+from backend.protocols.inference.ranking.packing import Packing
 from backend.protocols.inference.ranking.shape import SLACK_BITS, RankingShape, cut
 
 ORDER = list(range(99))
@@ -58,7 +59,7 @@ def rankings(draw):
 @settings(deadline=None, max_examples=300)
 def test_the_circuit_on_plain_bits_finds_the_same(ranking, seed):
     values, k, order = ranking
-    shape = RankingShape(len(values), k, 12, 512)
+    shape = RankingShape(len(values), k, 12)
     rng = np.random.default_rng(seed)
     blinds = [int(r) for r in rng.integers(0, 1 << shape.width, len(values))]
     lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
@@ -98,28 +99,28 @@ def test_a_count_is_compared_with_every_k_below_the_largest():
 
 
 def test_sizes_are_worked_out_by_hand():
-    shape = RankingShape(n=24, k=4, value_bits=48, key_bits=2048)
+    shape = RankingShape(n=24, k=4, value_bits=48)
     assert (shape.tie_bits, shape.width, shape.slot) == (5, 54, 54 + 64 + 1)
-    assert shape.slots == [17, 7]  # 2,046 bits hold 17 slots of 119
+    assert Packing(shape, 2048).slots == [17, 7]  # 2,046 bits hold 17 slots of 119
     assert shape.lengths[0] == 24 * 54 * 32 and shape.lengths[3] == 24 * 32
 
 
 @given(st.lists(st.integers(0, 2**30), min_size=1, max_size=30))
 def test_numbers_are_joined_and_split_again(numbers):
-    shape = RankingShape(len(numbers), 1, 20, 512)
-    assert shape.split(shape.join(numbers)) == numbers
-    assert all(0 <= packed < 1 << 510 for packed in shape.join([(1 << shape.slot) - 1] * len(numbers)))
+    packing = Packing(RankingShape(len(numbers), 1, 20), 512)
+    assert packing.split(packing.join(numbers)) == numbers
+    assert all(0 <= packed < 1 << 510 for packed in packing.join([(1 << packing.slot) - 1] * len(numbers)))
 
 
 def test_a_plaintext_that_is_no_row_of_slots_is_refused():
-    shape = RankingShape(2, 1, 20, 512)
-    for packed in (-1, 1 << (2 * shape.slot)):
+    packing = Packing(RankingShape(2, 1, 20), 512)
+    for packed in (-1, 1 << (2 * packing.slot)):
         with pytest.raises(SecurityError, match="slot"):
-            shape.split([packed])
+            packing.split([packed])
 
 
 def test_the_mask_is_longer_than_the_number_by_the_promised_bits():
-    shape = RankingShape(9, 4, 48, 2048)
+    shape = RankingShape(9, 4, 48)
     assert SLACK_BITS >= 40
     assert (1 << shape.width) + (1 << (shape.width + SLACK_BITS)) <= 1 << shape.slot
 
@@ -127,12 +128,12 @@ def test_the_mask_is_longer_than_the_number_by_the_promised_bits():
 @pytest.mark.parametrize("sizes", [(0, 1, 8), (5000, 1, 8), (3, 0, 8), (3, 1, 0), (3, 1, 193)])
 def test_sizes_out_of_range_are_refused(sizes):
     with pytest.raises(ParameterError, match="choose from 1"):
-        RankingShape(*sizes, 512)
+        RankingShape(*sizes)
 
 
 def test_a_key_that_holds_no_masked_number_is_refused():
     with pytest.raises(ParameterError, match="longer key"):
-        RankingShape(3, 1, 60, 120)
+        Packing(RankingShape(3, 1, 60), 120)
 
 
 def test_a_message_of_a_wrong_length_is_refused_before_it_is_read():

@@ -1,25 +1,36 @@
 """Reasons under encryption are those of plain SHAP values; sums are theirs within the bound; one person's values stay closed."""
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
 from actors import MODEL_ID, running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from worlds import GUEST, World, random_world, with_covers, with_outputs
+from scipy.stats import kstest
+from worlds import GUEST, World, imported_world, random_world, with_covers, with_outputs
 
 from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.crypto.residues import ResidueKeySide, ResiduePublicSide
+from backend.crypto.rlwe import RlweKeySide, SecretKey
+from backend.crypto.rlwe_parameters import residues_for
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.channel import Conversation
 from backend.protocols.hosting.reasons_desk import REASONS
+from backend.protocols.inference.fed_eini import host_plan
+from backend.protocols.inference.ranking.packing import PackedOpener
 from backend.protocols.inference.reasons.asking import Asking
-from backend.protocols.inference.reasons.guest_side import CompiledTerms, as_row
-from backend.protocols.inference.reasons.host_side import CompiledFactors, PersonTerms
-from backend.protocols.inference.reasons.terms import unpacked
-from backend.protocols.messages import AskReasons, HeldRecords, OfferKey, decode
+from backend.protocols.inference.reasons.guest_side import CompiledTerms
+from backend.protocols.inference.reasons.host_side import CompiledFactors
+from backend.protocols.inference.reasons.sealing import SlotSealing, sealing_of
+from backend.protocols.inference.reasons.terms import units
+from backend.protocols.inference.reasons.weighing import weighing_of
+from backend.protocols.messages import AskReasons, HeldRecords, OfferKey, ReasonTerms, decode
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
 from backend.trees.folding import fold_structure
@@ -48,6 +59,27 @@ def plain(world):
     return {(owner[f], f): values[:, i] for i, f in enumerate(features)}
 
 
+@cache
+def lattice(name):
+    return RlweKeySide(SecretKey.generate(_sets[name]))
+
+
+_sets = {}
+
+
+def residue_key(compiled, people=0):
+    """The keys that a request takes; each is made once."""
+    sets = residues_for(compiled.shape(1).load(compiled.rows, people))
+    _sets.update({p.name: p for p in sets})
+    return ResidueKeySide([lattice(p.name) for p in sets])
+
+
+def key_of(cipher, secret_key, world, people=0):
+    if cipher == "rlwe":
+        return residue_key(CompiledTerms(world.model), people)
+    return PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
+
+
 def ask(world, guest, network, key, what, *args):
     compiled = CompiledTerms(world.model)
     talk = Conversation(network, GUEST, "c", compiled.chain, patience=60)
@@ -58,10 +90,11 @@ def ask(world, guest, network, key, what, *args):
 
 
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
-@pytest.mark.parametrize("encrypted", [False, True])
-def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, encrypted, secret_key):
-    world = world_of(seed, n_hosts, n=100, n_trees=2 if encrypted else 8, depth=2 if encrypted else 4)
-    key = PaillierKeySide(secret_key) if encrypted else PlainKeySide()
+@pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
+def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, cipher, secret_key):
+    small = cipher == "paillier"
+    world = world_of(seed, n_hosts, n=100, n_trees=2 if small else 8, depth=2 if small else 4)
+    key = key_of(cipher, secret_key, world, 100)
     with running(world) as (guest, network, _):
         _, found = ask(world, guest, network, key, "sums", world.tables[GUEST])
     wanted = plain(world)
@@ -71,11 +104,13 @@ def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed
     assert found.error_bound < 0.01 * found.people
 
 
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 @pytest.mark.parametrize(("seed", "n_hosts", "depth"), [(1, 1, 3), (4, 2, 2), (6, 3, 2)])
-def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts, depth, secret_key):
+def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts, depth, cipher, secret_key):
     world = world_of(seed, n_hosts, n=5, n_trees=4, depth=depth)
+    key = key_of(cipher, secret_key, world)
     with running(world) as (guest, network, _):
-        compiled, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
+        compiled, found = ask(world, guest, network, key, "names", world.tables[GUEST], 3)
     wanted = plain(world)
     for i, names in enumerate(found.names):
         ranked = sorted(wanted, key=lambda item: -wanted[item][i])
@@ -86,25 +121,34 @@ def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts,
         assert list(names) == sorted(names, key=lambda item: item[1])
 
 
-def integers(world, compiled, shape, side, key, i):
-    """Values of everybody's features of person `i` at the last scale: the parties' own code, a key that only this test holds."""
-    sample = world.tables[GUEST].ids[i]
-    own = world.tables[GUEST].take(np.array([i]))
-    terms = compiled.encode(own.columns, shape)
-    sent = key.encrypt(as_row([*terms.base, *terms.packs, *terms.constant]))
-    folding = fold_structure(world.model.skeletons, GUEST, world.model.hosts)
-    for place, step in enumerate(folding.steps):
-        table, half = world.tables[step.host], world.hosts[step.host]
-        factors = CompiledFactors(half, step, compiled.shares_of(step.host))
-        row = table.row_of.get(sample, -1)
-        columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
-        kept = factors.decide(columns, row >= 0)
-        person = PersonTerms(side, factors, shape, place + 1)
-        if place + 1 == len(folding.steps):
-            values_enc = person.last(sent, kept)
-            return unpacked(key.decrypt(side.refreshed(values_enc), len(values_enc)), shape)
-        sent = person.passed_on(sent, kept)
-    raise AssertionError
+def weighed(world, compiled, side, key, rows):
+    """The parties' own code up to the last Host, for some people: the Guest's way, the last Host's, what it holds."""
+    people, shape = len(rows), compiled.shape(1)
+    sealing = sealing_of(key, compiled, shape, people)
+    folding, held = fold_structure(world.model.skeletons, GUEST, world.model.hosts), None
+    ways = [
+        (step, factors, weighing_of(side, factors, shape, host_plan(folding, place), people))
+        for place, step in enumerate(folding.steps)
+        for factors in [CompiledFactors(world.hosts[step.host], step, compiled.shares_of(step.host))]
+    ]
+    for i in rows:
+        sent = sealing.sealed(world.tables[GUEST].take(np.array([i])).columns)
+        for step, factors, weighing in ways:
+            table = world.tables[step.host]
+            row = table.row_of.get(world.tables[GUEST].ids[i], -1)
+            columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
+            kept = factors.decide(columns, row >= 0)
+            if step is folding.steps[-1]:
+                held = weighing.values(sent, kept, held)
+            else:
+                sent = weighing.passed_on(sent, kept)
+    return sealing, ways[-1][2], held
+
+
+def integers(world, compiled, side, key, *rows):
+    """Values of everybody's features of people `rows`, added up, at the last scale; a key that only this test holds."""
+    sealing, weighing, held = weighed(world, compiled, side, key, rows)
+    return sealing.sums(weighing.sums(held))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -115,21 +159,22 @@ def test_encrypted_values_are_the_plain_integers_and_shap_values_within_the_boun
         compiled = CompiledTerms(world.model)
     except ParameterError:
         return  # no Host owns a split
-    shape, wanted = compiled.shape(4, 512), plain(world)
-    key = PaillierKeySide(secret_key)
-    found = integers(world, compiled, shape, PlainPublicSide(), PlainKeySide(), 0)
-    assert integers(world, compiled, shape, PaillierPublicSide(secret_key.public), key, 0) == found
-    for item, units in zip(compiled.items, found, strict=True):
-        assert abs(units) < 2**shape.value_bits
-        assert abs(units / 2**shape.scale - wanted[item][0]) <= compiled.error_bound
+    shape, wanted = compiled.shape(4), plain(world)
+    key, residues = PaillierKeySide(secret_key), residue_key(compiled, 1)
+    found = integers(world, compiled, PlainPublicSide(), PlainKeySide(), 0)
+    assert integers(world, compiled, PaillierPublicSide(secret_key.public), key, 0) == found
+    assert integers(world, compiled, ResiduePublicSide(residues.offer()), residues, 0) == found
+    for item, number in zip(compiled.items, found, strict=True):
+        assert abs(number) < 2**shape.value_bits
+        assert abs(number / 2**shape.scale - wanted[item][0]) <= compiled.error_bound
 
 
 def test_two_trees_worked_out_by_hand():
     # tree 0: Guest's g < 0 (half left) -> Host's h < 0 (a quarter left): 4, 0; right leaf 2.  tree 1: g alone: 1, -1
     world = hand_made()
     compiled = CompiledTerms(world.model)
-    shape = compiled.shape(1, 0)
-    found = integers(world, compiled, shape, PlainPublicSide(), PlainKeySide(), 0)
+    shape = compiled.shape(1)
+    found = integers(world, compiled, PlainPublicSide(), PlainKeySide(), 0)
     # g left, h right. tree 0: {} 1.5, {g} 1, {h} (0 + 2)/2 = 1, {g, h} 0; tree 1: {} 0, {g} 1
     g, h = ((1 - 1.5) + (0 - 1)) / 2 + 1, ((1 - 1.5) + (0 - 1)) / 2
     assert compiled.items == ((GUEST, "g"), ("host0", "h"))
@@ -163,10 +208,11 @@ def hand_made():
     return World(model, {"host0": half}, tables)
 
 
-def test_the_size_of_no_message_depends_on_the_person(secret_key):
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
+def test_the_size_of_no_message_depends_on_the_person(cipher, secret_key):
     world, tap = world_of(3, 2, n=6, n_trees=3, depth=2), []
     with running(world, tap=tap) as (guest, network, _):
-        ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
+        ask(world, guest, network, key_of(cipher, secret_key, world), "names", world.tables[GUEST], 3)
     kinds = ("ReasonTerms", "OpenRanking", "MaskedContributions", "ChooseLabels", "GarbledRanking")
     for kind in kinds:
         for receiver in {r for _, r, k, _ in tap if k == kind}:
@@ -188,34 +234,116 @@ def test_no_ciphertext_leaves_a_host_as_it_came(secret_key):
     assert not any(int.from_bytes(c, "big") == 1 for c in seen)
 
 
-def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(secret_key, monkeypatch):
+@pytest.mark.parametrize(("cipher", "side"), [("paillier", PackedOpener), ("rlwe", SlotSealing)])
+def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(cipher, side, secret_key, monkeypatch):
     """The Guest tries: everything that it can decrypt in a ranking, against the values; and the differences, packs and low bits."""
     world = hand_made()
-    compiled, key = CompiledTerms(world.model), PaillierKeySide(secret_key)
-    shape = compiled.shape(1, 512)
-    seen = []
-    decrypt = PaillierKeySide.decrypt_numbers
+    compiled, key = CompiledTerms(world.model), key_of(cipher, secret_key, world)
+    shape, seen, opened = compiled.shape(1), [], side.opened
 
-    def spied(self, ciphertexts):
-        seen.append(decrypt(self, ciphertexts))
+    def spied(self, blob):
+        seen.append(opened(self, blob))
         return seen[-1]
 
-    monkeypatch.setattr(PaillierKeySide, "decrypt_numbers", spied)
+    monkeypatch.setattr(side, "opened", spied)
     with running(world) as (guest, network, _):
-        for _ in range(40):
+        for _ in range(30):
             ask(world, guest, network, key, "names", world.tables[GUEST], 1)
-    slots = np.array([shape.ranking.split(numbers) for numbers in seen], dtype=object)
+    slots = np.array(seen, dtype=object)
     value_span = 2 ** (shape.value_bits + shape.ranking.tie_bits + 2)
-    assert slots.shape == (40, 2)
+    assert slots.shape == (30, 2)
     for (
         column
     ) in slots.T:  # repeated questions about one person: spread over the blinds' whole range, 2^64 times a value's
-        assert len(set(column.tolist())) == 40
+        assert len(set(column.tolist())) == 30
         assert max(column) - min(column) > value_span << 50
     differences = [int(a) - int(b) for a, b in slots]
     assert min(map(abs, differences)) > value_span
     low = np.array([[int(v) & 1 for v in row] for row in slots])
     assert 0.2 < low.mean() < 0.8
+
+
+def test_no_rlwe_ciphertext_leaves_a_host_as_it_came():
+    world, tap = world_of(3, 2, n=6, n_trees=2, depth=2), []
+    key = residue_key(CompiledTerms(world.model))
+    with running(world, tap=tap) as (guest, network, _):
+        ask(world, guest, network, key, "names", world.tables[GUEST], 3)
+    messages = [(sender, decode(blob).terms) for sender, _, kind, blob in tap if kind == "ReasonTerms"]
+    seen = [terms[i : i + 4096] for _, terms in messages for i in range(256, len(terms) - 4096, 4096)]
+    full = [piece for piece in seen if any(piece)]  # the rest fills a ciphertext up to its length
+    assert {sender for sender, _ in messages} == {GUEST, "host0"} and len(full) > 1000
+    assert len(set(full)) == len(full)
+
+
+def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_are_taken_off():
+    """The Guest tries: it decrypts slot by slot and adds the blocks up, for one person again and again."""
+    world = hand_made()
+    compiled = CompiledTerms(world.model)
+    key, shape, folding = (
+        residue_key(compiled),
+        compiled.shape(1),
+        fold_structure(world.model.skeletons, GUEST, ("host0",)),
+    )
+    factors = CompiledFactors(world.hosts["host0"], folding.steps[0], compiled.shares_of("host0"))
+    weighing = weighing_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
+    sealing, draw = sealing_of(key, compiled, shape), np.random.default_rng(5)
+    sums = []
+    for _ in range(20):
+        sent = sealing.sealed(world.tables[GUEST].columns)
+        held = weighing.values(sent, factors.decide(world.tables["host0"].columns, True))
+        blinds = [int(draw.integers(0, 1 << 62)) << shape.ranking.width + 2 for _ in compiled.items]
+        opened = sealing.opened(weighing.blinded(held, blinds))
+        values = [(o - b) / 2.0 ** (shape.scale + shape.ranking.tie_bits) for o, b in zip(opened, blinds, strict=True)]
+        assert values == pytest.approx([0.25, -0.75], abs=compiled.error_bound)  # with the blinds they are the values
+        sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
+    assert kstest(sums, "uniform").pvalue > 1e-6
+
+
+def test_encrypted_values_of_an_imported_model_are_xgboosts_own_contributions(tmp_path, secret_key):
+    world, wanted = imported_world(tmp_path)
+    compiled = CompiledTerms(world.model)
+    residues, rows = residue_key(compiled, 5), range(5)
+    found = integers(world, compiled, PlainPublicSide(), PlainKeySide(), *rows)
+    assert integers(world, compiled, ResiduePublicSide(residues.offer()), residues, *rows) == found
+    assert integers(world, compiled, PaillierPublicSide(secret_key.public), PaillierKeySide(secret_key), *rows) == found
+    for (_, feature), number in zip(compiled.items, found, strict=True):
+        own = wanted[feature].to_numpy()[:5].sum()
+        assert number / 2.0 ** compiled.shape(1).scale == pytest.approx(own, abs=5e-4)  # XGBoost adds up float32
+
+
+def test_names_are_not_ranked_in_plain_numbers():
+    world = hand_made()
+    with running(world) as (guest, network, _), pytest.raises(ParameterError, match="paillier or rlwe"):
+        ask(world, guest, network, PlainKeySide(), "names", world.tables[GUEST], 1)
+
+
+@pytest.mark.parametrize(
+    ("send", "match"),
+    [
+        (lambda names, cohort, terms: (cohort, [terms]), "This request takes 3 keys"),
+        (lambda names, cohort, terms: (names, [terms[:-1]]), "ciphertexts of"),
+        (lambda names, cohort, terms: (names, [terms + b"\0"]), "ciphertexts of"),
+        (lambda names, cohort, terms: (names, [bytes(len(terms))]), "damaged"),
+        (lambda names, cohort, terms: (names, [terms, terms]), "or twice"),
+    ],
+)
+def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
+    world = hand_made()
+    compiled = CompiledTerms(world.model)
+    names, cohort, shape = residue_key(compiled), residue_key(compiled, 100), compiled.shape(1)
+    terms = sealing_of(names, compiled, shape).sealed(world.tables[GUEST].columns)
+    key, messages = send(names, cohort, terms)
+    with running(world) as (_, network, _):
+        talk = Conversation(network, GUEST, "c", ("host0",), patience=20)
+        talk.send("host0", OfferKey("c", key.scheme, key.offer()))
+        shares = compiled.shares_of("host0")
+        talk.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
+        for message in messages:
+            talk.send("host0", ReasonTerms("c", 0, message))
+        with pytest.raises(SecurityError, match=match):
+            talk.expect(HeldRecords)
+            talk.expect(HeldRecords)
+        talk.close()
 
 
 def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_key):
@@ -258,6 +386,7 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         ({"shares": ()}, "shares of cover"),
         ({"shares": None}, "shares of cover"),
         ({"features": (3, 3, 3)}, "numbers of features"),
+        ({"features": None}, "numbers of features"),
         ({"ids": ()}, "of nobody"),
         ({"names": 9}, "choose 1 to 8"),
         ({"value_bits": 500}, "value_bits"),
@@ -266,9 +395,10 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
 def test_a_host_refuses_a_request_that_does_not_fit_its_half(change, match, secret_key):
     world = world_of(2, 1, n=3)
     compiled, key = CompiledTerms(world.model), PaillierKeySide(secret_key)
-    shape, shares = compiled.shape(2, 512), compiled.shares_of("host0")
+    shape, shares = compiled.shape(2), compiled.shares_of("host0")
     told = {"model_id": MODEL_ID, "ids": ("id0",), "names": 2, "shares": shares, "features": shape.features}
-    change = {"shares": (1.5,) * len(shares)} if change == {"shares": None} else change
+    crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
+    change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
         talk = Conversation(network, GUEST, "c", ("host0",), patience=20)
         talk.send("host0", OfferKey("c", key.scheme, key.offer()))
@@ -276,6 +406,38 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_half(change, match, secr
         with pytest.raises(SecurityError, match=match):
             talk.expect(HeldRecords)
         talk.close()
+
+
+def test_terms_are_taken_from_the_party_before_in_the_chain_only_and_reasons_given_to_a_models_own_guest():
+    world, key = world_of(2, 2, n=3), PlainKeySide()
+    compiled = CompiledTerms(world.model)
+    with running(world) as (_, _, served):
+        host, last = (served._hosts[name] for name in compiled.chain)
+        asked = AskReasons(
+            "c",
+            MODEL_ID,
+            ("id0",),
+            2,
+            compiled.shares_of(last.name),
+            compiled.shape(2).features,
+            compiled.shape(2).value_bits,
+        )
+        for guest, conversation in (("other_bank", "d"), (GUEST, "c")):
+            list(last.answer(guest, OfferKey(conversation, key.scheme, key.offer())))
+        with pytest.raises(SecurityError, match="Only the Guest of a model"):
+            list(last.answer("other_bank", replace(asked, conversation="d")))
+        list(last.answer(GUEST, asked))
+        for sender in (GUEST, "stranger"):
+            with pytest.raises(SecurityError, match=f"come from {host.name}"):
+                list(last.answer(sender, ReasonTerms("c", 0, b"")))
+        with pytest.raises(SecurityError, match="bytes"):  # the person was not used up by those
+            list(last.answer(host.name, ReasonTerms("c", 0, b"")))
+
+
+def test_numbers_that_64_bits_do_not_hold_are_refused():
+    assert units(np.array([0.5, -0.75]), 2).tolist() == [2, -3]
+    with pytest.raises(ParameterError, match="leaf weights are too large"):
+        units(np.array([2.0**36]), 26)
 
 
 def test_models_without_one_sum_are_told_so():

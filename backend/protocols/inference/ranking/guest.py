@@ -1,4 +1,4 @@
-"""The Guest's side of a ranking: it holds the secret key and learns the names. Must not know the Host's blinds, order or labels.
+"""The Guest's side of a ranking: it can decrypt, and learns the names. Must not know the Host's blinds, order or labels.
 
 Steps, each a message (the protocol and its argument: docs/reasons.md):
 
@@ -11,10 +11,11 @@ Steps, each a message (the protocol and its argument: docs/reasons.md):
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from backend.crypto.garbling import LABEL, Evaluator, read_labels
-from backend.crypto.paillier import PaillierKeySide
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
 from backend.protocols.inference.ranking.circuit import select
 from backend.protocols.inference.ranking.shape import RankingShape, Turns, cut
@@ -25,13 +26,13 @@ class RankingGuest:
 
     Parameters
     ----------
-    key : PaillierKeySide
+    opened : callable
+        The encrypted numbers of step 2 → ``(n,)`` numbers u + r; raises SecurityError where they are none.
     shape : RankingShape
     """
 
-    def __init__(self, key: PaillierKeySide, shape: RankingShape) -> None:
-        shape.check(shape.n, key.bits)
-        self._key, self._shape = key, shape
+    def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape) -> None:
+        self._opened, self._shape = opened, shape
         self._transfer = TransferReceiver()
         self._turns = Turns()
 
@@ -49,11 +50,10 @@ class RankingGuest:
             The message came out of turn, has a wrong length, or holds what is no group element, ciphertext or blinded number.
         """
         self._turns.take(2)
-        shape, public = self._shape, self._key.public
-        replies, blinded_enc = cut(shares, (REPLIES, public.width * len(shape.slots)))
-        blinded = shape.split(self._key.decrypt_numbers(public.load(blinded_enc, len(shape.slots))))
+        replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
+        blinded = self._opened(blinded_enc)
         self._transfer.accept(replies)
-        self._choices = shape.bits(blinded).ravel()
+        self._choices = self._shape.bits(blinded).ravel()
         return self._transfer.choose(0, self._choices)
 
     def names(self, circuit: bytes) -> tuple[int, ...]:

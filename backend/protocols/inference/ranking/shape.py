@@ -1,7 +1,7 @@
-"""What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key.
+"""What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key; knows no cipher.
 
 A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its place in a secret order: all u differ, ties are broken at
-random, and the highest of u's `width` bits is 1 where v > 0. u + r, r uniform below 2^(width + SLACK_BITS), has a slot of a ciphertext.
+random, and the highest of u's `width` bits is 1 where v > 0. r is uniform below 2^(width + SLACK_BITS), so that u + r has `slot` bits.
 """
 
 from __future__ import annotations
@@ -33,19 +33,16 @@ class RankingShape:
         Names to give at most.
     value_bits : int
         Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
-    key_bits : int
-        Size of the Paillier modulus.
 
     Raises
     ------
     ParameterError
-        A size is outside its range, or a blinded number does not fit a plaintext.
+        A size is outside its range.
     """
 
     n: int
     k: int
     value_bits: int
-    key_bits: int
     tie_bits: int = field(init=False)
     width: int = field(init=False)
 
@@ -55,28 +52,11 @@ class RankingShape:
                 raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {most:,}.")
         object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
         object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)
-        if self.slot > self.key_bits - 2:
-            raise ParameterError(
-                f"A blinded number takes {self.slot} bits; a plaintext of {self.key_bits} bits is too short. Use a longer key."
-            )
-
-    def check(self, numbers: int, key_bits: int) -> None:
-        """Raise ParameterError where this is not the shape of so many numbers under such a key."""
-        if (numbers, key_bits) != (self.n, self.key_bits):
-            raise ParameterError(
-                f"{numbers} numbers under a key of {key_bits} bits do not fit a ranking of {self.n} under {self.key_bits} bits."
-            )
 
     @property
     def slot(self) -> int:
         """Bits of u + r."""
         return self.width + SLACK_BITS + 1
-
-    @property
-    def slots(self) -> list[int]:
-        """How many numbers each ciphertext holds; the sign's bit of a plaintext is kept free."""
-        most = (self.key_bits - 2) // self.slot
-        return [min(most, self.n - start) for start in range(0, self.n, most)]
 
     @property
     def inputs(self) -> int:
@@ -88,22 +68,6 @@ class RankingShape:
         """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
         gates = gates_needed(self.width, self.n, self.k)
         return 2 * LABEL * self.inputs, LABEL * self.inputs, TABLE * gates, DECODING * self.n
-
-    def join(self, numbers: Sequence[int]) -> list[int]:
-        """``(n,)`` numbers below 2^slot → plaintexts, the first number lowest."""
-        places, packed = iter(numbers), []
-        for held in self.slots:
-            packed.append(sum(next(places) << (self.slot * s) for s in range(held)))
-        return packed
-
-    def split(self, packed: Sequence[int]) -> list[int]:
-        """Inverse of :meth:`join`; raises SecurityError for a plaintext that is none."""
-        numbers: list[int] = []
-        for number, held in zip(packed, self.slots, strict=True):
-            if not 0 <= number < 1 << (self.slot * held):
-                raise SecurityError("A blinded number lies outside its slot; the message was refused.")
-            numbers += [number >> (self.slot * s) & ((1 << self.slot) - 1) for s in range(held)]
-        return numbers
 
     def bits(self, shares: Sequence[int]) -> Bits:
         """``(width, n)``: the lowest bits of each share, lowest first."""

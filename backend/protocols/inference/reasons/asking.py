@@ -16,14 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide
-from backend.crypto.paillier import PaillierKeySide
 from backend.data.table import PartyTable
-from backend.errors import ParameterError
 from backend.protocols.channel import Conversation
 from backend.protocols.inference.ranking.guest import RankingGuest
-from backend.protocols.inference.reasons.guest_side import CompiledTerms, as_row
-from backend.protocols.inference.reasons.terms import ReasonShape, unpacked
+from backend.protocols.inference.reasons.guest_side import CompiledTerms
+from backend.protocols.inference.reasons.sealing import ReasonKey, Sealing, sealing_of
 from backend.protocols.messages import (
     AskCohort,
     AskReasons,
@@ -97,8 +94,8 @@ class Asking:
     guest : str
     model_id : str
     compiled : CompiledTerms
-    key : KeySide
-        Paillier's, or plain numbers for sums.
+    key : KeySide or ResidueKeySide
+        Paillier's or RLWE's, or plain numbers for sums.
     on_stage : callable
     """
 
@@ -108,7 +105,7 @@ class Asking:
         guest: str,
         model_id: str,
         compiled: CompiledTerms,
-        key: KeySide,
+        key: ReasonKey,
         on_stage: OnStage = _quietly,
     ) -> None:
         self._talk, self._guest, self._model_id, self._compiled = talk, guest, model_id, compiled
@@ -124,16 +121,12 @@ class Asking:
         Raises
         ------
         ParameterError
-            The key is none that names are ranked under.
+            The key is none that names are ranked under, or too short.
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.channel.Conversation.expect`.
         """
-        key = self._key
-        if not isinstance(key, PaillierKeySide):
-            raise ParameterError(
-                f"Names of reasons are ranked under a Paillier key; this one is {key.scheme}. Choose paillier."
-            )
-        shape, compiled = self._compiled.shape(count, key.bits), self._compiled
+        compiled, shape = self._compiled, self._compiled.shape(count)
+        sealing = sealing_of(self._key, compiled, shape)
         for host in compiled.chain:
             shares = compiled.shares_of(host)
             self._talk.send(
@@ -148,14 +141,15 @@ class Asking:
             if i in refused:
                 found.append(None)
                 continue
-            self._send(people, i, shape)
-            found.append(self._ranked(RankingGuest(key, shape.ranking), i))
+            self._send(people, i, sealing)
+            found.append(self._ranked(RankingGuest(sealing.opened, shape.ranking), i))
         self._on_stage("done", self._guest, len(people.ids))
-        return Named(found, refused, compiled.ciphertexts(shape), self._seconds)
+        return Named(found, refused, sealing.ciphertexts, self._seconds)
 
     def sums(self, people: PartyTable) -> Summed:
         """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides."""
-        shape, compiled = self._compiled.shape(1, self._key.bits), self._compiled
+        compiled, shape = self._compiled, self._compiled.shape(1)
+        sealing = sealing_of(self._key, compiled, shape, len(people.ids))
         for host in compiled.chain:
             shares = compiled.shares_of(host)
             self._talk.send(
@@ -163,11 +157,10 @@ class Asking:
             )
         self._held(len(people.ids))
         for i in range(len(people.ids)):
-            self._send(people, i, shape)
+            self._send(people, i, sealing)
         self._on_stage("weigh", self._last, len(people.ids))
         answer = self._talk.expect_each(ContributionSums, [self._last])[self._last]
-        numbers = self._key.decrypt(answer.sums, len(shape.layout(len(compiled.chain))))
-        sums = np.array(unpacked(numbers, shape), dtype=np.float64) / float(1 << shape.scale)
+        sums = np.array(sealing.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
         return Summed(compiled.items, sums, len(people.ids), len(people.ids) * compiled.error_bound)
 
     def _held(self, n: int) -> dict[int, str]:
@@ -182,15 +175,13 @@ class Asking:
                 refused |= {int(i): why for i in np.flatnonzero(from_bitmap(answer.spent, n))}
         return refused
 
-    def _send(self, people: PartyTable, i: int, shape: ReasonShape) -> None:
+    def _send(self, people: PartyTable, i: int, sealing: Sealing) -> None:
         """Step 2, the Guest's part."""
         self._talk.check()
         self._on_stage("encrypt", self._guest, i)
         began = time.perf_counter()
         one = people.take(np.array([i], dtype=np.intp))
-        terms = self._compiled.encode(one.columns, shape)
-        numbers = [*terms.base, *terms.packs, *terms.constant]
-        terms_enc = self._key.encrypt(as_row(numbers))
+        terms_enc = sealing.sealed(one.columns)
         self._add("encrypt", self._guest, began)
         self._talk.send(self._first, ReasonTerms(self._talk.name, i, terms_enc))
 

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backend.errors import SecurityError
+from backend.whole_file import write_whole
 
 LEAST = 50  # people in a part
 FILE = "cohorts.json"
@@ -65,7 +66,7 @@ class Cohorts:
                 self._write({**known, model_id: parts})
 
     def _read(self) -> dict[str, list[set[str]]]:
-        if self._parts is None:
+        if self._parts is None or self._folder is not None:  # another process of this Host may have answered since
             stored: dict[str, list[list[str]]] = {}
             if self._folder is not None and (self._folder / FILE).exists():
                 try:
@@ -81,13 +82,9 @@ class Cohorts:
     def _write(self, known: dict[str, list[set[str]]]) -> None:
         """In the file first: a group that could not be noted is not answered about."""
         if self._folder is not None:
-            fresh = self._folder / f"{FILE}.new"
+            text = json.dumps({model: [sorted(part) for part in parts] for model, parts in known.items()})
             try:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                fresh.write_text(
-                    json.dumps({model: [sorted(part) for part in parts] for model, parts in known.items()})
-                )
-                fresh.replace(self._folder / FILE)
+                write_whole(self._folder / FILE, text.encode())
             except OSError as error:
                 raise SecurityError(
                     f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."

@@ -1,4 +1,4 @@
-"""The Guest's part of SHAP values: its own columns, weights and covers as numbers to encrypt. Must not know a Host's 0/1.
+"""The Guest's part of SHAP values: its own columns, weights and covers as numbers to encrypt. Must not know a Host's 0/1, nor a cipher.
 
 In the notation of :mod:`backend.trees.shap`, at a point x with weight ω: per leaf, ω w_j ∏ over the Guest's features for Host features,
 and the same without f, times (1_f - c_f), for each Guest feature f. Leaves with the same Host conditions share an entry; leaves without
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from backend.errors import ParameterError
-from backend.protocols.inference.reasons.terms import COEFFICIENT_BITS, TERM_BITS, ReasonShape, to_units
+from backend.protocols.inference.reasons.terms import COEFFICIENT_BITS, TERM_BITS, ReasonShape, units
 from backend.trees.ensemble import Columns, GuestModel, Leaf
 from backend.trees.folding import fold_structure
 from backend.trees.shap import Factors, factors_of, leaf_weights, left_share, paths, quadrature
@@ -24,21 +23,21 @@ from backend.trees.shap import Factors, factors_of, leaf_weights, left_share, pa
 
 @dataclass(frozen=True)
 class Terms:
-    """What is encrypted for one person, as integers.
+    """What is encrypted for one person, as integers: multiples of 2^-TERM_BITS of the margin's unit.
 
     Attributes
     ----------
-    base : list of int
-        ``(entries · points,)``.
-    packs : list of int
-        ``(entries · points · packs,)``.
-    constant : list of int
-        ``(packs,)``: already at the last scale.
+    base : ndarray of int64
+        ``(entries · points,)``: for the Hosts' features.
+    own : ndarray of int64
+        ``(entries · points, features)``: for the Guest's.
+    constant : ndarray of int64
+        ``(features,)``: what leaves without a Host condition give the Guest's.
     """
 
-    base: list[int]
-    packs: list[int]
-    constant: list[int]
+    base: NDArray[np.int64]
+    own: NDArray[np.int64]
+    constant: NDArray[np.int64]
 
 
 class CompiledTerms:
@@ -103,20 +102,15 @@ class CompiledTerms:
         self._weight_sum = float(np.abs(weights).sum())
 
     @property
-    def base_ciphertexts(self) -> int:
-        """Entries times points."""
-        return self._entries * len(self._points)
+    def rows(self) -> int:
+        """Numbers of one person that become one feature's value: entries times points, and a constant."""
+        return self._entries * len(self._points) + 1
 
-    def ciphertexts(self, shape: ReasonShape) -> int:
-        """That the Guest encrypts a person."""
-        packs = len(shape.packs(0))
-        return self.base_ciphertexts * (1 + packs) + packs
-
-    def shape(self, names: int, key_bits: int) -> ReasonShape:
-        """Sizes under a key."""
+    def shape(self, names: int) -> ReasonShape:
+        """Sizes of a request."""
         bits = TERM_BITS + COEFFICIENT_BITS * len(self.chain)
         largest = ceil((self._span() + self.error_bound) * (1 << bits))
-        return ReasonShape(self._counts, names, largest.bit_length(), key_bits)
+        return ReasonShape(self._counts, names, largest.bit_length())
 
     def _span(self) -> float:
         """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""
@@ -130,42 +124,23 @@ class CompiledTerms:
         A product of a term u and factors of at most 1 is off by at most 2^-(TERM_BITS+1) + |u| · Hosts · 2^-(COEFFICIENT_BITS+1).
         There are entries · points of them and a constant, and the |u| add up to at most Σ |w_j|.
         """
-        count = self.base_ciphertexts + 1
-        return count * 2.0 ** -(TERM_BITS + 1) + self._weight_sum * len(self.chain) * 2.0 ** -(COEFFICIENT_BITS + 1)
+        return self.rows * 2.0 ** -(TERM_BITS + 1) + self._weight_sum * len(self.chain) * 2.0 ** -(COEFFICIENT_BITS + 1)
 
     def shares_of(self, host: str) -> tuple[float, ...]:
         """Shares of cover that go left at a Host's splits, by tree and node: all a Host is told beside the shape of the trees."""
         return tuple(share for key, share in sorted(self._shares.items()) if self._owner[key] == host)
 
-    def encode(self, columns: Columns, shape: ReasonShape) -> Terms:
+    def encode(self, columns: Columns) -> Terms:
         """The numbers of one person; columns are ``(1,)`` each."""
         (_, kept), *_ = self._factors.blocks(columns, 1)
-        n_own, lift = shape.features[0], shape.scale - TERM_BITS
+        n_own = self._counts[0]
         base = np.empty((self._entries, len(self._points)))
         own = np.empty((self._entries + 1, len(self._points), n_own))
         for k, (x, weight) in enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)):
             base[:, k] = weight * (self._by_entry @ self._factors.whole(kept, x))[:-1, 0]
             own[:, k] = weight * (self._by_feature @ self._factors.parts(kept, x)).reshape(self._entries + 1, n_own)
-        constant = [unit << lift for unit in to_units(own[-1].sum(axis=0), TERM_BITS)]
         return Terms(
-            to_units(base.ravel(), TERM_BITS),
-            _packed(to_units(own[:-1].ravel(), TERM_BITS), shape),
-            _packed(constant, shape),
+            units(base.ravel(), TERM_BITS),
+            units(own[:-1].reshape(self.rows - 1, n_own), TERM_BITS),
+            units(own[-1].sum(axis=0), TERM_BITS),
         )
-
-
-def _packed(units: list[int], shape: ReasonShape) -> list[int]:
-    """A number a Guest feature, place by place → packs, place by place."""
-    out: list[int] = []
-    values = iter(units)
-    for _ in range(len(units) // max(1, shape.features[0])):
-        for held in shape.packs(0):
-            out.append(sum(next(values) << (shape.slot * i) for i in range(held)))
-    return out
-
-
-def as_row(numbers: list[int]) -> NDArray[Any]:
-    """Integers of any size as one row of a batch."""
-    row = np.empty((1, len(numbers)), dtype=object)
-    row[0] = numbers
-    return row

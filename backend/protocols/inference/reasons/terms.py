@@ -1,26 +1,27 @@
-"""What Guest and Hosts work out alike before reasons are asked for: how many numbers travel, at which scale, and how they are packed.
+"""What Guest and Hosts work out alike before reasons are asked for: how many features, at which scale, and what is to be decrypted.
 
 Holds no value, weight, cover or key, and nothing that depends on a person: that no message's size tells of anybody follows from here.
 
 An *entry* is a set of Host conditions, as in scoring (:mod:`backend.trees.folding`). Per entry and point of the quadrature
-(:mod:`backend.trees.shap`) there is one *base* number, which becomes the values of Host features, and some *packs*, each of which holds
-one number for several features whose owner has done its part. All of them are multiplied by the same factor of a later Host.
+(:mod:`backend.trees.shap`) there is a number for every feature: for a Host's one the *base*, which is the same for all of them. How these
+lie in ciphertexts depends on the cipher: :mod:`packs <backend.protocols.inference.reasons.packs>`, or slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from backend.errors import ParameterError, SecurityError
+from backend.crypto.rlwe_parameters import Load
+from backend.errors import ParameterError
 from backend.protocols.inference.ranking.shape import RankingShape
 
 TERM_BITS = 26  # the Guest's numbers are multiples of 2^-26 of the margin's unit
 COEFFICIENT_BITS = 22  # each Host's factors are multiples of 2^-22
 MOST_NAMES = 8
-PLAIN_BITS = 2048  # plain numbers are packed as under a key of that size
+MOST_UNITS = float(1 << 62)  # of a number that is encrypted; with a residue's half added it stays in 64 bits
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,6 @@ class ReasonShape:
         Names to give at most.
     value_bits : int
         Every SHAP value, at the last scale, is smaller than 2^value_bits in absolute value.
-    key_bits : int
-        Of the Paillier modulus; 0 = plain numbers.
 
     Raises
     ------
@@ -47,7 +46,6 @@ class ReasonShape:
     features: tuple[int, ...]
     names: int
     value_bits: int
-    key_bits: int
 
     def __post_init__(self) -> None:
         if not 1 <= self.names <= MOST_NAMES:
@@ -57,52 +55,34 @@ class ReasonShape:
     @property
     def ranking(self) -> RankingShape:
         """Of all features' values."""
-        return RankingShape(sum(self.features), self.names, self.value_bits, self.key_bits or PLAIN_BITS)
+        return RankingShape(sum(self.features), self.names, self.value_bits)
 
     @property
     def scale(self) -> int:
         """Bits after the point of a value when the last Host is done."""
         return TERM_BITS + COEFFICIENT_BITS * (len(self.features) - 1)
 
-    @property
-    def slot(self) -> int:
-        """Bits of a feature in a pack: as in the ranking, which adds to packs as they are."""
-        return self.ranking.slot
+    def load(self, rows: int, people: int = 0) -> Load:
+        """What is to be worked out under residues: one person's blinded numbers, or sums over so many `people`.
 
-    def packs(self, party: int) -> list[int]:
-        """How many features each pack of a party holds; a pack never crosses a border between ciphertexts of the ranking."""
-        begin, end = sum(self.features[:party]), sum(self.features[: party + 1])
-        most = self.ranking.slots[0]
-        cuts = [begin, *(i for i in range(begin + 1, end) if i % most == 0), end]
-        return [b - a for a, b in pairwise(cuts) if b > a]
-
-    def packs_before(self, party: int) -> int:
-        """Packs that a party gets per entry and point."""
-        return sum(len(self.packs(p)) for p in range(party))
-
-    def layout(self, party: int) -> list[int]:
-        """Features per number that the last Host ranks: packs of earlier parties, then its own features one by one."""
-        packs = [held for p in range(party) for held in self.packs(p)]
-        return [*packs, *[1] * self.features[party]]
+        Parameters
+        ----------
+        rows : int
+            Entries times points, and one for what no Host has to do with.
+        """
+        bits = self.value_bits + people.bit_length() + 1 if people else self.ranking.slot
+        return Load(len(self.features) - 1, rows, sum(self.features), max(1, people), bits)
 
 
-def unpacked(numbers: list[int], shape: ReasonShape) -> list[int]:
-    """Decrypted packs and single numbers → a number a feature; raises SecurityError where one does not fit its slot."""
-    out: list[int] = []
-    half = 1 << (shape.slot - 1)
-    for number, held in zip(numbers, shape.layout(len(shape.features) - 1), strict=True):
-        rest = number
-        for _ in range(held):
-            low = (rest + half) % (2 * half) - half
-            out.append(low)
-            rest = (rest - low) >> shape.slot
-        if rest:
-            raise SecurityError(
-                "A sum of contributions lies outside its slot; it was thrown away. Ask these Hosts what they run."
-            )
-    return out
+def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+    """Numbers as multiples of 2^-bits, rounded.
 
-
-def to_units(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], bits: int) -> list[int]:
-    """Numbers rounded to multiples of 2^-bits."""
-    return [int(v) for v in np.rint(values * float(1 << bits))]
+    Raises
+    ------
+    ParameterError
+        One is too large for 64 bits.
+    """
+    rounded = np.rint(values * float(1 << bits))
+    if np.abs(rounded).max(initial=0.0) >= MOST_UNITS:
+        raise ParameterError("The model's leaf weights are too large for reasons; scale its label and train it again.")
+    return rounded.astype(np.int64)

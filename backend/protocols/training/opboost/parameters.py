@@ -6,22 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from backend.errors import ParameterError
-from backend.protocols.alignment.methods import METHODS
 from backend.protocols.training.opboost.maps import RANGES as NOISE_RANGES
 from backend.protocols.training.opboost.maps import Map, Noise
 from backend.protocols.training.opboost.sampling import Mechanism
-from backend.protocols.training.parameters import SCORE_BITS, Ranges
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "trees": (1, 1000),
-    "depth": (1, 8),
-    "learning_rate": (0.001, 1.0),
-    "reg_lambda": (0.0, 1000.0),
-    "min_child_weight": (0.0, 10000.0),
-    "seed": (0, 2**31 - 1),
-    "early_stopping": (0, 1000),
-    "score_bits": SCORE_BITS,
-}
+from backend.protocols.training.parameters import BOOSTING, Ranges, problems_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +38,7 @@ class OpBoostParameters:
     """
 
     ALGORITHM: ClassVar[str] = "opboost"
-    RANGES: ClassVar[Ranges] = {**_RANGES, **NOISE_RANGES}
+    RANGES: ClassVar[Ranges] = BOOSTING | NOISE_RANGES
 
     trees: int = 20
     depth: int = 3
@@ -69,13 +57,7 @@ class OpBoostParameters:
     score_bits: int = 10
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
-            for name, (low, high) in _RANGES.items()
-            if not low <= getattr(self, name) <= high
-        ]
-        if self.alignment not in METHODS:
-            problems.append(f"alignment is {self.alignment!r}; choose one of {', '.join(METHODS)}.")
+        problems = problems_of(self, BOOSTING)
         try:
             _ = self.noise
         except ParameterError as error:

@@ -8,13 +8,19 @@ from __future__ import annotations
 import re
 from html import escape
 
-from backend.assurance.report import Report, canonical, read
-from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Outline, Table, Text
-from backend.assurance.report_outline import outline
-from backend.assurance.report_words import Words
+from backend.assurance.report.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
+from backend.assurance.report.document import Report, canonical, read
+from backend.assurance.report.outline import outline
+from backend.assurance.report.words import Words
 from backend.errors import ModelError
 
 COLOURS = ("#3F77C9", "#C17A0F", "#12898A", "#A4559E", "#7B6A3C", "#7A74D6", "#5B8C2A")  # the Guest's, then the Hosts'
+PANEL = 350  # pixels: side of a small chart with its words
+MANY = 3  # columns; a table of more is scrolled sideways on a phone
+TICKS = (0.0, 0.5, 1.0)
+INK = "#22303C"
+CURVE, AXIS = f'stroke="{INK}" stroke-width="1.8"', 'stroke="#9AA7B2" stroke-width="1"'
+EVEN = 'stroke="#9AA7B2" stroke-width="1" stroke-dasharray="4 4"'  # the diagonal
 BAR, LABELS, WIDTH = 22, 300, 720  # pixels: height of a row, width of the labels, of the picture
 _INSIDE = re.compile(r'<script type="application/json" id="glassleaf-report">(.*?)</script>', re.S)
 _LANGUAGE = re.compile(r'<html lang="(\w+)">')
@@ -40,7 +46,7 @@ code{display:block;font:12.5px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;bac
 margin:6px 0;overflow-wrap:anywhere;white-space:pre-wrap}
 svg{max-width:100%;height:auto;margin:8px 0}
 svg text{font:13px "Source Sans 3","Noto Sans","DejaVu Sans",system-ui,sans-serif;fill:#22303C}
-@media (max-width:640px){.facts th,.facts td{display:block;width:100%;border-bottom:0}.facts td{padding-top:0}}
+@media (max-width:640px){.many{min-width:620px}.facts th,.facts td{display:block;width:100%;border-bottom:0}.facts td{padding-top:0}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}table{font-size:9pt}h2{margin-top:22px}.wide{overflow:visible}
 @page{size:A4;margin:16mm 14mm}}
 """
@@ -91,29 +97,36 @@ def _block(block: Block, language: str) -> str:
         case Heading(text, level):
             return f"<h{level + 1}>{escape(text)}</h{level + 1}>"
         case Text(text, tone):
-            return f'<p class="{tone}">{escape(text)}</p>'
+            return f'<p class="{tone}">{_lines(text)}</p>'
         case Code(text):
             return f"<code>{escape(text)}</code>"
         case Facts(rows):
-            lines = "".join(f'<tr><th scope="row">{escape(n)}</th><td>{escape(v)}</td></tr>' for n, v in rows)
+            told = ((escape(name), _lines(value)) for name, value in rows)
+            lines = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in told)
             return f'<table class="facts">{lines}</table>'
         case Table():
             return _table(block)
-        case Bars():
-            return _bars(block, language)
+        case Bars() | Panels():
+            return _panels(block) if isinstance(block, Panels) else _bars(block, language)
+
+
+def _lines(text: str) -> str:
+    """Text of one or several lines."""
+    return escape(text).replace("\n", "<br>\n")
 
 
 def _table(table: Table) -> str:
     kind = ['class="n"' if i in table.numeric else "" for i in range(len(table.head))]
     whole = sum(table.widths)
+    many = ' class="many"' if len(table.head) > MANY else ""
     columns = "".join(f'<col style="width:{100 * width / whole:.1f}%">' for width in table.widths)
     head = "".join(f'<th scope="col" {k}>{escape(t)}</th>' for t, k in zip(table.head, kind, strict=True))
     rows = "".join(
-        "<tr>" + "".join(f"<td {k}>{escape(t)}</td>" for t, k in zip(row, kind, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td {k}>{_lines(t)}</td>" for t, k in zip(row, kind, strict=True)) + "</tr>"
         for row in table.rows
     )
     return (
-        f'<div class="wide"><table><colgroup>{columns}</colgroup>'
+        f'<div class="wide"><table{many}><colgroup>{columns}</colgroup>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -138,6 +151,46 @@ def _bars(bars: Bars, language: str) -> str:
     )
     colours = escape(Words(language)("document.colours", listed="\0")).replace("\0", legend)
     return f'<p>{escape(bars.sentence)}</p>\n{picture}\n<p class="note">{colours}</p>'
+
+
+def _panels(panels: Panels) -> str:
+    drawn = "".join(_panel(panel, k * PANEL) for k, panel in enumerate(panels.panels))
+    size = f'viewBox="0 0 {PANEL * len(panels.panels)} {PANEL}" width="{PANEL * len(panels.panels)}"'
+    return (
+        f'<p>{escape(panels.sentence)}</p>\n<svg role="img" aria-label="{escape(panels.sentence)}" {size}>{drawn}</svg>'
+    )
+
+
+def _panel(panel: Panel, left: int) -> str:
+    """One chart with its axes, from `left` on."""
+    x0, y0, side = left + 54, PANEL - 46, PANEL - 84
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return x0 + side * x, y0 - side * y
+
+    def line(a: tuple[float, float], b: tuple[float, float], look: str) -> str:
+        (x, y), (to_x, to_y) = place(*a), place(*b)
+        return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" {look}/>'
+
+    parts = [line((0, 0), (1, 0), AXIS), line((0, 0), (0, 1), AXIS), line((0, 0), (1, 1), EVEN)]
+    for tick in TICKS:
+        (x, _), (_, y) = place(tick, 0), place(0, tick)
+        parts.append(f'<text x="{x:.1f}" y="{y0 + 17}" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="{x0 - 7}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
+    middle = y0 - side / 2
+    parts.append(f'<text x="{x0}" y="20" font-weight="600">{escape(panel.title)}</text>')
+    parts.append(f'<text x="{x0 + side / 2}" y="{y0 + 37}" text-anchor="middle">{escape(panel.across)}</text>')
+    turned = f'transform="rotate(-90 {left + 14} {middle})"'
+    parts.append(f'<text x="{left + 14}" y="{middle}" text-anchor="middle" {turned}>{escape(panel.up)}</text>')
+    for (x, _), (low, high) in zip(panel.points, panel.whiskers, strict=False):
+        parts.append(line((x, low), (x, high), CURVE))
+    spots = [place(*point) for point in panel.points]
+    if panel.whiskers:
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{INK}"/>' for x, y in spots]
+    else:
+        joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(f'<polyline points="{joined}" fill="none" {CURVE}/>')
+    return "".join(parts)
 
 
 def shortened(label: str, most: int = 44) -> str:

@@ -7,69 +7,30 @@ here can draw is drawn as "?"; the attached JSON holds every letter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from fpdf import FPDF
 from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
 from fpdf.fonts import FontFace
 
-from backend.assurance.report import Report, canonical, read
-from backend.assurance.report_blocks import Bars, Block, Code, Facts, Heading, Outline, Table, Text
-from backend.assurance.report_html import COLOURS, shortened
-from backend.assurance.report_outline import outline
-from backend.assurance.report_words import Words
+from backend.assurance.report.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
+from backend.assurance.report.document import Report, canonical, read
+from backend.assurance.report.html_form import COLOURS, TICKS, shortened
+from backend.assurance.report.outline import outline
+from backend.assurance.report.page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.assurance.report.words import Words
 from backend.errors import ModelError
 
 ATTACHED = "report.json"
-SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
-INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
 LABELS, BAR = 74.0, 5.4  # millimetres
-_NOTO, _DEJAVU = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/dejavu/DejaVuSans"
+PANEL = 78.0  # millimetres: side of a small chart with its words
+UP = 36.0  # millimetres: room for the name of an axis that stands upright; a place left of the page would be counted from its right
 _START = re.compile(rb'\{"content":\{.*?\n?(?=\r?\nendstream)', re.S)
-
-
-@dataclass(frozen=True)
-class Font:
-    """A family's files; `place` is the face's place in a collection."""
-
-    plain: Path
-    bold: Path
-    place: int = 0
-
-    def there(self) -> bool:
-        """Whether this machine has it."""
-        return self.plain.is_file() and self.bold.is_file()
-
-
-def _fonts(*files: tuple[str, str, int]) -> tuple[Font, ...]:
-    return tuple(Font(Path(plain), Path(bold), place) for plain, bold, place in files)
-
-
-CHINESE = _fonts(
-    (f"{_NOTO}-Regular.ttc", f"{_NOTO}-Bold.ttc", 2),  # Debian, Ubuntu: fonts-noto-cjk; 2 = simplified Chinese
-    (
-        "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc",
-        "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Bold.ttc",
-        2,
-    ),
-    ("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", 0),
-    ("/System/Library/Fonts/STHeiti Light.ttc", "/System/Library/Fonts/STHeiti Medium.ttc", 0),
-    ("C:/Windows/Fonts/msyh.ttc", "C:/Windows/Fonts/msyhbd.ttc", 0),
-)
-LATIN = _fonts(
-    (f"{_DEJAVU}.ttf", f"{_DEJAVU}-Bold.ttf", 0),
-    ("/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf", 0),
-    ("/Library/Fonts/Arial Unicode.ttf", "/Library/Fonts/Arial Unicode.ttf", 0),
-    ("C:/Windows/Fonts/arial.ttf", "C:/Windows/Fonts/arialbd.ttf", 0),
-)
 
 
 def language_of_pdf(language: str) -> str:
     """The language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
-    return language if language != "zh" or _first(CHINESE) else "en"
+    return language if language != "zh" or has_chinese() else "en"
 
 
 def to_pdf(report: Report, language: str) -> bytes:
@@ -85,7 +46,7 @@ def to_pdf(report: Report, language: str) -> bytes:
 def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     """An outline drawn on pages, in a language that this machine has letters for."""
     words = Words(language)
-    pdf = _Page(words, time)
+    pdf = Page(words, time)
     pdf.set_title(drawn.title)
     pdf.add_page()
     pdf.say(drawn.title, 18, bold=True)
@@ -114,66 +75,7 @@ def is_drawn_here(blob: bytes, report: Report) -> bool:
     return any(to_pdf(report, language) == blob for language in ("en", "zh"))
 
 
-class _Page(FPDF):
-    """Pages with a number at the foot, in whatever fonts there are."""
-
-    def __init__(self, words: Words, time: datetime) -> None:
-        super().__init__(format="A4")
-        self._words = words
-        self.set_creation_date(time)
-        self.set_lang(words.language)
-        self.set_margins(16, 16)
-        self.set_auto_page_break(True, margin=18)
-        latin, chinese = _first(LATIN), _first(CHINESE)
-        self.only_latin1 = latin is None and chinese is None
-        for name, font in (("latin", latin), ("chinese", chinese)):
-            if font is not None:
-                self.add_font(name, "", font.plain, collection_font_number=font.place)
-                self.add_font(name, "B", font.bold, collection_font_number=font.place)
-        first = "chinese" if chinese and (words.language == "zh" or latin is None) else "latin"
-        self.family = "helvetica" if self.only_latin1 else first
-        if latin and chinese:
-            self.set_fallback_fonts(["latin" if first == "chinese" else "chinese"], exact_match=False)
-
-    def footer(self) -> None:
-        """The page's number."""
-        self.set_y(-13)
-        self.face(SMALL, colour=FAINT)
-        self.cell(0, 5, self._words("document.page", n=self.page_no(), all="{nb}"), align="C")
-
-    def face(self, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
-        """Choose how letters look."""
-        self.set_font(self.family, "B" if bold else "", size)
-        self.set_text_color(*colour)
-
-    def drawable(self, text: str) -> str:
-        """`text` as the fonts can draw it."""
-        return (
-            text.encode("cp1252", errors="replace").decode("cp1252").encode("latin-1", "replace").decode("latin-1")
-            if self.only_latin1
-            else text
-        )
-
-    def say(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
-        """A paragraph over the whole width."""
-        self.face(size, bold=bold, colour=colour)
-        self.multi_cell(
-            0,
-            size * 0.49,
-            self.drawable(text),
-            align="L",
-            new_x=XPos.LMARGIN,
-            new_y=YPos.NEXT,
-            wrapmode=self.wrapping(text),
-        )
-        self.ln(1.2)
-
-    def wrapping(self, text: str) -> WrapMode:
-        """Break between letters where there are no words: in Chinese, and in hashes."""
-        return WrapMode.CHAR if any(letter > "\u2e80" for letter in text) else WrapMode.WORD
-
-
-def _draw(pdf: _Page, block: Block, words: Words) -> None:
+def _draw(pdf: Page, block: Block, words: Words) -> None:
     match block:
         case Heading(text, level):
             if pdf.will_page_break(30):
@@ -203,9 +105,11 @@ def _draw(pdf: _Page, block: Block, words: Words) -> None:
             _table(pdf, block, SMALL)
         case Bars():
             _bars(pdf, block, words)
+        case Panels():
+            _panels(pdf, block)
 
 
-def _table(pdf: _Page, table: Table, size: float) -> None:
+def _table(pdf: Page, table: Table, size: float) -> None:
     pdf.face(size)
     pdf.set_draw_color(216, 222, 228)
     pdf.set_fill_color(255, 255, 255)
@@ -230,7 +134,7 @@ def _table(pdf: _Page, table: Table, size: float) -> None:
     pdf.ln(2)
 
 
-def _bars(pdf: _Page, bars: Bars, words: Words) -> None:
+def _bars(pdf: Page, bars: Bars, words: Words) -> None:
     pdf.say(bars.sentence, SIZE)
     room = pdf.epw - LABELS - 22
     for bar in bars.rows:
@@ -257,10 +161,57 @@ def _bars(pdf: _Page, bars: Bars, words: Words) -> None:
     pdf.ln(2)
 
 
+def _panels(pdf: Page, panels: Panels) -> None:
+    pdf.say(panels.sentence, SIZE)
+    if pdf.will_page_break(PANEL):
+        pdf.add_page()
+    top = pdf.get_y()
+    for k, panel in enumerate(panels.panels):
+        _panel(pdf, panel, pdf.l_margin + k * (PANEL + 6), top)
+    pdf.set_xy(pdf.l_margin, top + PANEL)
+    pdf.ln(2)
+
+
+def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
+    """One chart with its axes, its corner at `left` and `top`."""
+    x0, y0, side = left + 13, top + PANEL - 13, PANEL - 21
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return x0 + side * x, y0 - side * y
+
+    def line(a: tuple[float, float], b: tuple[float, float]) -> None:
+        pdf.line(*place(*a), *place(*b))
+
+    def label(text: str, x: float, y: float, width: float) -> None:
+        pdf.set_xy(x, y)
+        pdf.cell(width, 4, pdf.drawable(text), align="C")
+
+    pdf.face(SMALL)
+    label(panel.title, x0, top, side)
+    label(panel.across, left, y0 + 6, PANEL)
+    with pdf.rotation(90, left + 3, y0 - side / 2):
+        label(panel.up, left + 3 - UP / 2, y0 - side / 2 - 2, UP)
+    for tick in TICKS:
+        (x, _), (_, y) = place(tick, 0), place(0, tick)
+        label(f"{tick:g}", x - 5, y0 + 1.5, 10)
+        label(f"{tick:g}", x0 - 9, y - 2, 8)
+    pdf.set_draw_color(154, 167, 178)
+    line((0, 0), (1, 0))
+    line((0, 0), (0, 1))
+    with pdf.local_context():
+        pdf.set_dash_pattern(dash=1, gap=1)
+        line((0, 0), (1, 1))
+    pdf.set_draw_color(*INK)
+    for (x, _), (low, high) in zip(panel.points, panel.whiskers, strict=False):
+        line((x, low), (x, high))
+    pdf.set_fill_color(*INK)
+    for a, b in zip(panel.points, panel.points[1:], strict=False):
+        if not panel.whiskers:
+            line(a, b)
+    for point in panel.points if panel.whiskers else ():
+        pdf.circle(*place(*point), 0.8, style="F")
+
+
 def _rgb(party: int) -> tuple[int, int, int]:
     colour = COLOURS[min(party, len(COLOURS) - 1)]
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
-def _first(fonts: Iterable[Font]) -> Font | None:
-    return next((font for font in fonts if font.there()), None)

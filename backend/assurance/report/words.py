@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 from backend.errors import ParameterError
 
-CATALOGUES = Path(__file__).resolve().parents[2] / "assets" / "texts"
+CATALOGUES = Path(__file__).resolve().parents[3] / "assets" / "texts"
 LANGUAGES = ("en", "zh")
+LONG = 40  # letters of a meaning that is shortened
+_EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 
 
 class Words:
@@ -26,7 +29,7 @@ class Words:
         if language not in LANGUAGES:
             raise ParameterError(f"The language is {language!r}; choose one of {', '.join(LANGUAGES)}.")
         self.language = language
-        self._texts = _catalogue(language)
+        self._texts = catalogue(language)
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Find a text and fill it in."""
@@ -42,8 +45,15 @@ class Words:
         return chinese if self.language == "zh" and chinese else english
 
 
+def brief(meaning: str) -> str:
+    """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
+    letters = len(meaning) + sum(letter > "\u2e80" for letter in meaning)  # Chinese ones are twice as wide
+    return (_EXPLAINED.split(meaning)[0] or meaning) if letters > LONG else meaning
+
+
 @cache
-def _catalogue(language: str) -> dict[str, str]:
+def catalogue(language: str) -> dict[str, str]:
+    """All texts of one language: ``section.key`` → text; plurals as ``section.key.one`` and ``section.key.other``."""
     flat: dict[str, str] = {}
 
     def walk(prefix: str, node: dict[str, Any]) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backend.assurance.report import FeatureLine, LawLine, Report
-from backend.assurance.report_words import Words
+from backend.assurance.report.claims import LawLine
+from backend.assurance.report.document import Report
+from backend.assurance.report.fields import FeatureLine
+from backend.assurance.report.words import Words, brief
 
 
 class Wording:
@@ -28,9 +30,17 @@ class Wording:
     def _meaning(self, feature: FeatureLine) -> str:
         return self.w.either(feature.meaning, feature.meaning_zh)
 
+    def _brief(self, feature: FeatureLine) -> str:
+        """Its meaning without what explains its values."""
+        return brief(self._meaning(feature))
+
     def _named(self, name: str) -> str:
         feature = self._features.get(name)
-        return self._d("named", meaning=self._meaning(feature), name=name) if feature else name
+        return self._d("named", meaning=self._brief(feature), name=name) if feature else name
+
+    def _explained(self, name: str, meaning: str, meaning_zh: str) -> str:
+        """A feature that need not be among those of the model."""
+        return self._d("named", meaning=brief(self.w.either(meaning, meaning_zh)), name=name)
 
     def _direction(self, word: str) -> str:
         number = self._content.identity.task == "number" and word in ("up", "down")
@@ -67,3 +77,8 @@ def figure(value: float | None) -> str:
 def minute(time: str) -> str:
     """An ISO time without fractions."""
     return time[:19].replace("T", " ") + (" UTC" if time.endswith(("+00:00", "Z")) else "")
+
+
+def signed(value: float) -> str:
+    """A difference of two figures."""
+    return f"{value:+.4f}"

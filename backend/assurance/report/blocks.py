@@ -31,7 +31,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with their values."""
+    """Names with their values, which may have several lines."""
 
     rows: tuple[tuple[str, str], ...]
 
@@ -65,7 +65,35 @@ class Bars:
     rows: tuple[Bar, ...]
 
 
-Block = Heading | Text | Code | Facts | Table | Bars
+@dataclass(frozen=True)
+class Panel:
+    """One small chart with both axes from 0 to 1: a curve, or dots with whiskers; beside the diagonal.
+
+    Attributes
+    ----------
+    across, up : str
+        Names of the axes.
+    points : tuple of (float, float)
+    whiskers : tuple of (float, float)
+        Lower and upper end at each point; empty = the points are joined to a curve.
+    """
+
+    title: str
+    across: str
+    up: str
+    points: tuple[tuple[float, float], ...]
+    whiskers: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Small charts side by side under a sentence that is their text alternative; tables below hold their numbers."""
+
+    sentence: str
+    panels: tuple[Panel, ...]
+
+
+Block = Heading | Text | Code | Facts | Table | Bars | Panels
 
 
 @dataclass(frozen=True)

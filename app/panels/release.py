@@ -1,0 +1,54 @@
+"""How much the scores of a new model may give away: the bound before a training, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.texts import Texts, percent
+from backend.errors import ReleaseRefused
+from backend.service import Job, ModelRecord
+
+
+def bound(t: Texts) -> tuple[float | None, bool]:
+    """The largest share of scores that may name a path (None = the usual), and whether a coarser scale may be taken instead of refusing."""
+    with st.expander(t("release.title"), icon=":material/visibility_lock:"):
+        most = st.number_input(
+            t("release.most"),
+            min_value=0.0,
+            max_value=100.0,
+            value=None,
+            step=1.0,
+            format="%g",
+            key="train_most_named",
+            help=t("release.most_help"),
+            placeholder=t("release.usual"),
+            persist_state="session",
+        )
+        coarser = st.toggle(
+            t("release.coarser"), key="train_coarser", help=t("release.coarser_help"), persist_state="session"
+        )
+    return (None if most is None else most / 100), bool(coarser)
+
+
+def refused(t: Texts, job: Job[Any]) -> bool:
+    """Why a model was not registered and what to do; False, and nothing, where it was or something else went wrong."""
+    why = job.failure
+    if not isinstance(why, ReleaseRefused):
+        return False
+    told = t("release.refused", named=percent(why.named), most=percent(why.most))
+    do = t("release.do_none") if why.bits is None else t("release.do_bits", bits=why.bits)
+    st.warning(f"{told}\n\n{do}", icon=":material/visibility:", title=t("release.refused_title"))
+    return True
+
+
+def taken(t: Texts, record: ModelRecord) -> None:
+    """What the scores of a registered model give away, and that a coarser scale was taken, where it was."""
+    release = record.release
+    if release is None:
+        return
+    words = {"named": percent(release.named), "people": f"{release.people:,}", "records": f"{release.records:,}"}
+    st.markdown(f":material/visibility: {t('release.measured', bits=record.score_bits, **words)}")
+    if release.asked_bits is not None:
+        st.markdown(f":material/grid_on: {t('release.taken', bits=record.score_bits, asked=release.asked_bits)}")

@@ -1,0 +1,199 @@
+"""One person's answer: a probability and a decision, a class or a value, and who contributed what to it."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import frame, palette
+from app.reading import View, scale
+from app.texts import Texts, amount, cut, label, markdown, percent, signed
+from backend.service import Score, ScoreBatch
+
+BARS = 12  # classes in the picture; the table holds all
+
+
+def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """One person's score and what it is made of."""
+    score = batch.scores[0]
+    if score.status == "failed":
+        frame.problem(t, score.problem)
+        return
+    {"binary": _outcome, "classes": _class, "number": _value}[view.task](t, view, batch)
+    _not_held(t, view, score)
+    if view.task == "classes":
+        _classes(t, view, score)
+    _contribution(t, view, score)
+
+
+def _outcome(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """The probability of the positive label and the decision."""
+    score = batch.scores[0]
+    with st.grid("auto", min_column_width=140):
+        st.metric(t("score.probability"), percent(score.probability), help=_chance(t, view), border=True)
+        st.metric(t("score.decision"), frame.decision(t, score), help=t("glossary.cutoff"), border=True)
+        if scale(view) == "log_odds":
+            st.metric(t("score.logit"), signed(score.margin), help=t("glossary.log_odds"), border=True)
+    st.markdown(
+        t(
+            "score.sentence",
+            id=markdown(score.id),
+            probability=percent(score.probability),
+            label=_label(t, view),
+            relation=t("score.above" if score.probability >= batch.cutoff else "score.below"),
+            cutoff=f"{batch.cutoff:.0%}".replace("%", " %"),
+        )
+    )
+
+
+def _class(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """The most probable class."""
+    score = batch.scores[0]
+    with st.grid("auto", min_column_width=140):
+        st.metric(t("score.predicted"), score.predicted, help=t("glossary.predicted"), border=True)
+        st.metric(t("score.probability"), percent(score.probability), help=_chance(t, view), border=True)
+    words = {"id": markdown(score.id), "label": _label(t, view), "predicted": markdown(score.predicted)}
+    st.markdown(t("score.sentence_classes", probability=percent(score.probability), **words))
+
+
+def _value(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """The predicted value and how far off such values were."""
+    score, off = batch.scores[0], amount(view.record.metrics.rmse, view.unit)
+    with st.grid("auto", min_column_width=140):
+        st.metric(t("score.value"), amount(score.margin, view.unit), border=True)
+        st.metric(t("score.off"), off, help=t("glossary.rmse"), border=True)
+    words = {"id": markdown(score.id), "label": _label(t, view)}
+    st.markdown(t("score.sentence_number", value=markdown(amount(score.margin, view.unit)), off=markdown(off), **words))
+
+
+def _label(t: Texts, view: View) -> str:
+    return markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh))
+
+
+def _chance(t: Texts, view: View) -> str:
+    """What a model's probabilities are."""
+    return t({"log_odds": "glossary.probability", "class_score": "glossary.softmax"}.get(scale(view), "glossary.share"))
+
+
+def _not_held(t: Texts, view: View, score: Score) -> None:
+    if score.not_held_by:
+        hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
+        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
+
+
+def _classes(t: Texts, view: View, score: Score) -> None:
+    """The probability of every class, likeliest first."""
+    named = zip(view.model.outputs.classes, score.predictions, strict=True)
+    rows = sorted(named, key=lambda row: -row[1])
+    first, second = rows[0], rows[1]
+    sentence = t(
+        "score.classes_sentence",
+        first=markdown(first[0]),
+        second=markdown(second[0]),
+        gap=percent(first[1] - second[1]),
+    )
+    drawn = rows[:BARS]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[100 * share for _, share in drawn],
+        y=list(range(len(drawn))),
+        orientation="h",
+        width=0.62,
+        marker={
+            "color": [palette.INK] + [palette.FAINT] * (len(drawn) - 1),
+            "line": {"color": palette.INK, "width": 1},
+        },
+        text=[percent(share) for _, share in drawn],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"<b>{label(name)}</b><br>{percent(share)}" for name, share in drawn],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+    names = [label(cut(name, 22)) for name, _ in drawn]
+    names[0] = f"<b>{names[0]}</b>"
+    figure.update_xaxes(visible=False, fixedrange=True, range=[0, 118])
+    figure.update_yaxes(
+        autorange="reversed", fixedrange=True, title=None, tickvals=list(range(len(drawn))), ticktext=names
+    )
+    figure.update_layout(height=30 + 32 * len(drawn), margin={"l": 0, "r": 0, "t": 4, "b": 0})
+    twin = pd.DataFrame(
+        {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
+    )
+    frame.section(t, "score.classes", "predicted")
+    frame.chart(t, figure, sentence, twin, "class_shares")
+
+
+def _contribution(t: Texts, view: View, score: Score) -> None:
+    """Base, the Guest's part and the Hosts' part of the score, where it is a sum."""
+    frame.section(t, "score.contribution", "log_odds" if scale(view) == "log_odds" else None)
+    if math.isnan(score.base):
+        st.info(t("score.no_parts"), icon=":material/call_split:")
+        return
+    larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
+    sentence = t(
+        "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
+        base=_said(view, score.base, False),
+        guest=_said(view, score.guest_part, True),
+        hosts=_said(view, score.hosts_part, True),
+        total=_said(view, score.margin, False),
+        larger=t(f"score.larger_{larger}"),
+    )
+    if score.predicted:
+        sentence = t("score.contribution_class", predicted=markdown(score.predicted)) + " " + sentence
+    steps = [
+        (t("score.base"), 0.0, score.base, palette.INK, "", False),
+        (t("score.guest_part"), score.base, score.guest_part, palette.GUEST.colour, "", True),
+        (t("score.hosts_part"), score.base + score.guest_part, score.hosts_part, palette.INK, "/", True),
+        (t("score.total"), 0.0, score.margin, palette.INK, "", False),
+    ]
+    figure = go.Figure()
+    for name, start, height, colour, pattern, change in steps:
+        figure.add_bar(
+            x=[height],
+            y=[name],
+            base=[start],
+            orientation="h",
+            width=0.55,
+            marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colour, "bgcolor": palette.FAINT}},
+            text=[label(_said(view, height, change))],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"{label(name)}: {label(_said(view, height, change))}<extra></extra>",
+            showlegend=False,
+        )
+    ends = [0.0, score.base, score.base + score.guest_part, score.margin]
+    room = (max(ends) - min(ends) or 1.0) * 0.28
+    figure.update_xaxes(
+        range=[min(ends) - room, max(ends) + room],
+        zeroline=True,
+        fixedrange=True,
+        title=label(_axis(t, view)),
+        tickformat=".0%" if scale(view) in ("share", "class_share") else None,
+    )
+    figure.update_yaxes(autorange="reversed", fixedrange=True, title=None)
+    figure.update_layout(height=230, margin={"l": 0, "r": 0, "t": 4, "b": 0}, barmode="overlay")
+    twin = pd.DataFrame(
+        {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_said(view, s[2], s[5]) for s in steps]}
+    )
+    frame.chart(t, figure, sentence, twin, "contribution")
+    st.caption(f":material/lock: {t('score.together')}")
+
+
+def _axis(t: Texts, view: View) -> str:
+    """What the parts are measured in."""
+    title = t(f"score.axis_{scale(view)}")
+    return f"{title} ({view.unit})" if view.task == "number" and view.unit else title
+
+
+def _said(view: View, value: float, change: bool) -> str:
+    """A margin or, with its sign, a change of it, in the words of the model's scale."""
+    kind = scale(view)
+    if kind in ("log_odds", "class_score"):
+        return signed(value)
+    plus = "+" if change and value >= 0 else ""
+    shown = percent(value) if kind in ("share", "class_share") else amount(value, view.unit)
+    return plus + shown.replace("-", "−")

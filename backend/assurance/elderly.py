@@ -1,0 +1,142 @@
+"""Whether a model assigns the age of elderly applicants a negative factor. Knows predictions of the same people at other ages, no age.
+
+A credit scoring system may use age if the age of an elderly applicant is not assigned a negative factor or value (12 CFR 1002.6(b)(2)(ii)):
+it scores at least as well as the most favoured class of younger ages (official interpretation, 6(b)(2)-2). So the same people are scored
+with an age of 62 or more, and with ages of each younger class, all else left as it is: a difference is what the model makes of age alone.
+Means of people of other ages would mix that with everything else in which they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from backend.errors import ParameterError
+
+CONFIDENCE = 0.95  # over all classes together
+LEAST = 50  # people scored, at least
+
+Floats = NDArray[np.float64]
+AgeVerdict = Literal["not_negative", "negative", "undecided"]
+
+
+@dataclass(frozen=True)
+class AgeGap:
+    """Elderly ages against one class of younger ones.
+
+    Attributes
+    ----------
+    place : int
+        Of the class, 1 being the youngest.
+    predicted : float
+        Mean probability of the positive label with ages of this class.
+    worse, low, high : float
+        Mean probability with elderly ages less `predicted`, with its interval; above 0, elderly ages score worse.
+    """
+
+    place: int
+    predicted: float
+    worse: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AgeCheck:
+    """What a model makes of elderly ages.
+
+    Attributes
+    ----------
+    n : int
+        People, each scored with ages of every class.
+    predicted : float
+        Mean probability of the positive label with elderly ages.
+    gaps : tuple of AgeGap
+        Youngest class first.
+    """
+
+    party: str
+    feature: str
+    n: int
+    predicted: float
+    gaps: tuple[AgeGap, ...]
+
+    @property
+    def verdict(self) -> AgeVerdict:
+        """``negative`` where elderly ages surely score worse than one class; ``not_negative`` where surely worse than none."""
+        if any(gap.low > 0 for gap in self.gaps):
+            return "negative"
+        return "not_negative" if all(gap.high <= 0 for gap in self.gaps) else "undecided"
+
+
+class _Gap(Protocol):
+    """As much of :class:`AgeGap` as is told."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def worse(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class _Check(Protocol):
+    """As much of :class:`AgeCheck` as is told; a report has its own."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def gaps(self) -> Sequence[_Gap]: ...
+
+
+def in_words(say: Callable[..., str], check: _Check | None, used: bool) -> str:
+    """What is known of elderly ages, as a sentence from a catalogue; `used` = the model asks about the feature."""
+    if check is None:
+        return say("document.elderly_open" if used else "document.elderly_unused")
+    worst = max(check.gaps, key=lambda gap: gap.worse)
+    figures = {name: f"{getattr(worst, name):+.4f}" for name in ("worse", "low", "high")}
+    said = say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
+    return say("document.elderly_on", n=f"{check.n:,}") + said
+
+
+def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floats]) -> AgeCheck:
+    """Compare predictions of the same people at elderly and at younger ages.
+
+    Each interval is that of a mean of paired differences, wide enough that all of them hold together with 95 % (Bonferroni).
+
+    Parameters
+    ----------
+    elderly : ndarray of float64
+        ``(n,)`` probabilities of the positive label.
+    younger : sequence of ndarray of float64
+        The same a class, youngest first.
+
+    Raises
+    ------
+    ParameterError
+        Fewer than :data:`LEAST` people.
+    """
+    n = len(elderly)
+    if n < LEAST:
+        raise ParameterError(f"{n} people were scored at other ages; {LEAST} or more are needed.")
+    wide = float(ndtri(1 - (1 - CONFIDENCE) / 2 / len(younger)))
+    gaps = []
+    for place, predicted in enumerate(younger, start=1):
+        apart = elderly - predicted
+        worse, half = float(apart.mean()), wide * float(apart.std(ddof=1)) / n**0.5
+        gaps.append(AgeGap(place, float(predicted.mean()), worse, worse - half, worse + half))
+    return AgeCheck(party, feature, n, float(elderly.mean()), tuple(gaps))
+
+
+def read_check(kept: dict[str, Any]) -> AgeCheck:
+    """A check as it was kept (``dataclasses.asdict``, from JSON)."""
+    return AgeCheck(**{**kept, "gaps": tuple(AgeGap(**gap) for gap in kept["gaps"])})

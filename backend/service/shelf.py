@@ -1,0 +1,38 @@
+"""Things worked out once and kept in memory, a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+HALVES_KEPT = 16  # models whose half, figures and findings are kept in memory
+V = TypeVar("V")
+
+
+class Shelf(Generic[V]):
+    """What was made of a key, kept until `most` others have been made; safe to use from several threads.
+
+    A key names all that a thing is made of, so that what stands here is never older than what it was made of.
+    """
+
+    def __init__(self, most: int = HALVES_KEPT) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: dict[Hashable, V] = {}
+
+    def get(self, key: Hashable, make: Callable[[], V]) -> V:
+        """What was made of `key`, made now where it was not; two that ask at once may both make it."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            while len(self._kept) >= self._most:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = made
+        return made
+
+    def drop(self, key: Hashable) -> None:
+        """Forget what was made of `key`."""
+        with self._lock:
+            self._kept.pop(key, None)

@@ -1,0 +1,160 @@
+"""The parties' own code for reasons, under each cipher, with all halves and records in one hand: for measuring, not for secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.cipher import PublicSide
+from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.crypto.residues import ResidueKeySide, ResiduePublicSide
+from backend.crypto.rlwe import RlweKeySide
+from backend.crypto.rlwe import SecretKey as LatticeKey
+from backend.crypto.rlwe_parameters import residues_for
+from backend.data.table import PartyTable
+from backend.protocols.inference.ranking.guest import RankingGuest
+from backend.protocols.inference.ranking.host import RankingHost
+from backend.protocols.inference.reasons.guest_side import CompiledTerms
+from backend.protocols.inference.reasons.host_side import CompiledFactors
+from backend.protocols.inference.reasons.sealing import ReasonKey, Sealing, sealing_of
+from backend.protocols.inference.reasons.terms import ReasonShape
+from backend.protocols.inference.reasons.weighing import Weighing, weighing_of
+from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.shap import shap_values
+from bench.alignment import Meter
+from bench.cases import Case
+
+NAMES = 4
+
+
+@dataclass(frozen=True)
+class Parties:
+    """A case with what reasons need of it, worked out once."""
+
+    case: Case
+    terms: CompiledTerms
+    factors: list[CompiledFactors]
+
+    @classmethod
+    def of(cls, case: Case) -> Parties:
+        """Compile both sides."""
+        terms = CompiledTerms(case.model)
+        steps = case.guest.folding.steps
+        factors = [CompiledFactors(case.halves[s.host], s, terms.shares_of(s.host)) for s in steps]
+        return cls(case, terms, factors)
+
+    @property
+    def shape(self) -> ReasonShape:
+        """Of a request for :data:`NAMES` names."""
+        return self.terms.shape(NAMES)
+
+    def record(self, party: str, sample: str) -> tuple[dict[str, NDArray[Any]], bool]:
+        """One person's columns at a party, ``(1,)`` each, and whether it holds a record."""
+        table = self.case.tables[party]
+        at = table.row_of.get(sample, -1)
+        return dict(table.take(np.array([max(at, 0)])).columns), at >= 0
+
+    def plain(self, samples: Sequence[str]) -> NDArray[np.float64]:
+        """SHAP values ``(n, features)`` in the protocol's order, all columns in one hand."""
+        rules: dict[NodeKey, Rule] = dict(self.case.model.rules)
+        columns: dict[str, NDArray[Any]] = {}
+        for party, table in self.case.tables.items():
+            if party in self.case.halves:
+                rules |= self.case.halves[party].rules
+            columns |= _joined(table, samples)
+        names, values = shap_values(self.case.model, rules, columns, len(samples))
+        return values[:, [names.index(feature) for _, feature in self.terms.items]]
+
+
+@dataclass(frozen=True)
+class Way:
+    """From the Guest to the last Host and back, under one key.
+
+    Attributes
+    ----------
+    cipher : {"paillier", "rlwe", "none"}
+    bits : int
+        Of the key.
+    key_bytes : int
+        Of the public key, once for every Host.
+    """
+
+    parties: Parties
+    cipher: str
+    bits: int
+    key_bytes: int
+    sealing: Sealing
+    weighings: list[Weighing]
+
+    @classmethod
+    def paillier(cls, parties: Parties, bits: int, people: int = 0) -> Way:
+        """Under Paillier: for names, or for a cohort of so many people; the tables for obfuscators are made."""
+        secret = SecretKey.generate(bits, floor=min(bits, 2048))
+        key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
+        for pool in (key.obfuscators, public.obfuscators):
+            pool.take(1)
+        return cls._of(parties, "paillier", key, public, people)
+
+    @classmethod
+    def rlwe(cls, parties: Parties, people: int = 0) -> Way:
+        """The same under RLWE."""
+        sets = residues_for(parties.shape.load(parties.terms.rows, people))
+        key = ResidueKeySide([RlweKeySide(LatticeKey.generate(p)) for p in sets])
+        return cls._of(parties, "rlwe", key, ResiduePublicSide(key.offer()), people)
+
+    @classmethod
+    def plain(cls, parties: Parties, people: int) -> Way:
+        """A cohort in plain numbers."""
+        return cls._of(parties, "none", PlainKeySide(), PlainPublicSide(), people)
+
+    @classmethod
+    def _of(cls, parties: Parties, cipher: str, key: ReasonKey, side: PublicSide, people: int) -> Way:
+        both = zip(parties.factors, parties.case.plans, strict=True)
+        weighings = [weighing_of(side, factors, parties.shape, plan, people) for factors, plan in both]
+        sealing = sealing_of(key, parties.terms, parties.shape, people)
+        return cls(parties, cipher, key.bits, len(key.offer()) * len(weighings), sealing, weighings)
+
+    def asked(self, sample: str, meter: Meter, before: Any = None) -> Any:
+        """One person's contributions as the last Host holds them, added to those `before`."""
+        columns, _ = self.parties.record(self.parties.case.model.guest, sample)
+        sent = meter.sent("guest", meter.of("guest", self.sealing.sealed, columns))
+        for factors, weighing in zip(self.parties.factors, self.weighings, strict=True):
+            kept = meter.of("host", factors.decide, *self.parties.record(factors.step.host, sample))
+            if weighing is not self.weighings[-1]:
+                sent = meter.sent("host", meter.of("host", weighing.passed_on, sent, kept))
+        return meter.of("host", self.weighings[-1].values, sent, kept, before)
+
+    def named(self, sample: str) -> tuple[Meter, Meter]:
+        """Reasons of one person; what the contributions cost, and what the ranking does."""
+        weighing, ranking, shape = Meter(), Meter(), self.parties.shape.ranking
+        held = self.asked(sample, weighing)
+        guest = RankingGuest(self.sealing.opened, shape)
+        host = RankingHost(lambda added: self.weighings[-1].blinded(held, added), shape)
+        shares = ranking.sent("host", ranking.of("host", host.share, ranking.sent("guest", guest.open())))
+        choices = ranking.sent("guest", ranking.of("guest", guest.choose, shares))
+        ranking.of("guest", guest.names, ranking.sent("host", ranking.of("host", host.garble, choices)))
+        return weighing, ranking
+
+    def summed(self, samples: Sequence[str], meter: Meter) -> NDArray[np.float64]:
+        """Contributions of a cohort, ``(features,)``, in the margin's unit."""
+        held = None
+        for sample in samples:
+            held = self.asked(sample, meter, held)
+        sent = meter.sent("host", meter.of("host", self.weighings[-1].sums, held))
+        numbers: list[int] = meter.of("guest", self.sealing.sums, sent)
+        return np.array(numbers, dtype=np.float64) / float(1 << self.parties.shape.scale)
+
+
+def _joined(table: PartyTable, samples: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """A party's columns for some people; missing where it holds no record."""
+    rows = np.array([table.row_of.get(sample, -1) for sample in samples])
+    out = {}
+    for name, column in table.take(np.maximum(rows, 0)).columns.items():
+        out[name] = np.where(rows < 0, np.array(None if column.dtype == object else np.nan, dtype=column.dtype), column)
+    return out

@@ -1,0 +1,141 @@
+"""Who may say what to a Host: only the Guest of a conversation, and of the chain only the party before; what does not fit is refused."""
+
+from dataclasses import MISSING, fields, replace
+from typing import get_type_hints
+
+import msgpack
+import numpy as np
+import pytest
+from actors import MODEL_ID, running
+from worlds import GUEST, random_world
+
+from backend.crypto.plain import PlainKeySide
+from backend.data.demo import write_demo
+from backend.errors import SecurityError
+from backend.protocols.host import PASSED_ON
+from backend.protocols.inference.fed_eini import CompiledGuest
+from backend.protocols.messages import (
+    MESSAGES,
+    AskBinSums,
+    DecisionVectors,
+    KeepModel,
+    MoreVectors,
+    OfferKey,
+    StartTraining,
+    decode,
+    encode,
+)
+from backend.protocols.room import Room
+from backend.protocols.row_sets import pack_rows
+from backend.protocols.training.host_side import HostTraining
+from backend.protocols.training.parameters import SecureBoostParameters
+
+EMPTY = {str: "x", bytes: b"", int: 1, float: 1.0, bool: False}
+
+
+def some(kind):
+    """Any message of a class, for the conversation c."""
+    hints = get_type_hints(kind)
+    needed = {f.name: EMPTY.get(hints[f.name], ()) for f in fields(kind) if f.default is MISSING}
+    return kind(**{**needed, "conversation": "c"})
+
+
+@pytest.fixture
+def hosts():
+    """Two Hosts, to whom the Guest has opened the conversation c."""
+    world, key = random_world(3, 2, n=4), PlainKeySide()
+    with running(world) as (_, _, served):
+        for host in served._hosts.values():
+            list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        yield served._hosts
+
+
+def test_whatever_a_guest_alone_sends_is_refused_from_anybody_else(hosts):
+    host = hosts["host0"]
+    for kind in set(host._handlers) - set(PASSED_ON):
+        with pytest.raises(SecurityError, match="Only the Guest that opened"):
+            host.answer("host1", some(kind))
+    assert host._sessions.find("c").guest == GUEST  # another party's EndConversation did not end it
+
+
+def vectors(world, conversation="c", pieces=1):
+    compiled = CompiledGuest(world.model)
+    _, entries = compiled.encode(world.tables[GUEST].columns, len(world.tables[GUEST].ids))
+    blob = PlainKeySide().encrypt(entries)
+    return DecisionVectors(conversation, MODEL_ID, world.tables[GUEST].ids, entries.shape[1], pieces, blob)
+
+
+@pytest.mark.parametrize(("host", "sender"), [("host1", GUEST), ("host0", "host1"), ("host1", "stranger")])
+def test_vectors_are_taken_from_the_party_before_in_the_chain_only(hosts, host, sender):
+    with pytest.raises(SecurityError, match="Vectors of this model come from"):
+        list(hosts[host].answer(sender, vectors(random_world(3, 2, n=4))))
+
+
+def test_a_model_of_one_guest_is_not_scored_with_by_another(hosts):
+    list(hosts["host0"].answer("other_bank", OfferKey("d", "none", b"")))
+    with pytest.raises(SecurityError, match="for its own Guest"):
+        list(hosts["host0"].answer(GUEST, vectors(random_world(3, 2, n=4), "d")))
+
+
+def test_a_further_piece_from_another_party_is_refused(hosts):
+    list(hosts["host0"].answer(GUEST, vectors(random_world(3, 2, n=4), pieces=2)))
+    with pytest.raises(SecurityError, match="another party than the first piece"):
+        list(hosts["host0"].answer("host1", MoreVectors("c", b"")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"guest": "other"},
+        {"guest": "other", "hosts": ("bank", "telecom", "platform")},
+        {"hosts": ("telecom",)},
+        {"hosts": ("telecom", "telecom", "platform")},
+        {"hosts": ("bank", "telecom", "platform")},
+    ],
+)
+def test_a_model_that_names_other_parties_than_those_that_trained_is_not_kept(tmp_path, monkeypatch, change):
+    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    monkeypatch.setattr("backend.protocols.guest.KeepModel", lambda *told: replace(KeepModel(*told), **change))
+    talk = room.converse(room.hosts)
+    try:
+        with pytest.raises(SecurityError, match="names other parties"):
+            room.guest.train(
+                room.labels(), SecureBoostParameters(trees=2, depth=2, cipher="none"), PlainKeySide(), talk
+            )
+    finally:
+        talk.close()
+        room.close()
+
+
+def test_a_host_makes_no_more_bins_than_a_training_may_ask_for():
+    world = random_world(3, 1, n=12)
+    table = world.tables["host0"]
+    rows, everybody = np.arange(len(table.ids)), pack_rows(np.ones(len(table.ids), dtype=bool))
+    features = [f for party, f in world.model.dictionary if party == "host0"]
+
+    def begin(bins):
+        return HostTraining(table, features, rows, StartTraining("c", everybody, bins, (), False), PlainKeySide())
+
+    for bins in (-1, 1, 257, 1 << 40):
+        with pytest.raises(SecurityError, match="2 to 256 can be"):
+            begin(bins)
+    with pytest.raises(SecurityError, match="no gradients came for"):
+        begin(2).bin_sums(AskBinSums("c", (0,), (0, 1), (everybody,), (b"",), ((),)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [["conversation"], "conversation", {"conversation": "c", "joint": 1.0}, None],
+)
+def test_bytes_whose_body_is_no_map_of_the_right_kinds_are_refused(body):
+    with pytest.raises(SecurityError, match="no known form"):
+        decode(msgpack.packb(["JointRecords" if isinstance(body, dict) else "EndConversation", body]))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_none_do_not_pass_the_wire(number):
+    for name, field in (("StartRanks", "epsilon"), ("AskReasons", "shares")):
+        message = some(MESSAGES[name])
+        decode(encode(message))
+        with pytest.raises(SecurityError, match="no known form"):
+            decode(encode(replace(message, **{field: number if field == "epsilon" else (0.5, number)})))
