@@ -1,5 +1,7 @@
 """What does the model say about this person, and why?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import reading, session
@@ -41,7 +43,7 @@ with right:
     if cipher == "paillier":
         backend.start_key(view.record.federation, bits)
     cutoff = run.cutoff(t, view.task)
-    job = session.job("score")
+    job, why = session.job("score"), session.job("reasons")
     running = job is not None and job.state == "running"
     if st.button(
         t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=sheet is None or running, key="score_go"
@@ -50,11 +52,15 @@ with right:
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
         session.start("score", lambda: backend.start_scoring(request))
         session.rerun()
-    run.pools(t, view, lambda: backend.pools(view.record.federation), cipher)
+    pools = partial(run.pools, t, view, partial(backend.pools, view.record.federation), cipher)
+    if why is not None and why.state == "running":
+        pools()
+    elif not running:
+        run.pools_filling(pools)
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if running:
-        run.follow(t, view, job, lambda: session.progress("score"), session.rerun)
+        run.follow(t, view, job, lambda: session.progress("score"), session.rerun, pools)
     elif job is None:
         st.info(t("score.not_yet"), icon=":material/lock:")
     elif job.result is None:
@@ -62,11 +68,11 @@ with right:
     elif job.result.model_id == model_id:
         done = reading.decided(job.result, cutoff)
         result.draw(t, view, done, lambda: backend.scores_csv(done))
-        if reasons.asked(t, view, done, sheet, session.job("reasons")):
+        if reasons.asked(t, view, done, sheet, why):
             wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
             session.start("reasons", lambda: backend.start_reasons(wanted))
             session.rerun()
-        reasons.draw(t, view, done, session.job("reasons"), backend.notice, session.rerun)
+        reasons.draw(t, view, done, why, backend.notice, session.rerun)
     else:
         st.info(t("score.other_model"), icon=":material/lock:")
 if done is not None:

@@ -38,8 +38,13 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 
 
 @st.fragment(run_every=1.0)
+def pools_filling(draw: Callable[[], None]) -> None:
+    """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end."""
+    draw()
+
+
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
-    """How much randomness each party has ready for `cipher`, as it fills and empties; nothing where none is kept."""
+    """How much randomness each party has ready for `cipher`; nothing where none is kept."""
     levels = [level for level in read() if level.target]
     if cipher == "rlwe":
         levels = [level for level in levels if level.party != view.model.guest]  # it draws its randomness as it goes
@@ -63,8 +68,16 @@ def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher:
 
 
 @st.fragment(run_every=0.4)
-def follow(t: Texts, view: View, job: Job[Any], progress: Callable[[], int], redraw: Callable[[], None]) -> None:
-    """The stages as they happen; `redraw` draws the whole page once the job has ended."""
+def follow(
+    t: Texts,
+    view: View,
+    job: Job[Any],
+    progress: Callable[[], int],
+    redraw: Callable[[], None],
+    above: Callable[[], None],
+) -> None:
+    """What stands above, and the stages, as they happen; `redraw` draws the whole page once the job has ended."""
+    above()
     _live(t, view, job, progress())
     if job.state != "running":
         redraw()

@@ -75,6 +75,9 @@ def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
         _settle(page)
         yield page
         assert not troubles
+    except Exception:
+        print("The page said:", page.inner_text("body"), sep="\n")
+        raise
     finally:
         context.close()
 
