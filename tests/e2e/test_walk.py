@@ -75,8 +75,8 @@ def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
         _settle(page)
         yield page
         assert not troubles
-    except Exception:
-        print("The page said:", page.inner_text("body"), sep="\n")
+    except Exception as error:
+        error.add_note("The page said:\n" + page.inner_text("body"))
         raise
     finally:
         context.close()
