@@ -9,7 +9,7 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.ages import age_classes, is_in_years
-from backend.protocols.hosting.dealt import LEAST, Dealt
+from backend.protocols.hosting.dealt import Dealt, takers_of
 from backend.protocols.hosting.session import Answer, Handlers, Sessions
 from backend.protocols.messages import AgesDealt, DealAges
 
@@ -38,11 +38,7 @@ class AgesDesk:
         feature = self._features.get(asked.feature)
         if feature is None or not is_in_years(feature):
             raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
-        takers = [i for i in dict.fromkeys(asked.ids) if i in self._table.row_of]
-        if len(takers) < LEAST:
-            raise SecurityError(
-                f"{len(takers)} people with a record here were to be scored at other ages; {LEAST} or more are needed."
-            )
+        takers = takers_of(self._table, asked.ids)
         classes = age_classes(feature, self._table.columns[feature.name])
         if classes:
             if not 0 <= asked.place < len(classes):

@@ -63,11 +63,23 @@ def deal(table: PartyTable, asked: DealValues) -> Dealt:
     """
     if not asked.features or not set(asked.features) <= set(table.columns):
         raise SecurityError("Values were to be dealt out anew of a feature that is none of this Host's.")
-    takers = [i for i in dict.fromkeys(asked.ids) if i in table.row_of]
+    takers = takers_of(table, asked.ids)
+    givers = list(takers)
+    secrets.SystemRandom().shuffle(givers)
+    return Dealt(asked.features, dict(zip(takers, givers, strict=True)))
+
+
+def takers_of(table: PartyTable, ids: Sequence[str]) -> list[str]:
+    """Those of some people who have a record, each once.
+
+    Raises
+    ------
+    SecurityError
+        They are fewer than :data:`LEAST`.
+    """
+    takers = [i for i in dict.fromkeys(ids) if i in table.row_of]
     if len(takers) < LEAST:
         raise SecurityError(
             f"Values were to be dealt out anew among {len(takers)} people with a record here; {LEAST} or more are needed."
         )
-    givers = list(takers)
-    secrets.SystemRandom().shuffle(givers)
-    return Dealt(asked.features, dict(zip(takers, givers, strict=True)))
+    return takers
