@@ -17,10 +17,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import pandas as pd
 import streamlit as st
 
-from app.reading import Speed, View, speed
 from app.texts import Texts
+from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
-from backend.service import (
+from backend.services import (
     LANGUAGES,
     OPERATOR,
     ROLES,

@@ -9,7 +9,7 @@ import html
 import math
 import re
 
-from backend.service import Feature, Federation, brief, catalogue
+from backend.services import Feature, Federation, brief, catalogue
 
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds

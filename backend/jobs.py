@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Generic, Literal, TypeVar, cast
 
 from backend.errors import Cancelled, GlassleafError
-from backend.protocols.channel import TranscriptEntry
 from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.transport.channel import TranscriptEntry
 
 T = TypeVar("T")
 State = Literal["running", "done", "failed", "cancelled"]

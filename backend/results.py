@@ -10,21 +10,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from backend.assurance.contribution import Expectation
-from backend.crypto.engines import Cipher
-from backend.crypto.paillier_keys import KEY_BITS
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
 from backend.data.label import Task
 from backend.data.table import PartyTable, SampleSheet
+from backend.explain.contribution import Expectation
 from backend.protocols.alignment.exchange import Alignment
-from backend.protocols.batches import Point, points
-from backend.protocols.channel import TranscriptEntry
-from backend.protocols.comparison import PROTOCOLS, Comparison
+from backend.protocols.baselines.batch_sizes import Point, points
+from backend.protocols.baselines.comparison import PROTOCOLS, Comparison
 from backend.protocols.guest import Scored
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.made_up import Shape
-from backend.protocols.network import Link
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.simulated_latency import Link
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics
 
@@ -125,7 +125,8 @@ class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order.
 
     A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
-    :func:`backend.leaking.usual_bound`). With `coarser` it is trained once more instead, with the finest scale of scores that does.
+    :func:`backend.services.leakage.usual_bound`). With `coarser` it is trained once more instead, with the finest
+    scale of scores that does.
     """
 
     federation: str
@@ -153,7 +154,7 @@ class ScoringRequest:
 
 @dataclass(frozen=True)
 class Score:
-    """One sample's result; ``margin = base + guest_part + hosts_part`` (see :mod:`backend.assurance.contribution`).
+    """One sample's result; ``margin = base + guest_part + hosts_part`` (see :mod:`backend.explain.contribution`).
 
     Attributes
     ----------
@@ -262,7 +263,7 @@ class ComparisonRequest:
     shape : Shape or None
         A made-up model to run them on instead, under the key of the model's federation.
     batches : tuple of int
-        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.batches`).
+        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
     """
 
     model_id: str

@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from backend.crypto.cipher import FoldPlan
+from backend.crypto.interface import FoldPlan
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.data.table import PartyTable, read_table
-from backend.protocols.inference.fed_eini import CompiledGuest, CompiledHost, host_plan
-from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
+from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
-from backend.trees.artefact import load_host
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.serialization import load_host
 from bench.setting import add_credit_card, fresh_home, say
 
 TREES, DEPTH = 100, 4  # the forest of Fed-EINI §V-B; some 1,500 leaves

@@ -16,20 +16,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from backend.crypto.cipher import KeySide, PublicSide
+from backend.crypto.interface import KeySide, PublicSide
 from backend.crypto.pool import Pool
 from backend.data.table import PartyTable
-from backend.protocols.messages import (
-    DecisionVectors,
-    EncryptedScores,
-    HeldRecords,
-    Message,
-    MoreVectors,
-    chunks,
-    decode,
-    encode,
-    to_bitmap,
-)
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords, MoreVectors
+from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.packing import chunks, to_bitmap
 from bench.cases import Case
 
 Stage = tuple[str, str]  # (party, stage)

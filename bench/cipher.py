@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.engines import cipher_named
-from backend.crypto.paillier_keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers
 from bench.bulk import bulk, two_cores
 from bench.cases import Case, credit_card_case, random_case

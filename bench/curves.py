@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.paillier_keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
 from bench.cases import Case, credit_card_case, random_case

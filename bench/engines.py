@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.cipher import FoldPlan, KeySide
-from backend.crypto.obfuscators import FEW_KEPT, Obfuscation, OwnerMaker, PublicMaker
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.interface import FoldPlan, KeySide
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.obfuscators import FEW_KEPT, Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
-from backend.crypto.rlwe import RlweKeySide
-from backend.crypto.rlwe import SecretKey as LatticeKey
-from backend.crypto.rlwe_parameters import parameters_for
-from backend.crypto.rlwe_public import FloodMaker, RlwePublicSide
+from backend.crypto.rlwe.parameters import parameters_for
+from backend.crypto.rlwe.public import FloodMaker, RlwePublicSide
+from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import SecretKey as LatticeKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.timing import took

@@ -10,9 +10,9 @@ import gmpy2
 import tenseal.sealapi as seal
 from gmpy2 import mpz
 
-from backend.crypto.obfuscators import OwnerMaker, PublicMaker, random_unit
-from backend.crypto.paillier_keys import SecretKey
-from backend.crypto.rlwe_ring import Ring
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.obfuscators import OwnerMaker, PublicMaker, random_unit
+from backend.crypto.rlwe.ring import Ring
 from bench.cases import Case
 
 Floors = dict[tuple[str, str], tuple[float, str]]  # (party's part, stage) → seconds, in words

@@ -10,7 +10,7 @@ import pandas as pd
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
-from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}
 TREES, DEPTH = 300, 4

@@ -20,15 +20,16 @@ from numpy.typing import NDArray
 from backend.data.credit_card import split_credit_card
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.protocols.channel import Conversation
 from backend.protocols.guest import draw_parts
-from backend.protocols.messages import Message, Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.joint import TEST, Grown, Joint
+from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.grow import grow
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.training.opboost.maps import MAPS
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.opboost.privacy import privacy_of
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.message import Message
 from backend.trees.ensemble import GuestTree, Leaf, Rule
 from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, CREDIT_CARD, fresh_home, machine, say

@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from backend.service import Glassleaf, RetrainingRequest
+from backend.services import Glassleaf, RetrainingRequest
 from bench.large import grow_large
 from bench.setting import machine, run, say
 from tests.e2e.measure_pages import measure as walk

@@ -12,14 +12,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from backend.crypto.cipher import KeySide
-from backend.crypto.engines import open_offer
+from backend.crypto.interface import KeySide
+from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
-from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty, Scored
 from backend.protocols.host import HostParty
-from backend.protocols.simulation import SimulatedHosts
-from backend.trees.artefact import dump_host
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.transport.channel import Conversation, Network
+from backend.trees.serialization import dump_host
 from bench.cases import Case
 from bench.chain import GuestSide, HostSide, Stopwatch
 

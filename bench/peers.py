@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import phe
 
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.paillier.keys import SecretKey
 from bench.timing import took
 
 TEXTBOOK_NUMBERS = 8  # encrypted by phe each time; it is linear, and slow

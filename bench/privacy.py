@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from backend.assurance.leakage import LeakMeter
 from backend.crypto.plain import PlainKeySide
-from backend.protocols.inference.dither import DITHER
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.service import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.privacy.leakage import LeakMeter
+from backend.protocols.scoring.dither import DITHER
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
 from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
 
 PARAMETERS = SecureBoostParameters(cipher="none")

@@ -13,13 +13,13 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
-from backend.crypto.paillier_keys import SecretKey
-from backend.protocols.inference.ranking.circuit import gates_needed, top_names
-from backend.protocols.inference.ranking.guest import RankingGuest
-from backend.protocols.inference.ranking.host import RankingHost
-from backend.protocols.inference.ranking.packing import PackedBlinds, PackedOpener, Packing
-from backend.protocols.inference.ranking.shape import RankingShape
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+from backend.protocols.ranking.circuit import gates_needed, top_names
+from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.host import RankingHost
+from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, Packing
+from backend.protocols.ranking.shape import RankingShape
 from bench.alignment import Meter
 from bench.setting import REPEATS, run, say
 from bench.where import WIRES

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import PublicSide
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.interface import PublicSide
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.residues import ResidueKeySide, ResiduePublicSide
-from backend.crypto.rlwe import RlweKeySide
-from backend.crypto.rlwe import SecretKey as LatticeKey
-from backend.crypto.rlwe_parameters import residues_for
+from backend.crypto.rlwe.parameters import residues_for
+from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
+from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import SecretKey as LatticeKey
 from backend.data.table import PartyTable
-from backend.protocols.inference.ranking.guest import RankingGuest
-from backend.protocols.inference.ranking.host import RankingHost
-from backend.protocols.inference.reasons.guest_side import CompiledTerms
-from backend.protocols.inference.reasons.host_side import CompiledFactors
-from backend.protocols.inference.reasons.sealing import ReasonKey, Sealing, sealing_of
-from backend.protocols.inference.reasons.terms import ReasonShape
-from backend.protocols.inference.reasons.weighing import Weighing, weighing_of
+from backend.protocols.explanations.encryption import ReasonKey, Sealing, sealing_of
+from backend.protocols.explanations.evaluation import Weighing, weighing_of
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.host import RankingHost
 from backend.trees.ensemble import NodeKey, Rule
 from backend.trees.shap import shap_values
 from bench.alignment import Meter

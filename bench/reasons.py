@@ -16,13 +16,13 @@ import numpy as np
 import phe
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import KeySide
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
-from backend.crypto.paillier_keys import KEY_BITS, SecretKey
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.keys import KEY_BITS, SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.data.table import read_table
-from backend.service import Glassleaf
+from backend.services import Glassleaf
 from backend.store.party_store import PartyStore
-from backend.trees.artefact import load_host
+from backend.trees.serialization import load_host
 from backend.trees.shap import paths
 from bench.alignment import Meter
 from bench.cases import Case, credit_card_case

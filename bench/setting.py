@@ -17,7 +17,7 @@ from typing import Any
 import gmpy2
 
 from backend.data.credit_card import split_credit_card
-from backend.service import Glassleaf
+from backend.services import Glassleaf
 
 CREDIT_CARD = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci_credit_card.csv"
 ABSENT = "the credit-card data is not in ../shared/data; `python -m backend credit-card` fetches a copy of it"

@@ -22,7 +22,7 @@ from backend.data.federation import Federation, load_federation, write_federatio
 from backend.data.table import read_labels, read_table
 from backend.protocols.alignment.ids import common_order
 from backend.protocols.guest import draw_parts
-from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_home, run, say

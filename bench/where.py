@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.paillier.keys import SecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.engines import Sides, paillier_sides, rlwe_sides

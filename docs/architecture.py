@@ -24,7 +24,7 @@ A model exists in two kinds of halves. The Guest's half holds structure, owners,
 Guest's own thresholds; a Host's half holds structure and that Host's thresholds. No type of a party has room for both (an
 import's `WholeModel` has, and is divided at once). Parties
 reach each other by messages only, and every message passes one function that turns it into bytes and writes it into the
-transcript (`backend/protocols/channel.py`). The dashboard and the command line know one door, `backend/service.py`.
+transcript (`backend/protocols/transport/channel.py`). The dashboard and the command line know one door, `backend/services`.
 """
 
 
@@ -138,7 +138,7 @@ def _rooms(sources: dict[Path, ast.Module]) -> str:
 
 def _messages(sources: dict[Path, ast.Module]) -> str:
     """Every message class with who sends it to whom and its fields."""
-    rooms = [tree for path, tree in sources.items() if path.parent == Path("backend/protocols/messages")]
+    rooms = [tree for path, tree in sources.items() if path.name == "messages.py"]
     lines = [
         "## Messages",
         "",

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, side_by_side
+from app.panels import frame, model_comparison
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compare_models")
@@ -16,15 +16,15 @@ ids = [record.id for record in others]
 key = session.bind("other", ids, ids[0] if ids else None)
 frame.header(t, "compare_models", session.notices(), view.federation)
 if not others:
-    side_by_side.alone(t)
+    model_comparison.alone(t)
     st.stop()
-side_by_side.choose(t, view, others, key, lambda: session.swap("model", "other"))
+model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
 found = backend.side_by_side(model_id, session.publish("other"))
-side_by_side.draw(t, view, found)
+model_comparison.draw(t, view, found)
 frame.section(t, "side_by_side.leaks_title")
-side_by_side.leaks(t, found)
+model_comparison.leaks(t, found)
 frame.section(t, "side_by_side.findings_title", "flag")
-side_by_side.findings(t, view, found)
+model_comparison.findings(t, view, found)
 frame.section(t, "side_by_side.made_title")
-side_by_side.made(t, view, found)
-side_by_side.links(t, found)
+model_comparison.made(t, view, found)
+model_comparison.links(t, found)

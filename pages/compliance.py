@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import reading, session
-from app.panels import compliance, evidence, findings, frame, retraining, reviews, work
-from backend.service import OPERATOR
+from app import session, view_models
+from app.panels import compliance, evidence, findings, frame, job_form, retraining, reviews
+from backend.services import OPERATOR
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
@@ -15,7 +15,7 @@ backend, role = session.service(), session.role()
 measuring, retrain = session.works(model_id, "evidence", "retrain")
 report = backend.compliance(model_id)  # after the jobs' state: never older
 view = replace(session.view(model_id), compliance=report)
-found = {reading.key_of(finding): finding for finding in report.findings}
+found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
 frame.header(t, "compliance", session.notices(), view.federation)
 desk = reviews.Desk(
@@ -45,7 +45,7 @@ known = evidence.assessable(view)
 if known:
     frame.section(t, "compliance.measure", "evidence")
     keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
-    work.desk(
+    job_form.desk(
         t,
         view,
         measuring,
@@ -57,7 +57,7 @@ before, after = backend.lineage(model_id)
 if known or before or after:
     frame.section(t, "retraining.title", "retraining")
     if role == OPERATOR:
-        work.desk(t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done)
+        job_form.desk(t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done)
     else:
         retraining.not_for(t, role)
     if before or after:

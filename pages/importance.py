@@ -12,7 +12,7 @@ from app.panels import (
     importance_shap,
     measurement,
 )
-from backend.service import CohortRequest, MeansRequest, PermutationRequest
+from backend.services import CohortRequest, MeansRequest, PermutationRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "importance")

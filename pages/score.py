@@ -4,10 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from app import reading, session
+from app import session, view_models
 from app.panels import engine, frame, person, reasons, result, run
 from backend.errors import GlassleafError
-from backend.service import ReasonsRequest, ScoringRequest
+from backend.services import ReasonsRequest, ScoringRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")
@@ -66,7 +66,7 @@ with right:
     elif job.result is None:
         run.ended(t, job)
     elif job.result.model_id == model_id:
-        done = reading.decided(job.result, cutoff)
+        done = view_models.decided(job.result, cutoff)
         result.draw(t, view, done, lambda: backend.scores_csv(done))
         if reasons.asked(t, view, done, sheet, why):
             wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)

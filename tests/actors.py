@@ -6,13 +6,13 @@ from worlds import GUEST, World
 
 from backend.data.federation import Federation, Party
 from backend.data.label import Label
-from backend.protocols.channel import Conversation, Network
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.messages import encode
-from backend.protocols.simulation import SimulatedHosts
-from backend.trees.artefact import content_hash, dump_host
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.codec import encode
+from backend.trees.serialization import content_hash, dump_host
 
 MODEL_ID = "m-test"
 

@@ -1,12 +1,18 @@
-"""Small keys made once, the shared real data where it is there, and the toy tree of Fed-EINI's Figure 4."""
+"""Small keys made once, the shared real data where it is there, and the shell as its user has it."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
-from backend.crypto.paillier_keys import SecretKey
+from backend.cli import main
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+from backend.data.demo import write_demo
+from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
 
+Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -58,3 +64,30 @@ def car_csv() -> Path:
     if not file.is_file():
         pytest.skip("the car evaluation data lies beside the project in ../shared/data; it is not here")
     return file
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the demo's three parties and one model."""
+    home = tmp_path_factory.mktemp("home")
+    write_demo(home / "demo", rows=600)
+    door = Glassleaf(home, pools=False)
+    door.add_federation(home / "demo")
+    door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    door.close()
+    return home
+
+
+@pytest.fixture
+def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run one command in that home; returns (exit status, standard output, standard error)."""
+    monkeypatch.setenv("GLASSLEAF_HOME", str(home))
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["backend", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out = capsys.readouterr()
+        return int(end.value.code or 0), out.out, out.err
+
+    return call

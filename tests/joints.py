@@ -11,13 +11,13 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
-from backend.protocols.channel import Conversation
 from backend.protocols.guest import draw_parts
 from backend.protocols.host import HostParty
-from backend.protocols.messages import OfferKey
-from backend.protocols.simulation import SimulatedHosts
-from backend.protocols.training.host_side import HostTraining
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.messages import OfferKey
 from backend.trees.ensemble import Split
 
 LABELS = {

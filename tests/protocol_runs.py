@@ -6,16 +6,14 @@ import numpy as np
 from actors import MODEL_ID, running
 from worlds import GUEST, World
 
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.paillier.keys import SecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
-from backend.protocols.channel import Conversation
-from backend.protocols.comparison import PROTOCOLS, compare, protocols
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.messages import (
-    decode,
-)
+from backend.protocols.baselines.comparison import PROTOCOLS, compare, protocols
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.codec import decode
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
 
 KEY = SecretKey.generate(512, floor=512)

@@ -11,7 +11,7 @@ from backend.data.label import Label
 from backend.data.table import PartyTable
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
 from backend.trees.importers import read_model
-from backend.trees.importers.halves import split_between_parties
+from backend.trees.importers.partition import split_between_parties
 from backend.trees.outputs import Outputs
 
 GUEST = "bank"

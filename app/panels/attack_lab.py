@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.panels import frame, palette, run
 from app.texts import Texts, number, percent
-from backend.service import Attack, AttackResult, Job, attack_works
+from backend.services import Attack, AttackResult, Job, attack_works
 
 SEVERITIES = ("critical", "high", "medium", "by design")
 ICONS = {

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, label, markdown
-from backend.service import Entry, Federation, ModelRecord, Verdict
+from app.view_models import View
+from backend.services import Entry, Federation, ModelRecord, Verdict
 
 LINE = 34  # pixels of a bar with its words
 SHORT = 12  # digits of a hash in the table

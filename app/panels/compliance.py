@@ -8,19 +8,19 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import findings, frame, palette
 from app.panels.findings import citation, force, law_badges
-from app.reading import View
 from app.texts import Texts, markdown, percent
-from backend.service import Duty, Finding, LearnedDirection
+from app.view_models import View
+from backend.services import Duty, Finding, LearnedDirection
 
 
 def summary(t: Texts, view: View) -> None:
     """How much was assessed, against which rules, and how much was flagged."""
     report = view.compliance
     flagged = {finding.feature for finding in report.findings}
-    used = {finding.feature for finding in reading.open_findings(report)}
+    used = {finding.feature for finding in view_models.open_findings(report)}
     against = [direction for direction in view.directions if direction.contradicts]
     with st.grid(4, min_column_width=170):
         st.metric(t("compliance.assessed"), f"{report.assessed:,}", help=t("compliance.assessed_help"), border=True)

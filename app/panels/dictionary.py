@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, markdown, percent
-from backend.service import Feature, Finding
+from app.view_models import View
+from backend.services import Feature, Finding
 
 ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
 
@@ -87,7 +87,7 @@ def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...
     if not found:
         return (), ()
     packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
-    statuses = [status for status in reading.SEVERITY if any(f.status == status for f in found)]
+    statuses = [status for status in view_models.SEVERITY if any(f.status == status for f in found)]
     chosen = [
         st.multiselect(
             t(f"compliance.by_{name}"),
@@ -108,8 +108,8 @@ def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...
 
 def matching(t: Texts, view: View, chosen: Filters) -> list[tuple[str, Feature]]:
     """The features that pass the filters, most important first."""
-    flags = reading.flags(view.compliance)
-    hidden = reading.aliases(view.model) if chosen.secureboost else {}
+    flags = view_models.flags(view.compliance)
+    hidden = view_models.aliases(view.model) if chosen.secureboost else {}
     splits = {row.feature: row.splits for row in view.importance}
     entries = {feature.name: (party, feature) for party, feature in view.model.dictionary}
     found = []
@@ -144,8 +144,8 @@ def table(
     t: Texts, view: View, rows: Sequence[tuple[str, Feature]], secureboost: bool, on_select: Callable[[], None]
 ) -> None:
     """The dictionary as a table: meaning first, code name after it; a chosen row opens its card."""
-    flags = reading.flags(view.compliance)
-    hidden = reading.aliases(view.model) if secureboost else {}
+    flags = view_models.flags(view.compliance)
+    hidden = view_models.aliases(view.model) if secureboost else {}
     importance = {row.feature: row for row in view.importance}
     unknown = t("features.unknown")
 
@@ -203,7 +203,7 @@ def _top(view: View) -> float:
 
 def summary(t: Texts, view: View, shown: int) -> str:
     """How much of the dictionary is on the table, and what the model makes of it."""
-    used = reading.used(view.importance)
+    used = view_models.used(view.importance)
     top = t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in used[:2]])
     share = percent(sum(row.gain_share for row in used[:2]))
     return t("features.summary", shown=shown, whole=len(view.importance), used=len(used), top=top, share=share)
@@ -211,7 +211,7 @@ def summary(t: Texts, view: View, shown: int) -> str:
 
 def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: str) -> None:
     """The feature to look at closer."""
-    hidden = reading.aliases(view.model) if secureboost else {}
+    hidden = view_models.aliases(view.model) if secureboost else {}
     st.selectbox(
         t("features.pick"),
         names,
@@ -225,8 +225,8 @@ def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: s
 
 def lost(t: Texts, view: View) -> None:
     """What hiding the Hosts' meanings would cost, counted on this model."""
-    hidden = reading.aliases(view.model)
-    flags = reading.flags(view.compliance)
+    hidden = view_models.aliases(view.model)
+    flags = view_models.flags(view.compliance)
     gone = [f for f in flags if f in hidden]
     share = sum(row.gain_share for row in view.importance if row.feature in hidden)
     st.info(

@@ -7,9 +7,9 @@ from typing import Literal
 
 import streamlit as st
 
-from app.reading import Speed
 from app.texts import Texts, number, size
-from backend.service import ScoreBatch, ScoringRequest
+from app.view_models import Speed
+from backend.services import ScoreBatch, ScoringRequest
 
 Engine = Literal["paillier", "rlwe"]
 ENGINES: tuple[Engine, ...] = ("paillier", "rlwe")

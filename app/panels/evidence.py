@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from app.panels import frame, palette, run
-from app.reading import View
 from app.texts import Texts, markdown, number, percent
-from backend.service import (
+from app.view_models import View
+from backend.services import (
     AgeCheck,
     AgeRequest,
     Basis,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
-from app.reading import View
 from app.session import page
 from app.texts import Texts, markdown, percent
-from backend.service import Finding
+from app.view_models import View
+from backend.services import Finding
 
 LINKED = 6  # splits that a card leads to at once; its table leads to all
 TALL = 300  # pixels of that table
@@ -43,20 +43,20 @@ def card(t: Texts, view: View, name: str) -> None:
             st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")
         if learned is not None and learned.contradicts:
             st.markdown(f":red[:material/warning: {t('importance.contradicts')}]")
-        for finding in reading.flags(view.compliance).get(name, ()):
+        for finding in view_models.flags(view.compliance).get(name, ()):
             words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
             st.page_link(
                 page("compliance"),
                 label=f":red[{words}]",
                 icon=":material/flag:",
-                query_params={"model": view.record.id, "finding": reading.key_of(finding)},
+                query_params={"model": view.record.id, "finding": view_models.key_of(finding)},
             )
         _splits(t, view, name)
 
 
 def _splits(t: Texts, view: View, name: str) -> None:
     """Where the model asks about a feature: the splits that gain most as links, all of them as a table."""
-    places = reading.where(view.model, name)
+    places = view_models.where(view.model, name)
     if not places:
         return
     st.markdown(f"**{t('features.splits', n=len(places))}**")

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import evidence, frame, palette, reviews
 from app.panels.reviews import Desk
-from app.reading import View
 from app.session import address, page
 from app.texts import Texts, markdown, percent
-from backend.service import Finding, Review
+from app.view_models import View
+from backend.services import Finding, Review
 
 if TYPE_CHECKING:
-    from backend.assurance.compliance import Law
+    from backend.compliance.assessment import Law
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 TREES = 3  # linked from a card
@@ -42,7 +42,10 @@ def filters(t: Texts, view: View) -> Filters:
     parties = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
     rows: dict[str, tuple[Sequence[str], Callable[[str], str]]] = {
         "party": (parties, lambda name: palette.plain(t, view.federation, name)),
-        "status": ([s for s in reading.SEVERITY if any(f.status == s for f in found)], lambda s: t(f"compliance.{s}")),
+        "status": (
+            [s for s in view_models.SEVERITY if any(f.status == s for f in found)],
+            lambda s: t(f"compliance.{s}"),
+        ),
         "pack": (list(packs), packs.__getitem__),
         "decision": (DECISIONS, lambda word: t(f"report.{word}")),
     }
@@ -151,7 +154,7 @@ def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[R
             key = f"decide_{place}"
             st.button(t("compliance.decide"), icon=":material/gavel:", key=key, on_click=desk.choose, args=(finding,))
             link(t, view, finding, place)
-            links(t, view, finding.feature, reading.where(view.model, finding.feature))
+            links(t, view, finding.feature, view_models.where(view.model, finding.feature))
 
 
 def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
@@ -192,7 +195,9 @@ def link(t: Texts, view: View, finding: Finding, place: int) -> None:
     with st.popover(t("compliance.link"), icon=":material/link:", key=f"link_{place}"):
         st.markdown(t("compliance.link_why"))
         st.code(
-            address("compliance", model=view.record.id, finding=reading.key_of(finding)), language=None, wrap_lines=True
+            address("compliance", model=view.record.id, finding=view_models.key_of(finding)),
+            language=None,
+            wrap_lines=True,
         )
 
 

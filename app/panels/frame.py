@@ -9,10 +9,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading, session
+from app import session, view_models
 from app.panels import palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.service import Federation, Job, Metrics, ModelRecord, Score
+from backend.services import Federation, Job, Metrics, ModelRecord, Score
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
@@ -150,8 +150,8 @@ def cipher(t: Texts, scheme: str, bits: int) -> str:
 
 def algorithm(t: Texts, record: ModelRecord) -> str:
     """What grew a model, in words; of an imported one, what trained it."""
-    name = reading.algorithm(record)
-    if name == reading.IMPORTED:
+    name = view_models.algorithm(record)
+    if name == view_models.IMPORTED:
         return t("algorithm.name_imported", source=record.algorithm.partition(":")[2].strip())
     return t(f"algorithm.name_{name}")
 
@@ -166,7 +166,7 @@ def figure(t: Texts, metrics: Metrics, name: str, unit: str = "") -> str:
 
 def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
     """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
-    name = reading.FIGURES[record.task][0]
+    name = view_models.FIGURES[record.task][0]
     return f"{t(f'figure.{name}')} {figure(t, record.metrics, name, unit)}"
 
 

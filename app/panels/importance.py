@@ -10,12 +10,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
 from app.panels.importance_directions import SIGNS, explained
-from app.reading import View
 from app.texts import Texts, label, markdown, percent, wrap
-from backend.service import MEASURES, LearnedDirection, Permuted, SteadyImportance
+from app.view_models import View
+from backend.services import MEASURES, LearnedDirection, Permuted, SteadyImportance
 
 WORTH, SHAP = "worth", "shap"  # the measures that ask the Hosts
 SHOWN = 12
@@ -52,7 +52,7 @@ def controls(t: Texts, view: View) -> tuple[str, bool]:
             help=t("importance.measure_help"),
             persist_state="session",
         )
-        used = len(reading.used(view.importance))
+        used = len(view_models.used(view.importance))
         everything = used <= SHOWN or st.toggle(
             t("importance.all", n=used), key="importance_all", persist_state="session"
         )
@@ -76,7 +76,7 @@ def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
 
 def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
     """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
-    used = {row.feature for row in reading.used(view.importance)}
+    used = {row.feature for row in view_models.used(view.importance)}
     ordered = sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
     learned = {direction.feature: direction for direction in view.directions}
     drawn = ordered if everything else ordered[:SHOWN]
@@ -119,7 +119,7 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
         sentence = t("importance.party_sentence", share=share, measure=t(f"importance.of_{measure}"))
     else:
         sentence = t("importance.alone")
-    counts = {share.party: share for share in reading.shares(view)}
+    counts = {share.party: share for share in view_models.shares(view)}
     twin = pd.DataFrame(
         {
             t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
@@ -143,7 +143,7 @@ def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -
     if all(row.low is None for row in rows):
         st.caption(f":material/error_med: {t('importance.whiskers_none')}")
         return
-    grown = {"forest": "forest", reading.IMPORTED: "imported"}.get(reading.algorithm(view.record), "boosted")
+    grown = {"forest": "forest", view_models.IMPORTED: "imported"}.get(view_models.algorithm(view.record), "boosted")
     words = t(f"importance.whiskers_{grown}")
     if not math.isnan(agreement):
         words += " " + t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−"))

@@ -9,12 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, amount, bare, label, markdown, percent
+from app.view_models import View
 from backend.errors import GlassleafError
-from backend.service import Dependence, Feature, GroupMean, GroupMeans, Level
+from backend.services import Dependence, Feature, GroupMean, GroupMeans, Level
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 HEIGHT = 360
@@ -22,7 +22,7 @@ HEIGHT = 360
 
 def features(view: View) -> list[str]:
     """The features that the model asks about, the most important first."""
-    return [row.feature for row in reading.used(view.importance)]
+    return [row.feature for row in view_models.used(view.importance)]
 
 
 def choose(t: Texts, view: View, key: str) -> str:

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.session import page
 from app.texts import Texts, markdown, percent
-from backend.service import LearnedDirection
+from app.view_models import View
+from backend.services import LearnedDirection
 
 SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
 SHOWN = 12  # rows of the table that are shown at a time

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, markdown, percent, wrap
-from backend.service import Interaction
+from app.view_models import View
+from backend.services import Interaction
 
 SHOWN = 10  # features of the picture
 LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares

@@ -9,9 +9,9 @@ import streamlit as st
 
 from app.panels import frame, palette
 from app.panels.importance import SHOWN, Bar, lying
-from app.reading import View, scale
 from app.texts import Texts, label, markdown, signed, wrap
-from backend.service import CohortImportance
+from app.view_models import View, scale
+from backend.services import CohortImportance
 
 
 def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from app.panels import frame, run
-from app.reading import View
 from app.session import Work
 from app.texts import Texts
-from backend.service import Job
+from app.view_models import View
+from backend.services import Job
 
 
 def offer(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:

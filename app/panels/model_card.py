@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, amount, label, markdown, number, percent
-from backend.service import Estimate, ModelCard, Performance, Stability
+from app.view_models import View
+from backend.services import Estimate, ModelCard, Performance, Stability
 
 TILES = {
     "binary": ("auc", "ks", "brier", "log_loss"),

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, amount, label, markdown, number, percent
-from backend.service import Performance, Separation, Spread
+from app.view_models import View
+from backend.services import Performance, Separation, Spread
 
 HEIGHT = 340
 STEP = 10  # of the points of a curve, every so many are in its table

@@ -6,12 +6,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
-from app.reading import View
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
-from backend.service import Alignment, Federation, ModelRecord
+from app.view_models import View
+from backend.services import Alignment, Federation, ModelRecord
 
 BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence
@@ -23,7 +23,7 @@ TILES = {  # claim: icon, page with the evidence
 
 def network(t: Texts, view: View) -> None:
     """The parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
-    shares = reading.shares(view)
+    shares = view_models.shares(view)
     people = sum(view.record.parts.values())
     brought = view.record.alignment.records if view.record.alignment else {}
     listed = t.listed([f"{markdown(t.party(view.federation, s.party))} {s.features}" for s in shares])
@@ -48,7 +48,7 @@ def network(t: Texts, view: View) -> None:
     frame.chart(t, _network(t, view, shares), sentence, twin, "network")
 
 
-def _network(t: Texts, view: View, shares: tuple[reading.Share, ...]) -> go.Figure:
+def _network(t: Texts, view: View, shares: tuple[view_models.Share, ...]) -> go.Figure:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
     hosts = len(shares) - 1
     beside = hosts > BELOW
@@ -102,7 +102,7 @@ def _network(t: Texts, view: View, shares: tuple[reading.Share, ...]) -> go.Figu
 
 def holdings(t: Texts, view: View) -> None:
     """A card a party: what it holds and what it never sees."""
-    shares = reading.shares(view)
+    shares = view_models.shares(view)
     with st.grid(min(len(shares), 3), min_column_width=220):
         for share in shares:
             guest = share.party == view.model.guest
@@ -114,7 +114,7 @@ def holdings(t: Texts, view: View) -> None:
                 words = "guest" if guest else "host"
                 counts = {"features": share.features, "used": share.used, "splits": share.splits}
                 st.markdown(f":material/inventory_2: {t(f'overview.{words}_holds', **counts)}")
-                never = "median" if guest and reading.released(view) == "median" else words
+                never = "median" if guest and view_models.released(view) == "median" else words
                 st.markdown(f":material/visibility_off: {t(f'overview.{never}_never')}")
 
 
@@ -122,13 +122,13 @@ def card(t: Texts, view: View) -> None:
     """The model card: how good, how large, how made."""
     record = view.record
     with st.grid(2, min_column_width=120):
-        for name in reading.FIGURES[view.task]:
+        for name in view_models.FIGURES[view.task]:
             shown = frame.figure(t, record.metrics, name, view.unit)
             st.metric(t(f"figure.{name}"), shown, help=_about(t, view, name), border=True)
         st.metric(t("words.trees"), f"{record.n_trees:,}", help=t("glossary.tree"), border=True)
         st.metric(t("overview.training_time"), t.duration(record.seconds), border=True)
     st.markdown(_quality(t, view))
-    name = reading.algorithm(record)
+    name = view_models.algorithm(record)
     st.markdown(
         f":material/account_tree: **{markdown(frame.algorithm(t, record))}**", help=t(f"algorithm.hover_{name}")
     )
@@ -167,8 +167,8 @@ def _quality(t: Texts, view: View) -> str:
 
 def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
     """Icon and sentence: what could be read while the model was made."""
-    name = reading.algorithm(record)
-    if name == reading.IMPORTED:
+    name = view_models.algorithm(record)
+    if name == view_models.IMPORTED:
         return "upload_file", t("overview.grown_elsewhere")
     if name == "opboost":
         return "blur_on", t("overview.grown_ranks", epsilon=bare(float(str(record.parameters["epsilon"]))))
@@ -216,9 +216,9 @@ def _identity(t: Texts, view: View) -> dict[str, str]:
 def tiles(t: Texts, view: View) -> None:
     """Three verdicts, each with a way to its evidence."""
     meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)
-    used = reading.used(view.importance)
-    found = reading.open_findings(view.compliance)
-    shares = reading.shares(view)
+    used = view_models.used(view.importance)
+    found = view_models.open_findings(view.compliance)
+    shares = view_models.shares(view)
     hidden = sum(share.splits for share in shares[1:])
     if found:
         worst = markdown(t.brief(view.model.feature(found[0].feature)))
@@ -244,7 +244,7 @@ def tiles(t: Texts, view: View) -> None:
 
 def _private(t: Texts, view: View) -> str:
     """What the Guest learns of a person who is scored."""
-    kind = reading.released(view)
+    kind = view_models.released(view)
     numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
     return t(f"overview.private_{kind}", numbers=f"{numbers:,}")
 

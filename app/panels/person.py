@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from app.panels import palette
-from app.reading import View
 from app.texts import Texts, markdown, number
-from backend.service import Feature, SampleSheet
+from app.view_models import View
+from backend.services import Feature, SampleSheet
 
 WAYS = ("pick", "type", "upload")
 LISTED = 300  # people in a menu; more would only slow the browser

@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View
 from app.texts import Texts, bare, label, markdown, number, percent
-from backend.service import FrontierPoint, Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
+from app.view_models import View
+from backend.services import FrontierPoint, Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))

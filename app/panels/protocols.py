@@ -9,19 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from app.panels import engine, frame, palette
-from app.reading import View
 from app.texts import Texts, markdown, size
-from backend.service import (
-    NODE_BY_NODE_SAMPLES,
-    PROTOCOLS,
-    SHAPE_LIMITS,
-    Compared,
-    Job,
-    Learned,
-    Link,
-    Row,
-    Shape,
-)
+from app.view_models import View
+from backend.services import NODE_BY_NODE_SAMPLES, PROTOCOLS, SHAPE_LIMITS, Compared, Job, Learned, Link, Row, Shape
 
 OURS = PROTOCOLS[0]
 SOURCES = ("own", "made_up")

@@ -12,7 +12,7 @@ import streamlit as st
 from app.panels import frame, palette
 from app.panels.protocols import OURS, bits, marked, model, named
 from app.texts import Texts, bare, label, number, wrap
-from backend.service import PAIR, Compared, Lead, Point, Row, leads
+from backend.services import PAIR, Compared, Lead, Point, Row, leads
 
 FRAMES, FRAME_MS = 40, 80
 CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's

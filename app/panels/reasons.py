@@ -7,9 +7,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from app.panels import frame, palette, run
-from app.reading import View, explained
 from app.texts import Texts, markdown, size
-from backend.service import NOTICE_FORMATS, Job, PersonReasons, Reason, Reasons, SampleSheet, ScoreBatch
+from app.view_models import View, explained
+from backend.services import NOTICE_FORMATS, Job, PersonReasons, Reason, Reasons, SampleSheet, ScoreBatch
 
 MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 

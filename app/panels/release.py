@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.texts import Texts, percent
 from backend.errors import ReleaseRefused
-from backend.service import Job, ModelRecord
+from backend.services import Job, ModelRecord
 
 
 def bound(t: Texts) -> tuple[float | None, bool]:

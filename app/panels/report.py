@@ -10,10 +10,10 @@ import streamlit as st
 
 from app.panels import frame, palette, reviews
 from app.panels.reviews import Attempt
-from app.reading import View
 from app.texts import Texts, label, markdown, percent, wrap
+from app.view_models import View
 from backend.errors import GlassleafError
-from backend.service import FORMS, Checked, Report, brief
+from backend.services import FORMS, Checked, Report, brief
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}

@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.panels import frame, palette, result_batch, result_person, transcript
-from app.reading import View, speed
 from app.texts import Texts, amount, label, markdown, number
-from backend.service import ScoreBatch
+from app.view_models import View, speed
+from backend.services import ScoreBatch
 
 
 def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.reading import ORDERS, PAGE, Speed, View, page_of, scale
 from app.texts import Texts, amount, markdown, number
-from backend.service import Score, ScoreBatch
+from app.view_models import ORDERS, PAGE, Speed, View, page_of, scale
+from backend.services import Score, ScoreBatch
 
 PARTS = {  # of a scale: factor and format of a part in the table
     "log_odds": (1, "%+.3f"),

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View, scale
 from app.texts import Texts, amount, cut, label, markdown, percent, signed
-from backend.service import Score, ScoreBatch
+from app.view_models import View, scale
+from backend.services import Score, ScoreBatch
 
 BARS = 12  # classes in the picture; the table holds all
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.panels import evidence, run, side_by_side
-from app.reading import View
+from app.panels import evidence, model_comparison, run
 from app.session import page
 from app.texts import Texts
-from backend.service import Job, RetrainingRequest, SideBySide
+from app.view_models import View
+from backend.services import Job, RetrainingRequest, SideBySide
 
 
 def request(t: Texts, view: View) -> RetrainingRequest:
@@ -56,14 +56,14 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
 
 def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
     """The old model and the new: quality at once, the rest once opened (a `fresh` pair is open); all of it on a page of its own."""
-    side_by_side.headline(t, view, found)
+    model_comparison.headline(t, view, found)
     key = f"beside_{found.before.record.id}_{found.after.record.id}"
     box = st.expander(
         t("retraining.beside"), expanded=fresh, icon=":material/compare_arrows:", key=key, on_change="rerun"
     )
     if box.open:  # what nobody looks at is not sent
         with box:
-            side_by_side.details(t, view, found)
+            model_comparison.details(t, view, found)
     with st.container(horizontal=True):
         st.page_link(
             page("compare_models"),
@@ -71,4 +71,4 @@ def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
             icon=":material/compare_arrows:",
             query_params={"model": found.before.record.id, "other": found.after.record.id},
         )
-    side_by_side.links(t, found)
+    model_comparison.links(t, found)

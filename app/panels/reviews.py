@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, markdown
-from backend.service import Finding, Review, SignOffLine
+from backend.services import Finding, Review, SignOffLine
 
 ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")

@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette, parties, release
-from app.reading import View
 from app.session import page
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
-from backend.service import Federation, Job, Label, ModelRecord, PoolLevel, ScoringRequest, TreeProgress
+from app.view_models import View
+from backend.services import Federation, Job, Label, ModelRecord, PoolLevel, ScoringRequest, TreeProgress
 
 STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 

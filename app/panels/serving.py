@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette, run
-from app.reading import View
 from app.session import Work
 from app.texts import Texts, number
-from backend.service import Job, ServedBatch, ServingRequest, ServingTrial
+from app.view_models import View
+from backend.services import Job, ServedBatch, ServingRequest, ServingTrial
 
 
 def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Job[ServingTrial]]) -> None:

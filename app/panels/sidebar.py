@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, cut, markdown
-from backend.service import LANGUAGES, ROLES, Federation, ModelRecord
+from backend.services import LANGUAGES, ROLES, Federation, ModelRecord
 
 SHOWN = {"en": "English", "zh": "中文"}
 

@@ -14,12 +14,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
 from app.session import page
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
-from backend.service import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
+from backend.services import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
 
 FIRST = {  # the few that matter; all others stand under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),
@@ -204,7 +204,7 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
         record
         for record in records
         if record.federation == chosen.name
-        and reading.algorithm(record) == wanted.ALGORITHM
+        and view_models.algorithm(record) == wanted.ALGORITHM
         and (record.cipher == "none") == plain
         and record.n_trees
     ]
@@ -212,7 +212,7 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
         st.caption(f":material/schedule: {t('train.no_cost')}")
         return
     last, asked = measured[0], getattr(wanted, "trees", 1)
-    grown = max(1, last.n_trees // (reading.trees_a_round(last, chosen)))
+    grown = max(1, last.n_trees // (view_models.trees_a_round(last, chosen)))
     words = {"trees": t("train.rounds", n=grown), "seconds": t.duration(last.seconds)}
     if asked == grown:
         st.caption(f":material/schedule: {t('train.cost_same', **words)}")
@@ -223,7 +223,7 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
 
 def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selected: Callable[[], int | None]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, a table to choose from, a link to the chosen one."""
-    first, second = reading.FIGURES[chosen.label.task]
+    first, second = view_models.FIGURES[chosen.label.task]
     unit = chosen.label.unit
     words = _sentence(t, chosen, records)
     st.markdown(words)
@@ -293,7 +293,7 @@ def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
 def _arithmetic_of(t: Texts, record: ModelRecord) -> str:
     if record.cipher == RANKS:
         return t("train.ranks")
-    if reading.algorithm(record) == reading.IMPORTED:
+    if view_models.algorithm(record) == view_models.IMPORTED:
         return "–"
     return frame.cipher(t, record.cipher, record.key_bits)
 
@@ -310,7 +310,7 @@ def _hosts(chosen: Federation) -> list[str]:
 
 def _known(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The models whose deciding figure is known, best first."""
-    name, sign = reading.FIGURES[chosen.label.task][0], 1 if chosen.label.task == "number" else -1
+    name, sign = view_models.FIGURES[chosen.label.task][0], 1 if chosen.label.task == "number" else -1
     known = [record for record in records if not math.isnan(_shown(record, name))]
     return sorted(known, key=lambda record: sign * _shown(record, name))
 
@@ -341,7 +341,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
 
 def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
-    name, unit = reading.FIGURES[chosen.label.task][0], chosen.label.unit
+    name, unit = view_models.FIGURES[chosen.label.task][0], chosen.label.unit
     values = [_shown(record, name) for record in records]
     known = [value for value in values if not math.isnan(value)]
     best = (min if name == "rmse" else max)(known, default=0.0)
@@ -404,9 +404,9 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
 
 def _told(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
-    name, asked = reading.algorithm(record), record.parameters
+    name, asked = view_models.algorithm(record), record.parameters
     guest, hosts = [t(f"algorithm.guest_{name}")], [t(f"algorithm.hosts_{name}")]
-    title = t(f"algorithm.name_{name}") if name != reading.IMPORTED else t("algorithm.imported")
+    title = t(f"algorithm.name_{name}") if name != view_models.IMPORTED else t("algorithm.imported")
     if name == "forest" and asked.get("aggregation") == "median":
         title = f"{title} · {t('choice.aggregation_median')}"
     if asked.get("shuffle_sides"):
@@ -418,7 +418,7 @@ def _told(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
         hosts.append(t("algorithm.hosts_complete"))
     if asked.get("goss_other"):
         hosts.append(t("algorithm.hosts_goss"))
-    if record.cipher == "none" and name != reading.IMPORTED:
+    if record.cipher == "none" and name != view_models.IMPORTED:
         title = f"{title} · {t('engine.label_none')}"
         hosts.append(t("algorithm.hosts_plain"))
     return title, " ".join(guest), " ".join(hosts)

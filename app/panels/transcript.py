@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import frame, palette
-from app.reading import View, released, speed
 from app.texts import Texts, label, size, wrap
-from backend.service import ScoreBatch, TranscriptEntry
+from app.view_models import View, released, speed
+from backend.services import ScoreBatch, TranscriptEntry
 
 DRAWN = 12  # messages in the picture; the table holds all
 

@@ -9,12 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import palette
 from app.panels.tree_choice import LEVELS, WHOLE
-from app.reading import View
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
-from backend.service import Feature, GuestTree, Leaf, Split
+from app.view_models import View
+from backend.services import Feature, GuestTree, Leaf, Split
 
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
@@ -25,7 +25,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
     """What to see in this tree."""
     tree = view.model.trees[index]
     splits = tree.splits
-    of = reading.class_of(view, index)
+    of = view_models.class_of(view, index)
     class_words = " " + t("structure.of_class", name=markdown(of)) if of else ""
     if not splits:
         return t("structure.single", tree=index + 1) + class_words
@@ -37,7 +37,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
         n=len(splits),
         hidden=hidden,
         meaning=markdown(t.brief(view.model.feature(best.feature))),
-        share=percent(best.gain / (reading.gain(tree) or 1)),
+        share=percent(best.gain / (view_models.gain(tree) or 1)),
     )
     return words + class_words
 
@@ -82,8 +82,10 @@ def figure(
     A tree with many leaves is drawn from the node `top` on, a few questions deep.
     """
     tree = view.model.trees[index]
-    places = reading.places(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
-    alive = frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else reading.alive(tree, candidates)
+    places = view_models.places(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    alive = (
+        frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else view_models.alive(tree, candidates)
+    )
     sight = _Sight(t, view, index, go.Figure(), places, alive, candidates is not None)
     _edges(sight)
     if marked in places:
@@ -239,12 +241,12 @@ def _told(sight: _Sight, node: int, party: str) -> str:
 
 def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
     """What a leaf says, in a sentence."""
-    kind, said = reading.scale(view), reading.said(view, leaf)
+    kind, said = view_models.scale(view), view_models.said(view, leaf)
     if kind == "class_share":
         shares = sorted(zip(view.model.outputs.classes, said, strict=True), key=lambda item: -item[1])
         listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
         return t("structure.says_class_share", listed=t.listed(listed))
-    words = {"weight": label(leaf_short(view, leaf)), "name": label(reading.class_of(view, index))}
+    words = {"weight": label(leaf_short(view, leaf)), "name": label(view_models.class_of(view, index))}
     if kind in ("share", "value"):
         return t(f"structure.says_{kind}", **words)
     return t(f"structure.raises_{kind}" if said[0] > 0 else f"structure.lowers_{kind}", **words)
@@ -252,7 +254,7 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
 
 def leaf_short(view: View, leaf: Leaf) -> str:
     """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
-    kind, said = reading.scale(view), reading.said(view, leaf)
+    kind, said = view_models.scale(view), view_models.said(view, leaf)
     if kind in ("log_odds", "class_score"):
         return signed(said[0])
     if kind == "share":
@@ -278,16 +280,16 @@ def _leaves(sight: _Sight) -> None:
             lines.append(t("structure.open" if node in sight.alive else "structure.ruled_out"))
     strong = sight.alive if sight.overlaid else ()
     short = {node: label(leaf_short(view, leaf)) for node, leaf in leaves.items()}
-    middle, several = reading.middle(view, sight.tree), reading.scale(view) == "class_share"
+    middle, several = view_models.middle(view, sight.tree), view_models.scale(view) == "class_share"
     sight.picture.add_scatter(
         x=[sight.places[node][0] for node in leaves],
         y=[sight.places[node][1] for node in leaves],
         mode="markers+text",
-        name=t(f"structure.leaf_{reading.scale(view)}"),
+        name=t(f"structure.leaf_{view_models.scale(view)}"),
         marker={
             "size": 11,
             "symbol": [
-                "circle" if several or reading.said(view, leaf)[0] > middle else "circle-open"
+                "circle" if several or view_models.said(view, leaf)[0] > middle else "circle-open"
                 for leaf in leaves.values()
             ],
             "color": palette.INK,
@@ -314,7 +316,8 @@ def _folded(sight: _Sight) -> None:
             y=[sight.places[node][1] for node in ends],
             mode="text",
             text=[
-                f"\u2003\u2003{sight.t('structure.folded', n=reading.leaves_below(sight.tree, node))}" for node in ends
+                f"\u2003\u2003{sight.t('structure.folded', n=view_models.leaves_below(sight.tree, node))}"
+                for node in ends
             ],
             textposition="middle right",
             textfont={"size": 11},
@@ -326,7 +329,7 @@ def _folded(sight: _Sight) -> None:
 
 def legend(t: Texts, view: View) -> None:
     """How the picture is read."""
-    words = t("structure.reading", leaves=t(f"structure.reading_{reading.scale(view)}"))
+    words = t("structure.reading", leaves=t(f"structure.reading_{view_models.scale(view)}"))
     if view.model.sides_hidden and view.model.hosts:
         words += " " + t("structure.sides_hidden")
     st.caption(words, help=t("glossary.candidate_leaves"))
@@ -335,7 +338,7 @@ def legend(t: Texts, view: View) -> None:
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> pd.DataFrame:
     """The tree as a table, one row a node."""
     tree = view.model.trees[index]
-    places, leaf = reading.places(tree), t(f"structure.leaf_{reading.scale(view)}")
+    places, leaf = view_models.places(tree), t(f"structure.leaf_{view_models.scale(view)}")
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None

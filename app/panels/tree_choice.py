@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app import reading
+from app import view_models
 from app.panels import frame, palette
-from app.reading import View
 from app.session import page
 from app.texts import Texts, cut, markdown, number, percent
-from backend.service import GuestTree, Split
+from app.view_models import View
+from backend.services import GuestTree, Split
 
 STRIP = 7  # previews beside each other
 WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
@@ -36,7 +36,7 @@ def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]
 
 
 def _preview(view: View, tree: GuestTree) -> str:
-    places = reading.places(tree, levels=LEVELS)
+    places = view_models.places(tree, levels=LEVELS)
     depth = max(d for d, _ in places.values()) or 1
     rows = 1 + max(row for _, row in places.values())
 
@@ -63,14 +63,14 @@ def _preview(view: View, tree: GuestTree) -> str:
 
 def named(t: Texts, view: View, index: int) -> str:
     """A tree in the menu: its number and how much its questions improve the fit."""
-    gain = t("structure.gain_short", gain=number(reading.gain(view.model.trees[index])))
-    of = reading.class_of(view, index)
+    gain = t("structure.gain_short", gain=number(view_models.gain(view.model.trees[index])))
+    of = view_models.class_of(view, index)
     return " · ".join(filter(None, (t("structure.tree", tree=index + 1), cut(of, 16), gain)))
 
 
 def parts(view: View, index: int) -> tuple[int, ...]:
     """The nodes from which a tree is drawn; only its root where it can be read at once."""
-    return reading.branches(view.model.trees[index], WHOLE, LEVELS)
+    return view_models.branches(view.model.trees[index], WHOLE, LEVELS)
 
 
 def nodes(view: View, number: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def nodes(view: View, number: str) -> tuple[str, ...]:
 
 def part_with(view: View, index: int, node: int) -> int:
     """The part of a tree, as `parts` divides it, in which a split is drawn."""
-    tree, above = view.model.trees[index], reading.parents(view.model.trees[index])
+    tree, above = view.model.trees[index], view_models.parents(view.model.trees[index])
     tops = parts(view, index)
     while node not in tops:
         node = above[node]
@@ -97,10 +97,10 @@ def mark(t: Texts, view: View, index: int, node: int) -> None:
                 node=node,
                 meaning=markdown(t.brief(view.model.feature(split.feature))),
                 party=palette.name(t, view.federation, split.owner),
-                share=percent(split.gain / (reading.gain(view.model.trees[index]) or 1)),
+                share=percent(split.gain / (view_models.gain(view.model.trees[index]) or 1)),
             )
         )
-        places = reading.where(view.model, split.feature)
+        places = view_models.where(view.model, split.feature)
         at = places.index((index, node))
         with st.container(horizontal=True):
             st.page_link(
@@ -129,7 +129,7 @@ def branch(t: Texts, view: View, index: int, key: str) -> int:
         if node == 0:
             return t("structure.from_top", levels=LEVELS)
         meaning = t.brief(view.model.feature(tree.splits[node].feature))
-        leaves = reading.leaves_below(tree, node)
+        leaves = view_models.leaves_below(tree, node)
         return t("structure.from_node", node=node, meaning=meaning, leaves=leaves)
 
     return st.selectbox(

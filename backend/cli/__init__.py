@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from backend.cli import assurance, evidence, interpretation, making, reasons, retraining, scoring
-from backend.cli.console import AsJson, print_result
+from backend.cli import evidence, governance, interpretation, models, reasons, retraining, scoring
+from backend.cli.output import AsJson, print_result
 from backend.errors import GlassleafError, ParameterError
 from backend.protocols.training.parameters import KEY_SIZES
 
@@ -19,7 +19,7 @@ app = typer.Typer(
     help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
 )
 measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
-for commands in (making, scoring, interpretation, reasons, assurance, evidence, retraining):
+for commands in (models, scoring, interpretation, reasons, governance, evidence, retraining):
     commands.register(app)
 app.add_typer(measuring, name="bench")
 

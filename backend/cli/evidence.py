@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.console import AsJson, ModelId, open_door, print_result, watched
-from backend.crypto.engines import cipher_named
-from backend.service import AgeCheck, AgeRequest
+from backend.cli.output import AsJson, ModelId, open_door, print_result, watched
+from backend.crypto.registry import cipher_named
+from backend.services import AgeCheck, AgeRequest
 
 SAID = {
     "not_negative": "elderly ages score no worse than any class of younger ones",

@@ -7,9 +7,9 @@ from typing import Annotated, cast
 
 import typer
 
-from backend.cli.console import AsJson, ModelId, open_door, print_result, watched
+from backend.cli.output import AsJson, ModelId, open_door, print_result, watched
 from backend.errors import ParameterError
-from backend.service import (
+from backend.services import (
     MEASURES,
     CardRequest,
     ImportanceMeasure,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from backend.errors import ParameterError
-from backend.service import ALGORITHMS, Parameters
+from backend.services import ALGORITHMS, Parameters
 
 DEFAULT = "secureboost"
 FLAGS = {"reg_lambda": "--lambda", "key_bits": "--bits"}

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.assurance.notice import FORMATS, MOST_REASONS
-from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, save, watched
-from backend.crypto.engines import cipher_named
+from backend.cli.output import AsJson, Bits, ModelId, open_door, print_result, save, watched
+from backend.crypto.registry import cipher_named
 from backend.errors import ParameterError
-from backend.protocols.channel import TranscriptEntry
-from backend.service import CohortRequest, PersonReasons, ReasonsRequest
+from backend.protocols.transport.channel import TranscriptEntry
+from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS
+from backend.services import CohortRequest, PersonReasons, ReasonsRequest
 
 
 def register(app: typer.Typer) -> None:

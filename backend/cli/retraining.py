@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.console import AsJson, Bits, ModelId, open_door, print_result, watched
-from backend.crypto.engines import cipher_named
-from backend.service import Evidence, RetrainingRequest, SideBySide, side_by_side_json
+from backend.cli.output import AsJson, Bits, ModelId, open_door, print_result, watched
+from backend.crypto.registry import cipher_named
+from backend.services import Evidence, RetrainingRequest, SideBySide, side_by_side_json
 
 
 def register(app: typer.Typer) -> None:

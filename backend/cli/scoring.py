@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.console import SHORT_TICK, AsJson, ModelId, open_door, print_result, quality_text, save, say, watched
-from backend.crypto.engines import cipher_named
+from backend.cli.output import SHORT_TICK, AsJson, ModelId, open_door, print_result, quality_text, save, say, watched
+from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers, cores
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.service import (
+from backend.services import (
     MADE_UP,
     NODE_BY_NODE_SAMPLES,
     PROTOCOLS,

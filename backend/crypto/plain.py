@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.bin_products import BinIndex
-from backend.crypto.cipher import FoldPlan, IntArray, Parcel, Weighted, WholeFold
+from backend.crypto.interface import FoldPlan, IntArray, Parcel, Weighted, WholeFold
+from backend.crypto.paillier.bin_products import BinIndex
 from backend.errors import SecurityError
 
 MESSAGE_ENTRIES = 1 << 20  # numbers a scoring message: 8 MiB

@@ -10,37 +10,30 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import IntArray, KeySide, PairKeySide
-from backend.crypto.engines import encrypt_task
 from backend.crypto.fixedpoint import MAX_ROWS
-from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.interface import IntArray, KeySide, PairKeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
+from backend.crypto.registry import encrypt_task
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.errors import FederationError, ParameterError, SecurityError
 from backend.protocols.alignment.exchange import Alignment, align
-from backend.protocols.channel import Conversation, TranscriptEntry
-from backend.protocols.inference.canaries import canaries
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.inference.packing import Packing
-from backend.protocols.messages import (
-    DecisionVectors,
-    EncryptedScores,
-    HeldRecords,
-    KeepModel,
-    ModelKept,
-    MoreVectors,
-    OfferKey,
-    chunks,
-    from_bitmap,
-)
+from backend.protocols.scoring.canaries import canaries
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords, MoreVectors
+from backend.protocols.scoring.packing import Packing
 from backend.protocols.training.algorithms import Parameters, grow
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Joint
+from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
-from backend.trees.artefact import content_hash, dump_guest, dump_skeleton
+from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.packing import chunks, from_bitmap
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
+from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
 
 ALONE = Workers()
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
@@ -279,7 +272,7 @@ class GuestParty:
         workers : Workers
             Who encrypts, where there is more than one message.
         canary : bool
-            Whether every score carries a canary (:mod:`backend.protocols.inference.canaries`); Paillier alone has room for one.
+            Whether every score carries a canary (:mod:`backend.protocols.scoring.canaries`); Paillier alone has room for one.
         on_stage : callable
             Told (stage, party at work, samples done).
 

@@ -9,40 +9,33 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from backend.crypto.bin_products import BinProducts
-from backend.crypto.cipher import PublicSide
-from backend.crypto.engines import open_offer
-from backend.crypto.paillier_keys import KEY_BITS_FLOOR
+from backend.crypto.interface import PublicSide
+from backend.crypto.paillier.bin_products import BinProducts
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.pool import Pool
+from backend.crypto.registry import open_offer
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
-from backend.protocols.audit import HeadsInMemory, HeadStore, empty, newer
-from backend.protocols.channel import Network
-from backend.protocols.hosting.ages_desk import AgesDesk
-from backend.protocols.hosting.group_desk import GroupDesk
-from backend.protocols.hosting.halves import Halves, HostStore
-from backend.protocols.hosting.reasons_desk import ReasonsDesk
-from backend.protocols.hosting.scoring_desk import ScoringDesk
-from backend.protocols.hosting.session import Answer, Handlers, Sessions
-from backend.protocols.hosting.training_desk import TrainingDesk
-from backend.protocols.hosting.walking_desk import WalkingDesk
-from backend.protocols.inference.dither import DITHER
-from backend.protocols.inference.reasons.cohort import Cohorts
-from backend.protocols.messages import (
-    AskAuditHead,
-    AuditHead,
-    DecisionVectors,
-    EndConversation,
-    GroupPairs,
-    KeepAuditHead,
-    Message,
-    MoreVectors,
-    OfferKey,
-    PassOn,
-    ReasonTerms,
-    Refusal,
-)
+from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
+from backend.protocols.audit_head.protocol import HeadsInMemory, HeadStore, empty, newer
+from backend.protocols.baselines.host import WalkingDesk
+from backend.protocols.baselines.messages import PassOn
+from backend.protocols.explanations.cohort import Cohorts
+from backend.protocols.explanations.host import ReasonsDesk
+from backend.protocols.explanations.messages import ReasonTerms
+from backend.protocols.group_sums.host import GroupDesk
+from backend.protocols.group_sums.messages import GroupPairs
+from backend.protocols.host_models import Halves, HostStore
+from backend.protocols.host_session import Answer, Handlers, Sessions
+from backend.protocols.scoring.ages_host import AgesDesk
+from backend.protocols.scoring.dither import DITHER
+from backend.protocols.scoring.host import ScoringDesk
+from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
+from backend.protocols.training.host import TrainingDesk
+from backend.protocols.transport.channel import Network
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.store.query_budget import QueryBudget
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
@@ -80,7 +73,7 @@ class HostParty:
         Where it keeps a sample of requests for an auditor. Without one, a simulated Host keeps none, a real one keeps them in memory.
     dither : float, optional
         Width on a logit of what it adds to scores; 0 = nothing. By default a simulated Host adds nothing, a real one
-        :data:`backend.protocols.inference.dither.DITHER`.
+        :data:`backend.protocols.scoring.dither.DITHER`.
     cohorts : Cohorts, optional
         Which groups of people it added contributions up for; in memory by default.
     heads : HeadStore, optional

@@ -1,7 +1,8 @@
 """What was done, by whom and when: entries chained by SHA-256, so that an edit, a deletion, an insertion or a cut shows.
 
 An entry's hash covers its text and the hash before it. A cut at the end leaves a chain that holds together; it shows only against a
-head that somebody else keeps, so the head is told to the Hosts (:mod:`backend.protocols.audit`). Holds no label, score or value.
+head that somebody else keeps, so the head is told to the Hosts (:mod:`backend.protocols.audit_head.protocol`). Holds
+no label, score or value.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from backend.atomic_file import write_whole
 from backend.errors import SecurityError
-from backend.whole_file import write_whole
 
 
 def read_key(path: Path) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
 """Path-dependent SHAP values of tree ensembles: by how much each feature moved a sample's margin (Lundberg et al. 2020, Algorithm 1).
 
 Knows conditions, shares of cover and 0/1; whose they are, the caller decides. :func:`shap_values`, with all parties' rules in one hand,
-is the oracle of what is computed under encryption (:mod:`backend.protocols.inference.reasons`).
+is the oracle of what is computed under encryption (:mod:`backend.protocols.explanations`).
 
 On the way to leaf j with weight w_j stand features P. 1_i says whether the sample goes the leaf's way at all of feature i's splits, c_i
 is the product of their shares of cover. The leaf's part of a feature's Shapley value is an integral over the chance x that another

@@ -16,7 +16,7 @@ import pandas as pd
 from backend.data.credit_card import DICTIONARY
 from backend.data.demo import write_demo
 from backend.errors import FederationError
-from backend.service import Division, Glassleaf
+from backend.services import Division, Glassleaf
 from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent

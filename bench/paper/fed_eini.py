@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from backend.catalogue import Catalogue
-from backend.crypto.engines import Cipher
+from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers, cores
 from backend.data.table import read_labels
-from backend.protocols.channel import TranscriptEntry
-from backend.protocols.comparison import protocols
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.network import Exchange, Link, simulate
-from backend.service import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.protocols.baselines.comparison import protocols
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services.workspace import Catalogue
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
 from bench.setting import fresh_home, say
 

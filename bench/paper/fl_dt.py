@@ -7,9 +7,9 @@ from dataclasses import replace
 from statistics import mean
 from typing import Any
 
-from backend.protocols.network import Link
 from backend.protocols.training.decision_tree import DecisionTreeParameters
-from backend.service import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split, TrainingRequest
+from backend.protocols.transport.simulated_latency import Link
+from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split, TrainingRequest
 from bench.paper.data import BANK, CAR, CREDIT, Table, federate
 from bench.paper.trees_alone import decision_tree, pooled
 from bench.setting import fresh_home, say

@@ -11,18 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from backend.crypto.engines import Cipher
-from backend.protocols.network import Link, simulate
-from backend.protocols.row_sets import as_bits, as_gaps, as_json, pack_rows, unpack_rows
+from backend.crypto.registry import Cipher
 from backend.protocols.training.forest import ForestParameters
-from backend.service import (
-    ComparisonRequest,
-    Glassleaf,
-    ModelRecord,
-    Row,
-    SecureBoostParameters,
-    TrainingRequest,
-)
+from backend.protocols.training.row_sets import as_bits, as_gaps, as_json, pack_rows, unpack_rows
+from backend.protocols.transport.simulated_latency import Link, simulate
+from backend.services import ComparisonRequest, Glassleaf, ModelRecord, Row, SecureBoostParameters, TrainingRequest
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
 from bench.paper.trees_alone import pooled, random_forest
 from bench.setting import REPEATS, fresh_home, say

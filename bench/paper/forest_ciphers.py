@@ -13,9 +13,9 @@ import gmpy2
 import numpy as np
 import phe
 
-from backend.crypto import riac
-from backend.crypto.paillier import PaillierKeySide
-from backend.crypto.paillier_keys import SecretKey
+from backend.crypto.baselines import riac
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
 from bench.setting import REPEATS, say

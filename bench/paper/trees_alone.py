@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
 from backend.data.table import read_labels, read_table
-from backend.service import Glassleaf, ModelRecord
+from backend.services import Glassleaf, ModelRecord
 
 STOP = -1  # scikit-learn's mark of a leaf
 FIRST = 0.7  # share of training records in FL-DT §4.1.1

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from app.texts import Texts
-from backend.assurance.attacks import lab
-from backend.assurance.attacks.lab import ATTACKS, Attack
-from backend.assurance.attacks.result import Attempt, Outcome
+from backend.attacks import lab
+from backend.attacks.lab import ATTACKS, Attack
+from backend.attacks.result import Attempt, Outcome
 from tests.app.conftest import Opened
 from tests.app.reading_out import everything
 

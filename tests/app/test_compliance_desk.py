@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import reading, session
+from app import session, view_models
 from app.panels import evidence, findings, frame, tree_choice
 from app.texts import Texts
-from backend.service import (
+from backend.services import (
     LANGUAGES,
     Glassleaf,
     Job,
@@ -79,7 +79,7 @@ def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: W
     for verdict, reason in (("confirmed", "It stands at first sight."), ("overridden", "The owner has explained it.")):
         door.review(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
     door.close()
-    at = opened("compliance", finding=reading.key_of(last))
+    at = opened("compliance", finding=view_models.key_of(last))
     said = "\n".join(m.value for m in at.markdown)
     assert said.index("The owner has explained it.") < said.index("It stands at first sight.")
     assert any(e.label == T("compliance.earlier", n=1) for e in at.expander)
@@ -146,7 +146,7 @@ def finding(feature: str, party: str, status: str, splits: int):
 def test_a_link_opens_one_finding_alone_and_all_are_one_press_away(opened: Opened) -> None:
     at = opened("compliance")
     last = found_of(at)[-1]
-    at = opened("compliance", finding=reading.key_of(last))
+    at = opened("compliance", finding=view_models.key_of(last))
     assert shown(at) == ["decide_0"] and any(last.meaning in m.value.replace("\\", "") for m in at.markdown)
     at.button(key="findings_all").click().run()
     assert len(shown(at)) == min(frame.CARDS, len(found_of(at))) and "finding" not in at.query_params

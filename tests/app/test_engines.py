@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import reading, session
+from app import session, view_models
 from app.panels import frame
-from app.reading import PAGE, Speed
 from app.texts import Texts
-from backend.service import Glassleaf, PoolLevel, Score
+from app.view_models import PAGE, Speed
+from backend.services import Glassleaf, PoolLevel, Score
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_scoring import scored, template, uploaded
@@ -318,8 +318,8 @@ def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
         scores=(one, one, one, replace(one, status="failed")),
         transcript=tuple(replace(entry, sender=a, receiver=b, bytes=n) for a, b, n in sent),
     )
-    assert reading.speed(made_up, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
-    assert reading.speed(made_up, "bank").a_second == 6
+    assert view_models.speed(made_up, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
+    assert view_models.speed(made_up, "bank").a_second == 6
 
 
 def test_failed_rows_come_last_when_the_table_is_ordered() -> None:
@@ -327,9 +327,9 @@ def test_failed_rows_come_last_when_the_table_is_ordered() -> None:
         return Score(name, status, "", 0.0, probability, "", (probability,), "", 0.0, 0.0, 0.0, 0, ())
 
     scores = [score("a", 0.2), score("b", float("nan"), "failed"), score("c", 0.9)]
-    order = {name: [s.id for s in reading.page_of(scores, name, 1)] for name in reading.ORDERS}
+    order = {name: [s.id for s in view_models.page_of(scores, name, 1)] for name in view_models.ORDERS}
     assert order == {"given": ["a", "b", "c"], "highest": ["c", "a", "b"], "lowest": ["a", "c", "b"]}
-    assert reading.page_of(scores, "given", 2) == ()
+    assert view_models.page_of(scores, "given", 2) == ()
 
 
 def test_progress_of_another_job_begins_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

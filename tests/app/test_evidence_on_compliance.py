@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.panels import evidence, frame
 from app.texts import Texts, number
-from backend.assurance.elderly import AgeGap
 from backend.errors import Cancelled
-from backend.service import LANGUAGES, AgeCheck, Disparity, Evidence, Glassleaf, Job, Proxies
+from backend.fairness.age_discrimination import AgeGap
+from backend.services import LANGUAGES, AgeCheck, Disparity, Evidence, Glassleaf, Job, Proxies
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything
 

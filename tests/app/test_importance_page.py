@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.panels import importance
 from app.texts import Texts
-from backend.service import (
+from backend.services import (
     MEASURES,
     CohortImportance,
     Glassleaf,

@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from backend.service import Glassleaf
+from backend.services import Glassleaf
 from backend.store.party_store import PartyStore
-from backend.trees.artefact import load_host
+from backend.trees.serialization import load_host
 from tests.app.conftest import OFFSET, PAGES, Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_scoring import finished, scored, template, uploaded

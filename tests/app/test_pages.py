@@ -9,7 +9,7 @@ import pytest
 
 from app import session
 from app.texts import Texts, catalogue
-from backend.service import Glassleaf
+from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
 from tests.app.reading_out import everything
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from app.panels.privacy import _many
 from app.texts import Texts, percent
 from backend.errors import SampleError
-from backend.service import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, ScoringRequest
+from backend.services import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, ScoringRequest
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_nothing_leaks import leaks

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.panels import race
 from app.texts import Texts
-from backend.service import (
+from backend.services import (
     BATCHES,
     NODE_BY_NODE_SAMPLES,
     PROTOCOLS,

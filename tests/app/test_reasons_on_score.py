@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
-from app.reading import explained
 from app.texts import markdown
-from backend.service import Reason
+from app.view_models import explained
+from backend.services import Reason
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 

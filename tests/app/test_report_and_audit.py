@@ -6,7 +6,7 @@ import pytest
 
 from app import session
 from app.texts import Texts
-from backend.service import Glassleaf
+from backend.services import Glassleaf
 from backend.store.audit_log import Head, Verdict
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything

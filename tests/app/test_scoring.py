@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import reading, session
-from backend.service import Glassleaf
+from app import session, view_models
+from backend.services import Glassleaf
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 
@@ -129,7 +129,7 @@ def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opene
         assert not at.exception
         assert at.session_state["job:score"] is asked
         assert next(m for m in at.metric if m.label == "Decision").value.endswith(words)
-        assert reading.decided(asked.result, percent / 100).scores[0].decision == word
+        assert view_models.decided(asked.result, percent / 100).scores[0].decision == word
 
 
 def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
-from backend.service import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from tests.app.conftest import PAGES, Opened, _fresh
 from tests.app.reading_out import everything
 from tests.app.test_scoring import scored

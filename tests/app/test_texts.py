@@ -11,7 +11,7 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
-from backend.service import ALGORITHMS, LANGUAGES
+from backend.services import ALGORITHMS, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]

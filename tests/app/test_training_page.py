@@ -11,7 +11,7 @@ from app.panels import training
 from app.texts import Texts
 from backend.errors import ParameterError, ReleaseRefused
 from backend.results import Release
-from backend.service import ALGORITHMS, LANGUAGES
+from backend.services import ALGORITHMS, LANGUAGES
 from tests.app.conftest import Opened, World, _fresh
 
 

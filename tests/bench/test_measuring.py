@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.crypto.paillier import PaillierKeySide, PaillierPublicSide
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.workers import Workers
 from bench.cases import random_case

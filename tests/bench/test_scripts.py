@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.texts import Texts
-from backend.assurance.compliance import assess
+from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
 from bench import cipher, curves, large, readme, reasons, tables

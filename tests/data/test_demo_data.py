@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
-from backend.assurance.compliance import assess
+from backend.compliance.assessment import assess
 from backend.data.demo import BANK, PLANTED, PLATFORM, TELECOM, write_demo
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.data.federation import load_federation

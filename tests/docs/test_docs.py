@@ -11,7 +11,7 @@ import typer
 from backend.cli import app
 from backend.data.federation import load_federation
 from backend.data.table import read_labels, read_table
-from backend.protocols.messages import MESSAGES
+from backend.protocols.transport.message import MESSAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
-from backend.service import Glassleaf  # noqa: E402
+from backend.services import Glassleaf  # noqa: E402
 from tests.e2e.serving import CHROMIUM, FLAGS, served  # noqa: E402
 
 TITLES = ("Features", "Structure", "Importance", "Compliance", "Score", "Train", "Overview")

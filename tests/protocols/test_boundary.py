@@ -7,17 +7,18 @@ import numpy as np
 from actors import TappedNetwork, running, score
 from worlds import GUEST, random_world
 
-from backend.crypto.paillier import PaillierKeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.demo import write_demo
 from backend.data.table import PartyTable, read_table
-from backend.protocols.channel import Conversation
 from backend.protocols.host import HostParty
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.messages import DecisionVectors, EncryptedScores, decode
-from backend.protocols.room import Room
-from backend.protocols.simulation import SimulatedHosts
-from backend.protocols.training.host_side import HostTraining
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.simulation.simulator import Room
+from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.codec import decode
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.folding import fold_structure
 

@@ -13,22 +13,16 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.errors import SecurityError
 from backend.protocols.host import PASSED_ON
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.protocols.messages import (
-    MESSAGES,
-    AskBinSums,
-    DecisionVectors,
-    KeepModel,
-    MoreVectors,
-    OfferKey,
-    StartTraining,
-    decode,
-    encode,
-)
-from backend.protocols.room import Room
-from backend.protocols.row_sets import pack_rows
-from backend.protocols.training.host_side import HostTraining
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
+from backend.protocols.simulation.simulator import Room
+from backend.protocols.training.host_splits import HostTraining
+from backend.protocols.training.messages import AskBinSums, KeepModel, StartTraining
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.message import MESSAGES
+from backend.protocols.transport.messages import OfferKey
 
 EMPTY = {str: "x", bytes: b"", int: 1, float: 1.0, bool: False}
 

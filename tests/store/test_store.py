@@ -8,7 +8,7 @@ import pytest
 from backend.errors import ModelError, SecurityError
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
-from backend.trees.artefact import content_hash
+from backend.trees.serialization import content_hash
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST, imported_world, random_world, with_covers
 
-from backend.assurance.contribution import Expectation
+from backend.explain.contribution import Expectation
 from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Rule, Skeleton, Split
 from backend.trees.shap import factors_of, left_share, quadrature, shap_values
 

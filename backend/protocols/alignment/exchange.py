@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from backend.errors import SecurityError
 from backend.protocols.alignment.ids import joint_rows, mark
+from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides
-from backend.protocols.channel import Conversation
-from backend.protocols.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
+from backend.protocols.transport.channel import Conversation
 
 
 @dataclass(frozen=True)

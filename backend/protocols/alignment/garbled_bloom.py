@@ -25,7 +25,7 @@ from backend.crypto.ristretto import ELEMENT
 from backend.errors import FederationError, SecurityError
 from backend.protocols.alignment.ids import check_count, check_places, encoded, marked, secret_order
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver, TransferSender
-from backend.protocols.messages import chunks
+from backend.protocols.transport.packing import chunks
 
 STATISTICAL_BITS = 40  # what may go wrong by chance does so with probability 2^-40 an alignment
 SALT = 32  # bytes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.errors import FederationError, SecurityError
-from backend.protocols.messages import from_bitmap, to_bitmap
+from backend.protocols.transport.packing import from_bitmap, to_bitmap
 
 MAX_ID = 0xFFFF  # bytes; RFC 9497 §3.3.1 counts an input in two bytes
 

@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from backend.crypto.engines import Cipher
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.paillier_keys import KEY_BITS
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint

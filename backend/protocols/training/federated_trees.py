@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backend.errors import SecurityError
-from backend.protocols.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
-from backend.protocols.row_sets import pack_rows, unpack_rows
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import (
     FeatureKey,
@@ -30,7 +28,9 @@ from backend.protocols.training.growing import (
     root,
 )
 from backend.protocols.training.joint import Joint
+from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers
+from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.trees.ensemble import NodeKey, Rule
 from backend.trees.growth import BestSplit
 

@@ -22,11 +22,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.engines import Cipher
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.paillier_keys import KEY_BITS
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
-from backend.protocols.messages import chunks
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint
 from backend.protocols.training.label_trees import (
@@ -38,6 +37,7 @@ from backend.protocols.training.label_trees import (
     leaf_table,
 )
 from backend.protocols.training.parameters import Ranges, TreeProgress, problems_of
+from backend.protocols.transport.packing import chunks
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
 from backend.trees.metrics import measure

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.cipher import IntArray, PairKeySide
+from backend.crypto.interface import IntArray, PairKeySide
 from backend.data.dictionary import Feature
 from backend.data.label import Task
 from backend.data.table import PartyTable
-from backend.protocols.channel import Conversation
 from backend.protocols.training.parameters import TreeProgress
+from backend.protocols.transport.channel import Conversation
 from backend.trees.ensemble import GuestTree, NodeKey, Rule
 from backend.trees.outputs import Outputs
 

@@ -14,21 +14,15 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.channel import Conversation
-from backend.protocols.messages import (
-    MAX_MESSAGE,
-    AskBinSums,
-    BinSums,
-    FeatureBins,
-    Gradients,
-    Message,
-    chunks,
-    to_bitmap,
-)
-from backend.protocols.row_sets import pack_rows
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import Flags, Growing, Histograms, IntArray, Node, TreeJob, Wanted
 from backend.protocols.training.joint import Joint
+from backend.protocols.training.messages import AskBinSums, BinSums, FeatureBins, Gradients
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.codec import MAX_MESSAGE
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal, get_args
 
-from backend.crypto.engines import Cipher
-from backend.crypto.paillier_keys import KEY_BITS
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
 from backend.protocols.alignment.methods import METHODS
 

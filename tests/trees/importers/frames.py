@@ -14,12 +14,12 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.table import PartyTable
-from backend.protocols.inference.fed_eini import CompiledGuest
-from backend.trees.artefact import dump_guest, dump_host, load_guest, load_host
+from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.trees.importers import read_model
-from backend.trees.importers.halves import split_between_parties
+from backend.trees.importers.partition import split_between_parties
 from backend.trees.importers.sklearn_file import export
 from backend.trees.importers.thresholds import LARGEST
+from backend.trees.serialization import dump_guest, dump_host, load_guest, load_host
 
 PARTIES = (GUEST, "host0", "host1")
 CITIES = ("Bern", "Koeln", "Beijing")

@@ -20,11 +20,12 @@ from backend.crypto.fixedpoint import quantise
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Task
 from backend.errors import SecurityError
-from backend.protocols.messages import Ranks, StartRanks, TakeRankSplits, from_numbers
 from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.training.secureboost import LINKS
+from backend.protocols.transport.packing import from_numbers
 from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Rule, Split
 from backend.trees.importers.whole import WholeSplit, WholeTree
 from backend.trees.importers.xgboost_file import read_xgboost

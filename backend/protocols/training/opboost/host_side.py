@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.messages import Ranks, StartRanks, TakeRankSplits, to_numbers
+from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.maps import MAPS, MECHANISMS, MISSING, Noise, ValueMap
 from backend.protocols.training.opboost.sampling import IntArray
+from backend.protocols.transport.packing import to_numbers
 from backend.trees.ensemble import NodeKey, Rule
 
 INDICATORS = 32  # commonest categories of a feature that get a column; the others say no everywhere

@@ -1,0 +1,348 @@
+"""Two models side by side: quality, size, what they use, how groups fare, which findings they have, how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app import view_models
+from app.panels import evidence, frame, palette
+from app.session import page
+from app.texts import Texts, bare, label, markdown, number, percent, wrap
+from app.view_models import View
+from backend.services import Evidence, Figure, Finding, ModelRecord, OutcomePair, Shift, SideBySide, measure_in_words
+
+SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
+TILES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the figures that decide
+SHOWN = 12  # features drawn; the table holds all
+ONE_LINE = 44  # letters of a bar's words on a phone
+LINE, BAR = 17, 9  # pixels: a line of words, the thickness of a bar
+BEFORE = 0.4  # opacity of the first model's bar
+
+
+def alone(t: Texts) -> None:
+    """There is no second model: say how to come by one."""
+    st.info(t("compare_models.alone"), icon=":material/compare_arrows:")
+    with st.container(horizontal=True):
+        st.page_link(page("train"), label=t("train.title"), icon=":material/model_training:")
+        st.page_link(page("compliance"), label=t("compliance.title"), icon=":material/gavel:")
+
+
+def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: Callable[[], None]) -> None:
+    """The second model, relatives first, and a button that makes it the first."""
+    by_id = {record.id: record for record in others}
+
+    def named(model_id: str) -> str:
+        record = by_id[model_id]
+        words = [record.id, record.created[:16].replace("T", " "), frame.quality(t, record, view.unit)]
+        if record.retrained_from == view.record.id:
+            words.append(t("compare_models.replaces"))
+        elif view.record.retrained_from == record.id:
+            words.append(t("compare_models.replaced"))
+        return " · ".join(words)
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(t("compare_models.beside"), list(by_id), key=key, format_func=named, width=520)
+        st.button(t("compare_models.swap"), icon=":material/swap_horiz:", key="compare_swap", on_click=swap)
+
+
+def draw(t: Texts, view: View, found: SideBySide) -> None:
+    """What matters most: quality, what each uses, its size, and how groups fare."""
+    headline(t, view, found)
+    details(t, view, found)
+
+
+def headline(t: Texts, view: View, found: SideBySide) -> None:
+    """What changed, in a sentence and the figures that decide."""
+    sentence(t, view, found)
+    tiles(t, view, found)
+
+
+def details(t: Texts, view: View, found: SideBySide) -> None:
+    """What each uses, its size, and how groups fare."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        frame.section(t, "side_by_side.importance_title", "gain")
+        importance(t, view, found)
+    with right:
+        frame.section(t, "side_by_side.numbers")
+        numbers(t, found)
+    frame.section(t, "side_by_side.outcomes_title", "evidence")
+    outcomes(t, view, found)
+
+
+def sentence(t: Texts, view: View, found: SideBySide) -> None:
+    """What changed, in words: quality, what was left out, and whether the figures are of the same people."""
+    parts = [_moved(t, figure) for figure in found.figures if figure.name in TILES[view.task][:1]]
+    if found.without:
+        left = t.listed([evidence.brief(t, view, name) for name in found.without])
+        parts.append(t("side_by_side.without", n=len(found.without), features=left))
+    same = "side_by_side.same_people" if found.same_people else "side_by_side.other_people"
+    st.markdown(" ".join([*parts, t(same, n=f"{found.before.record.metrics.n:,}")]))
+
+
+def _moved(t: Texts, figure: Figure) -> str:
+    alike = number(figure.before) == number(figure.after)
+    words = "same" if alike else "better" if figure.better > 0 else "worse"
+    return t(
+        f"side_by_side.{words}",
+        figure=t(f"figure.{figure.name}"),
+        before=number(figure.before),
+        after=number(figure.after),
+    )
+
+
+def tiles(t: Texts, view: View, found: SideBySide) -> None:
+    """The figures that decide and the size, the second model's with the change from the first."""
+    sizes = found.before.sizes, found.after.sizes
+    with st.grid(4, min_column_width=170):
+        for figure in found.figures:
+            if figure.name in TILES[view.task]:
+                _tile(t, f"figure.{figure.name}", figure.before, figure.after, number)
+        for name in ("used", "leaves"):
+            _tile(t, f"sizes.{name}", getattr(sizes[0], name), getattr(sizes[1], name), bare)
+
+
+def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[float], str]) -> None:
+    change = after - before
+    sign = "+" if change > 0 else "−" if change < 0 else "±"
+    delta = t("side_by_side.change", change=f"{sign}{words(abs(change))}", before=words(before))
+    arrow = "off" if change == 0 else "up" if change > 0 else "down"
+    st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
+
+
+def links(t: Texts, found: SideBySide) -> None:
+    """To either model."""
+    with st.container(horizontal=True):
+        for key, side in (("first", found.before), ("second", found.after)):
+            st.page_link(
+                page("overview"),
+                label=t(f"side_by_side.open_{key}", model=side.record.id),
+                icon=":material/home:",
+                query_params={"model": side.record.id},
+            )
+
+
+def numbers(t: Texts, found: SideBySide) -> None:
+    """Every figure of quality and size as a table."""
+    sizes = found.before.sizes, found.after.sizes
+    rows = [
+        (t(f"figure.{f.name}"), number(f.before), number(f.after), _change(f.before, f.after)) for f in found.figures
+    ]
+    for name in SIZES:
+        one, other = getattr(sizes[0], name), getattr(sizes[1], name)
+        rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
+    _table(t, ("figure", "first", "second", "difference"), rows, "side_by_side.numbers")
+
+
+def _change(before: float, after: float) -> str:
+    change = after - before
+    if change == 0:
+        return "0"
+    return ("+" if change > 0 else "−") + bare(abs(change))
+
+
+def importance(t: Texts, view: View, found: SideBySide) -> None:
+    """Paired bars: each feature's share of the gain in the first model, pale, and in the second."""
+    if not found.shifts:
+        st.info(t("side_by_side.no_shift"), icon=":material/search_off:")
+        return
+    most = max(found.shifts, key=lambda shift: abs(shift.change))
+    said = t(
+        "side_by_side.importance" if None not in (most.before, most.after) else "side_by_side.importance_out",
+        feature=evidence.brief(t, view, most.feature),
+        before=_share(t, most.before),
+        after=_share(t, most.after),
+    )
+    if len(found.shifts) > SHOWN:
+        said += " " + t("report.first", n=SHOWN)
+    twin = pd.DataFrame(
+        {
+            t("features.meaning"): [evidence.plain(t, view, s.feature) for s in found.shifts],
+            t("words.party"): [palette.plain(t, view.federation, s.party) for s in found.shifts],
+            t("side_by_side.first"): [_share(t, s.before) for s in found.shifts],
+            t("side_by_side.second"): [_share(t, s.after) for s in found.shifts],
+        }
+    )
+    frame.chart(t, _paired(t, view, found.shifts[:SHOWN]), said, twin, "side_by_side_importance")
+
+
+def _share(t: Texts, share: float | None) -> str:
+    return t("side_by_side.not_given") if share is None else percent(share)
+
+
+def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
+    figure, y = go.Figure(), 0.0
+    for shift in shifts:
+        sign = palette.mark(view.federation, shift.party)
+        words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
+        told = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
+        figure.add_annotation(
+            x=0,
+            y=-y,
+            text=f"{words}  {told}",
+            showarrow=False,
+            xanchor="left",
+            yanchor="top",
+            align="left",
+            font={"size": 12},
+        )
+        y += LINE * (words.count("<br>") + 1) + 6
+        for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
+            figure.add_bar(
+                x=[share or 0.0],
+                y=[-y],
+                orientation="h",
+                width=BAR,
+                marker={"color": sign.colour},
+                opacity=opacity,
+                hoverinfo="skip",
+                showlegend=False,
+            )
+            y += BAR + 2
+        y += 8
+    for name, opacity in ((t("side_by_side.first_pale"), BEFORE), (t("side_by_side.second_full"), 1.0)):
+        figure.add_bar(x=[None], y=[None], name=label(name), marker={"color": palette.INK}, opacity=opacity)
+    figure.update_xaxes(visible=False, fixedrange=True)
+    figure.update_yaxes(visible=False, fixedrange=True, range=[-y, 0])
+    figure.update_layout(
+        height=int(y) + 44, margin={"l": 0, "r": 0, "t": 34, "b": 0}, legend=palette.LEGEND, barmode="overlay"
+    )
+    return figure
+
+
+def outcomes(t: Texts, view: View, found: SideBySide) -> None:
+    """Decisions by group in both, each with interval and number of records; or that they were not measured."""
+    if not found.outcomes:
+        st.markdown(t("side_by_side.no_outcomes"))
+        return
+    for feature in dict.fromkeys(pair.feature for pair in found.outcomes):
+        own = [pair for pair in found.outcomes if pair.feature == feature]
+        st.markdown(_apart(t, view, feature, own))
+        _rates(t, [pair for pair in own if pair.either.measure == "selection rate"])
+        with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"both_rates_{feature}"):
+            _rates(t, own)
+    st.caption(t("side_by_side.outcomes_note"))
+
+
+def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
+    rows = [
+        (
+            measure_in_words(t, pair.either.measure),
+            evidence.group(t, pair.either),
+            _measured(t, pair.before),
+            _measured(t, pair.after),
+        )
+        for pair in pairs
+    ]
+    _table(t, ("rate", "group", "first", "second"), rows, "compliance.outcomes")
+
+
+def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> str:
+    """The gap between the groups' shares of acceptance, before and after."""
+    gaps = [pair for pair in own if pair.either.measure == "selection rate, largest less smallest"]
+    words = evidence.brief(t, view, feature)
+    if not gaps:
+        return t("side_by_side.by_feature", feature=words)
+    return t(
+        "side_by_side.gap",
+        feature=words,
+        before=_measured(t, gaps[0].before),
+        after=_measured(t, gaps[0].after),
+    )
+
+
+def _measured(t: Texts, row: Evidence | None) -> str:
+    if row is None:
+        return t("side_by_side.not_measured")
+    words = number if "over" in row.measure else percent
+    told = evidence.interval(t, row, words)
+    return told if row.value is None else f"{told}, n={row.n:,}"
+
+
+def leaks(t: Texts, found: SideBySide) -> None:
+    """What scores of both give away, as it was measured before each was registered."""
+    told = {leak.name: leak for leak in found.leaks}
+    if not told:
+        st.markdown(t("document.leaks_not_measured"))
+        return
+    named = told["named"]
+    st.markdown(t("side_by_side.leaks", before=percent(named.before), after=percent(named.after)))
+    shares = ("named", "without_dither")
+    rows = [
+        (
+            t(f"document.leaks_{name}"),
+            *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)),
+        )
+        for name, leak in told.items()
+    ]
+    _table(t, ("score", "first", "second"), rows, "side_by_side.leaks_title")
+    st.caption(t("document.leak_note"))
+
+
+def findings(t: Texts, view: View, found: SideBySide) -> None:
+    """Which rules speak of which features, in either model."""
+    if not found.findings:
+        st.markdown(t("side_by_side.no_findings"))
+        return
+    gone = sum(pair.after is None for pair in found.findings)
+    st.markdown(t("side_by_side.findings", n=len(found.findings), gone=gone))
+    rows = [
+        (
+            evidence.brief(t, view, pair.either.feature),
+            markdown(t.either(pair.either.title, pair.either.title_zh)),
+            t(f"compliance.{pair.either.status}"),
+            _use(t, pair.before),
+            _use(t, pair.after),
+        )
+        for pair in found.findings[: view_models.PAGE]
+    ]
+    _table(t, ("feature", "rule", "status", "first", "second"), rows, "side_by_side.findings_title")
+
+
+def _use(t: Texts, finding: Finding | None) -> str:
+    if finding is None:
+        return t("side_by_side.no_finding")
+    return t("side_by_side.use", n=finding.usage.splits, gain=percent(finding.usage.gain_share))
+
+
+def made(t: Texts, view: View, found: SideBySide) -> None:
+    """How the two were made: what training told whom, and every parameter that differs."""
+    records = found.before.record, found.after.record
+    rows = [
+        (t("side_by_side.created"), *(record.created[:16].replace("T", " ") for record in records)),
+        (t("side_by_side.algorithm"), *(markdown(frame.algorithm(t, record)) for record in records)),
+        (t("side_by_side.grown_on"), *(_cipher(t, record) for record in records)),
+    ]
+    for difference in found.differences:
+        if difference.name != "algorithm":
+            rows.append(
+                (
+                    _name(t, difference.name),
+                    *(_value(t, view, difference.name, v) for v in (difference.before, difference.after)),
+                )
+            )
+    _table(t, ("made", "first", "second"), rows, "side_by_side.made_title")
+
+
+def _cipher(t: Texts, record: ModelRecord) -> str:
+    key = f"engine.label_{record.cipher}"
+    return frame.cipher(t, record.cipher, record.key_bits) if t.has(key) else t("side_by_side.as_ranks")
+
+
+def _name(t: Texts, name: str) -> str:
+    return t(f"parameter.{name}") if t.has(f"parameter.{name}") else t(f"side_by_side.{name}")
+
+
+def _value(t: Texts, view: View, name: str, value: str) -> str:
+    if name == "exclude":
+        return t.listed([evidence.brief(t, view, part) for part in value.split(", ")]) if value else "–"
+    return markdown(value) or "–"
+
+
+def _table(t: Texts, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    names = [t(f"side_by_side.{head}") for head in heads]
+    st.table(pd.DataFrame(list(rows), columns=names), hide_index=True, border="horizontal", alt=t(title))

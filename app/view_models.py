@@ -1,0 +1,324 @@
+"""What the pages read out of results: counts, shares and paths. Knows no widget, no session and no secret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Literal
+
+from backend.services import (
+    ComplianceReport,
+    FeatureImportance,
+    Federation,
+    Finding,
+    GuestModel,
+    GuestTree,
+    Leaf,
+    LearnedDirection,
+    ModelRecord,
+    Reasons,
+    Score,
+    ScoreBatch,
+    Split,
+    TranscriptEntry,
+)
+
+SEVERITY = ("prohibited", "conditional", "indicator", "informational")
+PAGE = 100  # rows of a table shown at a time
+ORDERS = ("given", "highest", "lowest")
+IMPORTED = "imported"
+OWN_ANSWER = ("forest", "fl-dt")  # each of their trees gives an answer of its own
+FIGURES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the first one decides
+
+Scale = Literal["log_odds", "class_score", "share", "class_share", "step", "value"]
+
+
+@dataclass(frozen=True)
+class View:
+    """What the pages show of one model; nothing in it is secret or anyone else's."""
+
+    record: ModelRecord
+    federation: Federation
+    model: GuestModel
+    importance: tuple[FeatureImportance, ...]
+    directions: tuple[LearnedDirection, ...]
+    compliance: ComplianceReport
+
+    @property
+    def task(self) -> str:
+        """What is predicted: one of two outcomes (binary), one of several classes, or a number."""
+        return self.model.outputs.task
+
+    @property
+    def unit(self) -> str:
+        """Unit of a label that is a number."""
+        return self.federation.label.unit
+
+
+@dataclass(frozen=True)
+class Share:
+    """One party's part of a model; shares are 0..1 of all splits, gain and cover."""
+
+    party: str
+    features: int
+    used: int
+    splits: int
+    gain_share: float
+    split_share: float
+    cover_share: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one scoring took on this machine, all parties' work and messages counted.
+
+    Attributes
+    ----------
+    people : int
+        Scored.
+    seconds : float
+    out, between, back : float
+        Bytes a person: from the Guest, from Host to Host, to the Guest.
+    """
+
+    people: int
+    seconds: float
+    out: float
+    between: float
+    back: float
+
+    @property
+    def a_second(self) -> float:
+        """People scored a second."""
+        return self.people / self.seconds
+
+
+def algorithm(record: ModelRecord) -> str:
+    """Id of the algorithm that grew a model, or "imported"; early records name it in words."""
+    if record.algorithm.startswith(IMPORTED):
+        return IMPORTED
+    return "secureboost" if record.algorithm.startswith("SecureBoost") else record.algorithm
+
+
+def trees_a_round(record: ModelRecord, federation: Federation) -> int:
+    """Trees that one round adds: boosting grows one for each of several classes."""
+    boosted = algorithm(record) in ("secureboost", "opboost")
+    return len(federation.label.classes) if record.task == "classes" and boosted else 1
+
+
+def scale(view: View) -> Scale:
+    """What a leaf of a model says.
+
+    ``log_odds``, ``class_score`` and ``step`` are added up tree by tree; ``share`` (of the positive label), ``class_share`` (of each class)
+    and ``value`` are a tree's own answer.
+    """
+    outputs = view.model.outputs
+    if outputs.link != "identity":
+        return "log_odds" if outputs.link == "logistic" else "class_score"
+    if outputs.task == "number":
+        return "value" if algorithm(view.record) in OWN_ANSWER else "step"
+    return "share" if outputs.task == "binary" else "class_share"
+
+
+def said(view: View, leaf: Leaf) -> tuple[float, ...]:
+    """What a leaf says on the model's `scale`: one number, or a share for each class.
+
+    A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
+    """
+    numbers = leaf.weights or (leaf.weight,)
+    whole = scale(view) in ("share", "class_share", "value") and view.model.outputs.aggregation == "sum"
+    return tuple(number * len(view.model.trees) for number in numbers) if whole else numbers
+
+
+def middle(view: View, tree: GuestTree) -> float:
+    """From where on a leaf speaks for more: 0 where leaves are added up, else the tree's mean over everybody."""
+    if scale(view) in ("log_odds", "class_score", "step"):
+        return 0.0
+    leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
+    covered = sum(leaf.cover for leaf in leaves)
+    return sum(said(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
+
+
+def class_of(view: View, index: int) -> str:
+    """The class that a tree speaks for or against; empty where its leaves speak of all, or there are none."""
+    outputs = view.model.outputs
+    return outputs.classes[outputs.of_tree[index]] if outputs.of_tree else ""
+
+
+def released(view: View) -> Literal["sum", "classes", "median"]:
+    """What the Guest decrypts of a person: one sum, one for each class, or every tree's own answer."""
+    if view.model.outputs.aggregation == "median":
+        return "median"
+    return "classes" if view.task == "classes" else "sum"
+
+
+def speed(batch: ScoreBatch, guest: str) -> Speed:
+    """How fast a scoring was and what it sent; `guest` is the Guest's name."""
+    people = sum(score.status == "ok" for score in batch.scores)
+
+    def sent(wanted: Callable[[TranscriptEntry], bool]) -> float:
+        return sum(entry.bytes for entry in batch.transcript if wanted(entry)) / max(people, 1)
+
+    return Speed(
+        people=people,
+        seconds=batch.seconds,
+        out=sent(lambda entry: entry.sender == guest),
+        between=sent(lambda entry: guest not in (entry.sender, entry.receiver)),
+        back=sent(lambda entry: entry.receiver == guest),
+    )
+
+
+def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:
+    """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's.
+
+    They are ordered by probability (of several classes, that of the predicted one), or by value.
+    """
+    ordered = list(scores)
+    if order != "given":
+        sign = -1 if order == "highest" else 1
+        ordered.sort(key=lambda s: sign * _height(s) if s.status == "ok" else math.inf)
+    return tuple(ordered[(page - 1) * PAGE : page * PAGE])
+
+
+def _height(score: Score) -> float:
+    return score.margin if math.isnan(score.probability) else score.probability
+
+
+def shares(view: View) -> tuple[Share, ...]:
+    """Each party's part, Guest first, then the Hosts in order."""
+    found = []
+    for party in (view.model.guest, *view.model.hosts):
+        own = [row for row in view.importance if row.party == party]
+        found.append(
+            Share(
+                party=party,
+                features=len(own),
+                used=sum(row.splits > 0 for row in own),
+                splits=sum(row.splits for row in own),
+                gain_share=sum(row.gain_share for row in own),
+                split_share=sum(row.split_share for row in own),
+                cover_share=sum(row.cover_share for row in own),
+            )
+        )
+    return tuple(found)
+
+
+def used(importance: Iterable[FeatureImportance]) -> tuple[FeatureImportance, ...]:
+    """The features that at least one split asks about."""
+    return tuple(row for row in importance if row.splits)
+
+
+def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
+    """Feature name → its findings, worst first."""
+    found: dict[str, tuple[Finding, ...]] = {}
+    for finding in report.findings:
+        found[finding.feature] = (*found.get(finding.feature, ()), finding)
+    return found
+
+
+def key_of(finding: Finding) -> str:
+    """What a link calls a finding: its rule and its feature."""
+    return f"{finding.rule_id}~{finding.feature}"
+
+
+def open_findings(report: ComplianceReport) -> tuple[Finding, ...]:
+    """Findings about features that the model uses, worst first."""
+    return tuple(finding for finding in report.findings if finding.usage.splits)
+
+
+def aliases(model: GuestModel) -> Mapping[str, str]:
+    """What SecureBoost would show of the Hosts' features: HF1, HF2 … in dictionary order (Fed-EINI Fig. 6)."""
+    hidden = [feature.name for party, feature in model.dictionary if party != model.guest]
+    return {name: f"HF{i}" for i, name in enumerate(hidden, start=1)}
+
+
+def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
+    """(tree, node) of every split on `feature`, largest gain first; trees count from 0."""
+    found = [
+        (split.gain, i, node)
+        for i, tree in enumerate(model.trees)
+        for node, split in tree.splits.items()
+        if split.feature == feature
+    ]
+    return tuple((i, node) for _, i, node in sorted(found, reverse=True))
+
+
+def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
+    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed anew.
+
+    Where nothing was decided (a failed row, several classes, a number), nothing is.
+    """
+
+    def decision(score: Score) -> Literal["accept", "decline", ""]:
+        if not score.decision:
+            return ""
+        return "decline" if score.probability >= cutoff else "accept"
+
+    return replace(batch, cutoff=cutoff, scores=tuple(replace(s, decision=decision(s)) for s in batch.scores))
+
+
+def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:
+    """Reasons with the scores as they are shown now (another cut-off decides anew); None where they are of other scores."""
+    pairs = list(zip(found.people, done.scores, strict=False))
+    fits = found.model_id == done.model_id and len(found.people) == len(done.scores)
+    if not fits or any((p.score.id, p.score.units) != (s.id, s.units) for p, s in pairs):
+        return None
+    return replace(found, people=tuple(replace(person, score=score) for person, score in pairs))
+
+
+def gain(tree: GuestTree) -> float:
+    """Sum of the gains of a tree's splits."""
+    return sum(split.gain for split in tree.splits.values())
+
+
+def parents(tree: GuestTree) -> Mapping[int, int]:
+    """Node → the split above it; the root has none."""
+    return {child: node for node, split in tree.splits.items() for child in (split.left, split.right)}
+
+
+def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
+    """Nodes on a way to one of the `candidates`, these included."""
+    above = parents(tree)
+    found = set()
+    for leaf in candidates:
+        node: int | None = leaf
+        while node is not None and node not in found:
+            found.add(node)
+            node = above.get(node)
+    return frozenset(found)
+
+
+def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
+    """Node → (depth, row) of the part below `top`: ends on rows 0, 1, 2 … downwards, a split between its children.
+
+    Ends are leaves and, where `levels` is given, the splits that many questions below `top`.
+    """
+    found: dict[int, tuple[int, float]] = {}
+    rows = count()
+
+    def visit(node: int, depth: int) -> float:
+        item = tree.nodes[node]
+        ends = not isinstance(item, Split) or depth == levels
+        below = [next(rows)] if ends else [visit(child, depth + 1) for child in (item.left, item.right)]
+        row = sum(below) / len(below)
+        found[node] = (depth, row)
+        return row
+
+    visit(top, 0)
+    return found
+
+
+def leaves_below(tree: GuestTree, node: int) -> int:
+    """How many leaves lie below a node."""
+    item = tree.nodes[node]
+    return leaves_below(tree, item.left) + leaves_below(tree, item.right) if isinstance(item, Split) else 1
+
+
+def branches(tree: GuestTree, most: int, levels: int) -> tuple[int, ...]:
+    """The nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `most` leaves."""
+    if len(tree.leaves) <= most:
+        return (0,)
+    every = places(tree)
+    return tuple(node for node in sorted(tree.splits) if every[node][0] % levels == 0)

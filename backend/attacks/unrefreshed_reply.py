@@ -1,0 +1,166 @@
+"""A1: a Host's choices read from a reply that was not refreshed. Plays a Guest that chose its key and its obfuscators.
+
+The Guest makes p - 1 and q - 1 from small primes and the j-th obfuscator g^(2^j). The product of the kept ciphertexts is g^E modulo n,
+whatever was encrypted, and the binary digits of E are the Host's 0/1 (Pohlig and Hellman find E prime by prime). A Guest with an honest
+key reads the path of a few trees, too: it compares the reply with products of its own ciphertexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpz
+from numpy.typing import NDArray
+
+from backend.attacks.keys import fold_alone, honest, host_of, matches
+from backend.attacks.result import Outcome, attempt
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+
+SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
+TREES, LEAVES = 8, 4  # of the honest key's reply
+REPLIES = 4
+
+
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Outcome:
+    """Read `entries` bits of a Host from one reply.
+
+    Parameters
+    ----------
+    entries : int
+        Below ``key_bits`` by a fifth, so that the exponent stays below the order of g.
+    """
+    draw = np.random.default_rng(seed)
+    smooth = SmoothKey.draw(draw, key_bits)
+    kept = draw.random(entries) < 0.5
+    host = host_of(smooth.key)
+    base, n2 = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2), smooth.key.n2
+    sent = []
+    for weight in draw.integers(-1000, 1000, entries).tolist():
+        sent.append(smooth.key.cover(weight, base))
+        base = base * base % n2
+
+    def read(reply: mpz) -> tuple[int, int]:
+        exponent = smooth.logarithm(reply)
+        return matches([exponent.bit_test(j) for j in range(entries)], kept)
+
+    rates = _with_an_honest_key(draw, key_bits)
+    return Outcome(
+        attempt(lambda: read(_product(sent, kept, n2))),
+        attempt(lambda: read(fold_alone(host, sent, kept))),
+        chance=0.5,
+        setting={"key_bits": key_bits, "bits": entries, "honest_trees": TREES},
+        rates=rates,
+    )
+
+
+class SmoothKey:
+    """A key whose Guest can take logarithms.
+
+    Attributes
+    ----------
+    key : PublicKey
+        Looks like any other.
+    generator : mpz
+        Its order is the product of all small primes.
+    """
+
+    def __init__(self, factors: Sequence[tuple[mpz, list[int]]], generator: mpz) -> None:
+        self._factors = factors
+        self.key, self.generator = PublicKey(factors[0][0] * factors[1][0]), generator
+
+    @classmethod
+    def draw(cls, draw: np.random.Generator, bits: int) -> SmoothKey:
+        """Primes of ``bits/2`` bits, no small prime used twice."""
+        small = [p for p in range(*SMALL) if gmpy2.is_prime(p)]
+        shuffled = draw.permutation(small).tolist()
+        factors = [_smooth_prime(draw, shuffled[half::2], bits // 2) for half in (0, 1)]
+        generators = [_of_full_order(draw, *factor) for factor in factors]
+        (p, _), (q, _) = factors
+        return cls(factors, generators[0] + p * ((generators[1] - generators[0]) * gmpy2.invert(p, q) % q))
+
+    def logarithm(self, reply: mpz) -> mpz:
+        """E with reply ≡ g^(n·E) mod n, small prime by small prime; something else where the reply is no such power."""
+        exponent, modulus = mpz(0), mpz(1)
+        for prime, small in self._factors:
+            base = gmpy2.powmod(self.generator, self.key.n, prime)
+            for ell in small:
+                part = (prime - 1) // ell
+                digit = _small_logarithm(gmpy2.powmod(base, part, prime), gmpy2.powmod(reply, part, prime), prime)
+                exponent += modulus * ((digit - exponent) * gmpy2.invert(modulus, ell) % ell)
+                modulus *= ell
+        return exponent
+
+
+def _smooth_prime(draw: np.random.Generator, small: list[int], bits: int) -> tuple[mpz, list[int]]:
+    """A prime of `bits` bits, the two highest set, that is 1 + twice a product of different `small` ones."""
+    low, high = mpz(3) << (bits - 2), mpz(1) << bits
+    while True:
+        chosen: list[int] = []
+        rest = iter(draw.permutation(small).tolist())
+        while 2 * prod(chosen) < low >> SMALL[1].bit_length():
+            chosen.append(next(rest))
+        for ell in rest:
+            candidate = 2 * mpz(prod(chosen)) * ell + 1
+            if low <= candidate < high and gmpy2.is_prime(candidate):
+                return candidate, [*chosen, ell]
+
+
+def _of_full_order(draw: np.random.Generator, prime: mpz, small: list[int]) -> mpz:
+    while True:
+        candidate = gmpy2.powmod(mpz(int.from_bytes(draw.bytes(32), "big")) + 2, 2, prime)
+        if all(gmpy2.powmod(candidate, (prime - 1) // ell, prime) != 1 for ell in small):
+            return candidate
+
+
+def _small_logarithm(base: mpz, target: mpz, prime: mpz) -> int:
+    power, digit = mpz(1), 0
+    while power != target:
+        power = power * base % prime
+        digit += 1
+    return digit
+
+
+def _product(sent: Sequence[mpz], kept: NDArray[np.bool_], n2: mpz) -> mpz:
+    """Fed-EINI eq. 10 as printed: the kept ciphertexts multiplied, and no more."""
+    total = mpz(1)
+    for j in np.flatnonzero(kept).tolist():
+        total = total * sent[j] % n2
+    return total
+
+
+def _with_an_honest_key(draw: np.random.Generator, key_bits: int) -> dict[str, float]:
+    """Rates of paths that are named, without and with refreshing, when nothing was chosen by the Guest but what it compares."""
+    keys = honest(key_bits)
+    named = {False: 0, True: 0}
+    for _ in range(REPLIES):
+        path = draw.integers(0, LEAVES, TREES)
+        kept = np.zeros(TREES * LEAVES, dtype=bool)
+        kept[np.arange(TREES) * LEAVES + path] = True
+        sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, TREES * LEAVES).tolist())
+        for refreshed in named:
+            reply = fold_alone(keys.host, sent, kept) if refreshed else _product(sent, kept, keys.host.key.n2)
+            named[refreshed] += _path(sent, reply, keys.host.key.n2) == tuple(path.tolist())
+    return {"honest_key_off": named[False] / REPLIES, "honest_key_on": named[True] / REPLIES}
+
+
+def _path(sent: Sequence[mpz], reply: mpz, n2: mpz) -> tuple[int, ...] | None:
+    """One leaf a tree whose ciphertexts multiply to `reply`, by meeting in the middle."""
+    half = TREES // 2
+    first = {_of(sent, 0, path, n2): path for path in product(range(LEAVES), repeat=half)}
+    inverses = [gmpy2.invert(c, n2) for c in sent]
+    for path in product(range(LEAVES), repeat=half):
+        rest = reply * _of(inverses, half, path, n2) % n2
+        if rest in first:
+            return first[rest] + path
+    return None
+
+
+def _of(numbers: Sequence[mpz], tree: int, path: tuple[int, ...], n2: mpz) -> mpz:
+    total = mpz(1)
+    for t, leaf in enumerate(path, tree):
+        total = total * numbers[t * LEAVES + leaf] % n2
+    return total

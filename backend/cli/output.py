@@ -1,0 +1,86 @@
+"""What all commands share: arguments, the service they ask, how long work is watched and a result is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from backend.crypto.workers import Workers
+from backend.errors import GlassleafError
+from backend.services import DEMO, Glassleaf, Job, Metrics
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
+Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+TICK = 2.0  # seconds between two lines of progress
+SHORT_TICK = 0.2  # seconds between two looks at work whose every step is told
+T = TypeVar("T")
+
+
+def open_door(workers: Workers | None = None) -> Glassleaf:
+    """The service, without obfuscators made in the background: they help a dashboard, not a single command."""
+    return Glassleaf(pools=False, workers=workers)
+
+
+def chosen_federation(door: Glassleaf, text: str) -> str:
+    """The name of a federation that was given as a folder, as a name, or as the demo."""
+    if Path(text).exists():
+        return door.add_federation(Path(text)).name
+    if text == DEMO:
+        return door.prepare_demo()
+    return door.federation(text).name
+
+
+def quality_text(m: Metrics) -> str:
+    """Every figure that applies to the task."""
+    figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
+    told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
+    return f"{m.part} n={m.n:,} {told}"
+
+
+def say(text: str) -> None:
+    """Tell something beside the result."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def say_progress(job: Job[Any]) -> None:
+    """Tell how far a job is, where it counts its steps."""
+    if job.state == "running" and job.total:
+        whose = f" at {job.party}" if job.party else ""
+        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
+
+
+def watched(job: Job[T], tell: Callable[[Job[T]], None] = say_progress, tick: float = TICK) -> T:
+    """A job's result, once it has ended; meanwhile `tell` is called every `tick` seconds, and Ctrl-C cancels the job.
+
+    Raises
+    ------
+    GlassleafError
+        What stopped the job; Cancelled after Ctrl-C.
+    """
+    try:
+        while job.state == "running":
+            job.wait(tick)
+            tell(job)
+    except KeyboardInterrupt:
+        job.cancel()
+    return job.get()
+
+
+def print_result(document: Any, text: str, as_json: bool) -> None:
+    """Print a result in the form that was asked for."""
+    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
+
+
+def save(out: Path, blob: bytes) -> None:
+    """Write a file; raises GlassleafError where that cannot be done."""
+    try:
+        out.write_bytes(blob)
+    except OSError as error:
+        raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error

@@ -1,0 +1,354 @@
+"""What the law says about a model: every disclosed feature and the model as a whole assessed against rule packs.
+
+Four claims are kept apart: how much a model *uses* a feature; *proxy evidence*, the association of others with it; the *outcome
+disparity* between its groups; and the *legal status*, with citation and dates. Use and legal status are worked out here; the two kinds
+of evidence come from elsewhere or are told as not assessed. A feature without a finding was assessed, no more.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from backend.compliance.phrases import Reading
+from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, Rule, RulePack, Status, load_packs, words
+from backend.data.dictionary import Feature
+from backend.fairness.age_discrimination import AgeCheck
+from backend.fairness.evidence import Basis, Evidence
+
+SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
+FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
+
+Place = Literal["sensitivity", "name", "meaning", "meaning_zh"]
+DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
+ELDERLY = "elderly"  # the check that a rule may ask for
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much one model uses one feature.
+
+    Attributes
+    ----------
+    splits, trees : int
+    gain_share, cover_share : float
+        Of the model's whole gain and cover, 0–1.
+    """
+
+    splits: int
+    trees: int
+    gain_share: float
+    cover_share: float
+
+
+UNUSED = Usage(splits=0, trees=0, gain_share=0.0, cover_share=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """What a rule says, and whether it is in force on the day of the report.
+
+    Attributes
+    ----------
+    as_of, effective_from, effective_to : str
+        ISO days; `effective_to` is empty where there is no end.
+    force : {"in_force", "not_yet", "ended"}
+    """
+
+    rule_id: str
+    title: str
+    title_zh: str
+    pack: str
+    pack_zh: str
+    citation: str
+    jurisdiction: str
+    as_of: str
+    status: Status
+    effective_from: str
+    effective_to: str
+    force: Force
+    explanation: str
+    explanation_zh: str
+    remedy: str
+    remedy_zh: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Law):
+    """A rule that speaks of a feature: the rule, what matched and where, and the evidence, claim by claim.
+
+    Attributes
+    ----------
+    usage : Usage
+        How much the model uses the feature.
+    proxies, disparities : tuple of Evidence or None
+        None = not assessed; empty = assessed, nothing found.
+    proxies_on, disparities_on : Basis or None
+        What they were measured on.
+    check : {"", "elderly"}
+        What the rule asks to be measured besides.
+    ages : AgeCheck or None
+        That measurement for ``elderly``; None = not measured, or no such check.
+    """
+
+    party: str
+    feature: str
+    meaning: str
+    meaning_zh: str
+    matched: str
+    matched_in: Place
+    usage: Usage
+    proxies: tuple[Evidence, ...] | None = None
+    disparities: tuple[Evidence, ...] | None = None
+    proxies_on: Basis | None = None
+    disparities_on: Basis | None = None
+    check: Check = ""
+    ages: AgeCheck | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOut:
+    """A feature that was kept out of training, and what was measured of it all the same; None = not assessed."""
+
+    feature: str
+    proxies: tuple[Evidence, ...] | None
+    disparities: tuple[Evidence, ...] | None
+    proxies_on: Basis | None
+    disparities_on: Basis | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty(Law):
+    """A rule about the model as a whole; listed whatever its features are.
+
+    Attributes
+    ----------
+    evidence, evidence_zh : str
+        What Glassleaf offers towards it, and what it does not.
+    """
+
+    evidence: str
+    evidence_zh: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackStamp:
+    """Which pack was applied, in which version, checked against the law on which day; `built_in` or a user's own."""
+
+    name: str
+    version: str
+    as_of: str
+    title: str
+    title_zh: str
+    jurisdiction: str
+    source: str
+    built_in: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComplianceReport:
+    """What was found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        By rules in force. The worst status first; within a status the most used feature first.
+    assessed : int
+        Features looked at.
+    packs : tuple of PackStamp
+    set_aside : tuple of Finding
+        Matches in name or meaning that do not count because the feature's owner states ``sensitivity = none``.
+    not_in_force : tuple of Finding
+        What rules would find that are not in force yet, or no longer.
+    duties : tuple of Duty
+        Rules about the model as a whole: those in force first, then those to come, then those that ended.
+    on : str
+        The day whose law was applied, ISO.
+    words : str
+        Version of the built-in words that names and meanings were searched for.
+    problems : tuple of str
+        Packs that could not be applied: file, line, reason.
+    """
+
+    findings: tuple[Finding, ...]
+    assessed: int
+    packs: tuple[PackStamp, ...]
+    set_aside: tuple[Finding, ...] = ()
+    not_in_force: tuple[Finding, ...] = ()
+    duties: tuple[Duty, ...] = ()
+    on: str = ""
+    words: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def assess(
+    dictionary: Sequence[tuple[str, Feature]],
+    usage: Mapping[str, Usage],
+    packs: Sequence[RulePack] | None = None,
+    *,
+    on: dt.date | None = None,
+    problems: Sequence[str] = (),
+    proxies: Mapping[str, tuple[Evidence, ...]] | None = None,
+    disparities: Mapping[str, tuple[Evidence, ...]] | None = None,
+    bases: Mapping[tuple[str, str], Basis] | None = None,
+) -> ComplianceReport:
+    """Assess every disclosed feature, and list every duty.
+
+    A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
+    aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
+
+    Parameters
+    ----------
+    dictionary : sequence of (party, Feature)
+    usage : mapping of str to Usage
+        Feature name → use in the model; an absent feature is unused.
+    packs : sequence of RulePack, optional
+        By default the built-in ones.
+    on : date, optional
+        The day whose law is applied; today by default.
+    problems : sequence of str
+        Packs that could not be read, to be told in the report.
+    proxies, disparities : mapping of str to tuple of Evidence, optional
+        Feature name → evidence; an absent feature was not assessed.
+    bases : mapping of (claim, str) to Basis
+        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
+    """
+    packs = load_packs() if packs is None else packs
+    day = dt.date.today() if on is None else on
+    lists: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
+    for party, feature in dictionary:
+        tag = feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
+        for pack, rule, match in _matches(packs, feature, tag):
+            finding = Finding(
+                **_law(pack, rule, day),
+                party=party,
+                feature=feature.name,
+                meaning=feature.meaning,
+                meaning_zh=feature.meaning_zh,
+                matched=match[0],
+                matched_in=match[1],
+                usage=usage.get(feature.name, UNUSED),
+                check=rule.check,
+            )
+            place = "not_in_force" if finding.force != "in_force" else "findings"
+            lists["set_aside" if tag == NOT_SENSITIVE else place].append(finding)
+    report = ComplianceReport(
+        assessed=len(dictionary),
+        packs=_stamps(packs),
+        duties=_duties(packs, day),
+        on=day.isoformat(),
+        words=words().version,
+        problems=tuple(problems),
+        **{name: _worst_first(found) for name, found in lists.items()},
+    )
+    return with_evidence(report, proxies or {}, disparities or {}, bases or {})
+
+
+def with_evidence(
+    report: ComplianceReport,
+    proxies: Mapping[str, tuple[Evidence, ...]],
+    disparities: Mapping[str, tuple[Evidence, ...]],
+    bases: Mapping[tuple[str, str], Basis],
+    ages: Mapping[str, AgeCheck] | None = None,
+) -> ComplianceReport:
+    """The report with what was measured, as in :func:`assess`; what no rule speaks of is in neither.
+
+    Parameters
+    ----------
+    ages : mapping of str to AgeCheck, optional
+        Feature name → what the model makes of elderly ages in it; shown where a rule asks for it.
+    """
+
+    def told(finding: Finding) -> Finding:
+        name = finding.feature
+        return replace(
+            finding,
+            proxies=proxies.get(name),
+            disparities=disparities.get(name),
+            proxies_on=bases.get((PROXIES, name)),
+            disparities_on=bases.get((DISPARITY, name)),
+            ages=(ages or {}).get(name) if finding.check == ELDERLY else None,
+        )
+
+    return replace(
+        report,
+        findings=tuple(map(told, report.findings)),
+        set_aside=tuple(map(told, report.set_aside)),
+        not_in_force=tuple(map(told, report.not_in_force)),
+    )
+
+
+def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> list[tuple[RulePack, Rule, tuple[str, Place]]]:
+    """The rules that speak of a feature: by its `tag`, or where no rule knows it by what stands in its name and meanings.
+
+    A tag that only a user's pack knows decides in that pack alone, so that it cannot keep the built-in rules from looking.
+    """
+    built_in = {known for pack in load_packs() for known in pack.tags}
+    readings = Reading.of(feature.name), Reading.of(feature.meaning), Reading.of(feature.meaning_zh)
+    found: list[tuple[RulePack, Rule, tuple[str, Place]]] = []
+    for pack in packs:
+        known = tag in built_in or tag in pack.tags
+        for rule in pack.rules:
+            if rule.scope != "feature":
+                continue
+            if known:
+                match: tuple[str, Place] | None = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
+            else:
+                match = pack.patterns[rule.id].find(*readings)
+            if match is not None:
+                found.append((pack, rule, match))
+    return found
+
+
+def _law(pack: RulePack, rule: Rule, day: dt.date) -> dict[str, Any]:
+    """The fields of `Law`."""
+    return {
+        "rule_id": rule.id,
+        "title": rule.title,
+        "title_zh": rule.title_zh,
+        "pack": pack.title,
+        "pack_zh": pack.title_zh,
+        "citation": rule.citation,
+        "jurisdiction": pack.jurisdiction,
+        "as_of": (rule.as_of or pack.as_of).isoformat(),
+        "status": rule.status,
+        "effective_from": rule.effective_from.isoformat(),
+        "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
+        "force": rule.force(day),
+        "explanation": rule.explanation,
+        "explanation_zh": rule.explanation_zh,
+        "remedy": rule.remedy,
+        "remedy_zh": rule.remedy_zh,
+    }
+
+
+def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
+    duties = [
+        Duty(**_law(pack, rule, day), evidence=rule.evidence, evidence_zh=rule.evidence_zh)
+        for pack in packs
+        for rule in pack.rules
+        if rule.scope == "model"
+    ]
+    return tuple(sorted(duties, key=lambda duty: FORCES.index(duty.force)))
+
+
+def _stamps(packs: Sequence[RulePack]) -> tuple[PackStamp, ...]:
+    built_in = {pack.name for pack in load_packs()}
+    return tuple(
+        PackStamp(
+            p.name, p.version, p.as_of.isoformat(), p.title, p.title_zh, p.jurisdiction, p.source, p.name in built_in
+        )
+        for p in packs
+    )
+
+
+def _worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Sort by status, then used before unused and by gain, then by name."""
+
+    def rank(finding: Finding) -> tuple[int, bool, float, str, str]:
+        used = finding.usage.splits > 0
+        return SEVERITY.index(finding.status), not used, -finding.usage.gain_share, finding.feature, finding.rule_id
+
+    return tuple(sorted(findings, key=rank))

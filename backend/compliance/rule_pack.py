@@ -1,0 +1,347 @@
+"""A rule pack: one body of law as versioned data, read from YAML and checked before it is used; the built-in ones and a user's own."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.compliance.phrases import Concept, Key, Lists, Pattern, Phrase, Text, Words
+from backend.data.csv_file import shown
+from backend.data.validation import sentences
+from backend.errors import RulePackError
+
+RULES = Path(__file__).parent / "rules"
+WORDS = RULES / "words.yaml"
+MAX_BYTES = 1_000_000  # a pack is written by hand; the largest built-in file has 30 KB
+MAX_DEPTH = 10  # a pack needs four: pack, rules, rule, phrases
+NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not sensitive
+
+Status = Literal["prohibited", "conditional", "indicator", "informational"]
+Scope = Literal["feature", "model"]
+Force = Literal["in_force", "not_yet", "ended"]
+Check = Literal["", "elderly"]  # what a rule for features asks to be measured besides
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Rule(Concept):
+    """One rule of a pack.
+
+    A rule for features names a concept or has phrases of its own. A rule for models has neither: it is a duty that always applies.
+
+    Attributes
+    ----------
+    id : str
+        Unique over all packs, as `Party.name` is written.
+    scope : {"feature", "model"}
+    title, title_zh, explanation, explanation_zh, remedy, remedy_zh : str
+        The remedy says what to do.
+    citation : str
+        The provision.
+    status : str
+        What the rule says about using such a feature or model.
+    effective_from, effective_to : date
+        In force from and through these days; without an end where `effective_to` is absent.
+    as_of : date or None
+        When the rule was last checked against its source; None = the pack's.
+    concept : str or None
+        One of `words.yaml`.
+    evidence, evidence_zh : str
+        Models only: what Glassleaf offers towards the duty, and what it does not.
+    check : {"", "elderly"}
+        ``elderly``: the rule is kept where the age of elderly applicants has no negative factor
+        (:mod:`backend.fairness.age_discrimination`).
+    """
+
+    id: Key
+    scope: Scope = "feature"
+    title: Text
+    title_zh: Text
+    citation: Text
+    status: Status
+    effective_from: dt.date
+    effective_to: dt.date | None = None
+    as_of: dt.date | None = None
+    concept: str | None = None
+    explanation: Text
+    explanation_zh: Text
+    remedy: Text
+    remedy_zh: Text
+    evidence: str = ""
+    evidence_zh: str = ""
+    check: Check = ""
+
+    def force(self, day: dt.date) -> Force:
+        """Whether the rule applies on that day, not yet, or no longer."""
+        if day < self.effective_from:
+            return "not_yet"
+        return "ended" if self.effective_to is not None and day > self.effective_to else "in_force"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The dictionary tags that decide this rule."""
+        return self.sensitivity if self.concept is None else words().concepts[self.concept].sensitivity
+
+
+class RulePack(BaseModel):
+    """The rules of one body of law.
+
+    Attributes
+    ----------
+    name, version, title, title_zh : str
+    jurisdiction : str
+    source : str
+        Where the text of the law is found.
+    as_of : date
+    lists : dict of str to tuple of str
+        Words that the pack's phrases name as ``{list}``, beside those of `words.yaml`.
+    rules : tuple of Rule
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Key
+    version: Text
+    title: Text
+    title_zh: Text
+    jurisdiction: Text
+    source: Text
+    as_of: dt.date
+    lists: Lists = {}
+    rules: Annotated[tuple[Rule, ...], Field(min_length=1)]
+
+    @property
+    def all_lists(self) -> Lists:
+        """The pack's own lists and those of `words.yaml`."""
+        return {**words().lists, **self.lists}
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """The dictionary tags that decide one of the rules."""
+        return frozenset(tag for rule in self.rules for tag in rule.tags)
+
+    @cached_property
+    def patterns(self) -> dict[str, Pattern]:
+        """Rule id → what it looks for; rules for features only."""
+        return {
+            rule.id: rule.pattern(self.all_lists) if rule.concept is None else words().patterns[rule.concept]
+            for rule in self.rules
+            if rule.scope == "feature"
+        }
+
+
+@cache
+def words() -> Words:
+    """The built-in concepts and lists; read once."""
+    return _read(WORDS, Words)[0]
+
+
+def read_rule_pack(file: Path) -> RulePack:
+    """Read and check a rule pack.
+
+    Raises
+    ------
+    RulePackError
+        With every problem found: file, line, field, found, expected.
+    """
+    pack, node = _read(file, RulePack)
+    problems = []
+    for place, rule in enumerate(pack.rules):
+        found = [*_misfits(rule), *_bad_phrases(rule, pack.all_lists)]
+        if rule.id in {earlier.id for earlier in pack.rules[:place]}:
+            found.append(("id", f"found {shown(rule.id)} again, expected every rule id once. Rename one"))
+        problems += [
+            f"{file.name}, line {_line(node, ('rules', place, field))}, rule {shown(rule.id)}, {field}: {text}."
+            for field, text in found
+        ]
+    if problems:
+        raise RulePackError("\n".join(problems))
+    return pack
+
+
+@cache
+def load_packs() -> tuple[RulePack, ...]:
+    """The built-in rule packs, in the order of their file names; read once."""
+    return tuple(read_rule_pack(file) for file in sorted(RULES.glob("*.yaml")) if file != WORDS)
+
+
+def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+    """Read the user's own packs (``*.yaml``, ``*.yml``), in the order of their file names; a folder may be absent.
+
+    Returns
+    -------
+    packs : tuple of RulePack
+        Those that can be used beside the built-in ones.
+    problems : tuple of str
+        Why the others cannot: file, line, reason.
+    """
+    packs: list[RulePack] = []
+    problems: list[str] = []
+    for file in _own_files(folder):
+        try:
+            pack = read_rule_pack(file)
+            _refuse_clash(file, pack, (*load_packs(), *packs))
+        except RulePackError as error:
+            problems += str(error).splitlines()
+        else:
+            packs.append(pack)
+    return tuple(packs), tuple(problems)
+
+
+def add_rule_pack(file: Path, folder: Path) -> RulePack:
+    """Check a user's pack and keep a copy in `folder` under the pack's name; a newer version takes the place of the older.
+
+    Raises
+    ------
+    RulePackError
+        The pack cannot be used, clashes with another, or is there already in this version.
+    """
+    pack = read_rule_pack(file)
+    target = folder / f"{pack.name}.yaml"
+    others = list(load_packs())
+    for own in _own_files(folder):
+        try:
+            kept = read_rule_pack(own)
+        except RulePackError:
+            continue
+        if kept.name != pack.name:
+            others.append(kept)
+        elif kept.version == pack.version:
+            raise RulePackError(
+                f"{file.name}: found version {shown(pack.version)} of the pack {pack.name}, which is there already. "
+                "Give a changed pack another version."
+            )
+        else:
+            target = own
+    _refuse_clash(file, pack, others)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = target.with_suffix(".part")
+    half.write_bytes(file.read_bytes())
+    half.replace(target)
+    return pack
+
+
+def _own_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*") if file.suffix in {".yaml", ".yml"})
+
+
+def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> None:
+    """Refuse a pack whose name or one of whose rule ids another pack has."""
+    if any(pack.name == other.name for other in others):
+        raise RulePackError(f"{file.name}: found the pack name {pack.name}, which another pack has. Rename the pack.")
+    taken = {rule.id for other in others for rule in other.rules}
+    clashes = [rule.id for rule in pack.rules if rule.id in taken]
+    if clashes:
+        raise RulePackError(
+            f"{file.name}: found the rule ids {', '.join(clashes)}, which another pack has. Rename these rules."
+        )
+
+
+def _misfits(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Fields that do not go together: the field, what was found, expected, to do."""
+    looks = [field for field in Concept.model_fields if getattr(rule, field)]
+    concepts = ", ".join(words().concepts)
+    if rule.effective_to is not None and rule.effective_to < rule.effective_from:
+        yield "effective_to", f"found {rule.effective_to}, expected {rule.effective_from} or later. Correct it"
+    if NOT_SENSITIVE in rule.sensitivity:
+        yield "sensitivity", "found the tag 'none', by which an owner declares a feature not sensitive. Delete it"
+    if rule.scope == "model":
+        for field in (*looks, *(["concept"] if rule.concept else [])):
+            yield field, "found something to look for in a rule for models. Delete it, or set scope: feature"
+        for field in ("evidence", "evidence_zh"):
+            if not getattr(rule, field):
+                yield field, "found nothing, expected what can be shown towards the duty. Add it"
+        return
+    for field in ("evidence", "evidence_zh"):
+        if getattr(rule, field):
+            yield field, "found it in a rule for features, expected it in rules for models only. Delete it"
+    if rule.concept is None:
+        if not rule.phrases and not rule.phrases_zh:
+            yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
+    elif rule.concept not in words().concepts:
+        yield "concept", f"found {shown(rule.concept)}, expected one of {concepts}. Correct it"
+    elif looks:
+        yield looks[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
+
+
+def _bad_phrases(rule: Rule, lists: Lists) -> Iterator[tuple[str, str]]:
+    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh"):
+        for phrase in getattr(rule, field):
+            try:
+                Phrase.of(phrase, lists)
+            except ValueError as error:
+                yield field, str(error)
+
+
+def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
+    """A YAML file as `model`, and the node tree that knows the lines."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise RulePackError(f"{file.name}: found more than {MAX_BYTES:,} bytes, expected a rule pack. Shorten it.")
+        text = file.read_text(encoding="utf-8")
+        _refuse_tricks(file, text)
+        node = yaml.compose(text, Loader=_Loader)
+        problems = list(_repeated_keys(file.name, node))
+        data = {} if node is None else yaml.load(text, Loader=_Loader)  # noqa: S506 - makes texts, lists and tables only
+    except (OSError, UnicodeDecodeError) as error:
+        raise RulePackError(f"{file.name}: cannot be read ({error}); expected a rule pack in UTF-8.") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise RulePackError(
+            f"{file.name}{line}: found text that is not YAML ({getattr(error, 'problem', error)}). Correct that line."
+        ) from None
+    problems += sentences(file.name, model, data, lambda location: _line(node, location))
+    if problems:
+        raise RulePackError("\n".join(problems))
+    return model.model_validate(data), node
+
+
+def _refuse_tricks(file: Path, text: str) -> None:
+    """Refuse what no pack needs and what would cost time or the stack: aliases, and lists in lists in lists …"""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise RulePackError(f"{file.name}: found the alias *{event.anchor}. Write out what it stands for.")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise RulePackError(f"{file.name}: found lists nested too deeply, expected a rule pack. Flatten it.")
+
+
+def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[str]:
+    """Keys that a mapping holds twice; YAML would silently keep the last."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    yield f"{file}, line {key.start_mark.line + 1}: found the key {shown(key.value)} twice. Delete one."
+                seen.add(key.value)
+            yield from _repeated_keys(file, value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _repeated_keys(file, value)
+
+
+def _line(node: yaml.Node | None, location: Sequence[int | str]) -> int:
+    """The line, counted from 1, of the field at `location`, or of what is nearest above it."""
+    for step in location:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            inner = node.value[step]
+        else:
+            inner = None
+        if inner is None:
+            break
+        node = inner
+    return 1 if node is None else int(node.start_mark.line) + 1

@@ -1,0 +1,213 @@
+"""The one vector interface that protocols see: a key owner's side and a public side, with bytes in between.
+
+Shapes: a *batch* is ``n`` rows (samples) of ``m`` numbers (entries of a decision vector, Fed-EINI eq. 8); a *pair vector* is
+``n`` pairs (gradient, hessian). What crosses is bytes of a length both sides can work out beforehand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.paillier.bin_products import BinIndex
+from backend.errors import SecurityError
+
+IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
+Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: places among the terms, and their signed coefficients
+Parcel = dict[str, str | int | bytes]  # what a party's own worker process needs to rebuild a key side
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """How a Host turns the entries it gets into the entries it sends on (Fed-EINI eq. 10 and 13).
+
+    Attributes
+    ----------
+    target : tuple of int
+        ``(m,)``: entry e is added to outgoing entry ``target[e]``.
+    own : tuple of bool
+        ``(m,)``: whether entry e carries a condition of this Host, so that its 0/1 applies.
+    n_out : int
+        Number of outgoing entries; 1 at the last Host.
+    origin : tuple of int
+        ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
+    place : int
+        This Host's place in the chain, from 0.
+    hosts : int
+        Hosts in the chain.
+    """
+
+    target: tuple[int, ...]
+    own: tuple[bool, ...]
+    n_out: int
+    origin: tuple[int, ...]
+    place: int
+    hosts: int
+
+    @property
+    def last(self) -> bool:
+        """Whether the result goes to the Guest."""
+        return self.place + 1 == self.hosts
+
+    @property
+    def untouched(self) -> tuple[bool, ...]:
+        """``(n_out,)``: outgoing entries that are one incoming entry with no condition of this Host: nothing was computed."""
+        counts = [0] * self.n_out
+        owned = [False] * self.n_out
+        for e, o in enumerate(self.target):
+            counts[o] += 1
+            owned[o] = owned[o] or self.own[e]
+        return tuple(c == 1 and not o for c, o in zip(counts, owned, strict=True))
+
+
+class KeySide(Protocol):
+    """What the Guest can do when it scores: it alone holds the secret key.
+
+    Attributes
+    ----------
+    scheme : {"paillier", "rlwe", "none"}
+    bits : int
+        Size of the key: bits of n (Paillier), ring degree (RLWE), 0 (none).
+    limit : int
+        Largest absolute sum that can be decrypted.
+    """
+
+    scheme: str
+    bits: int
+    limit: int
+
+    def offer(self) -> bytes:
+        """Public key as bytes for the Hosts."""
+        ...
+
+    def rows_per_message(self, m: int) -> int:
+        """Samples of ``m`` entries that travel together."""
+        ...
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """The ``m`` entries of ``n`` samples, split into messages."""
+        ...
+
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """Whether ``n`` samples of ``m`` entries are so much that worker processes save more than they cost."""
+        ...
+
+    def encrypt(self, values: IntArray) -> bytes:
+        """Encrypt one piece: ``(n, len(piece))`` integers."""
+        ...
+
+    def decrypt(self, blob: bytes, n: int) -> list[int]:
+        """Decrypt ``n`` sums, as the last Host sends them."""
+        ...
+
+    def parcel(self) -> Parcel:
+        """What a worker process of the same party needs to rebuild this side; secret."""
+        ...
+
+
+class PairKeySide(KeySide, Protocol):
+    """A key side that can train, too."""
+
+    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
+        """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
+        ...
+
+    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+        """Decrypt ``n`` bin sums; returns ``(Σg, Σh)``, each ``(n,)``."""
+        ...
+
+
+class Fold(Protocol):
+    """One batch at one Host: pieces come in, are masked and added up (Fed-EINI eq. 10 and 13)."""
+
+    def add(self, blob: bytes) -> None:
+        """Check, mask and add the next piece, in order; raises SecurityError where it is not one."""
+        ...
+
+    def finish(self) -> Iterator[bytes]:
+        """Re-randomised: one piece with ``n`` scores from the last Host, else pieces for the next."""
+        ...
+
+
+class PublicSide(Protocol):
+    """What a Host can do with the Guest's public key when samples are scored."""
+
+    scheme: str
+    bits: int
+
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
+        """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `added`, ``(n,)`` or none, to the scores."""
+        ...
+
+
+@runtime_checkable
+class PairPublicSide(PublicSide, Protocol):
+    """A public side that can train, too."""
+
+    def load_pairs(self, blob: bytes, n: int) -> Any:
+        """Check and read ``n`` encrypted pairs."""
+        ...
+
+    def bin_sums(self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+        """Sum pairs by bin and re-randomise the sums.
+
+        Parameters
+        ----------
+        nodes : sequence of (ndarray of int, BinIndex)
+            Per tree node: ``(k,)`` places among the ``n`` pairs, and per feature the bin of each, ``(k,)``, with the number of bins.
+
+        Returns
+        -------
+        list of bytes
+            Per node, all features' sums one after the other.
+        """
+        ...
+
+
+@runtime_checkable
+class WeightedPublicSide(PublicSide, Protocol):
+    """A public side that can weigh encrypted numbers with numbers of its own (reasons)."""
+
+    def load_terms(self, blob: bytes, n: int) -> Any:
+        """Check and read ``n`` encrypted numbers."""
+        ...
+
+    def weighted_sums(self, terms: Any, sums: Sequence[Weighted]) -> Any:
+        """Σ coefficient · term for every sum; not refreshed."""
+        ...
+
+    def joined(self, values: Any, slot: int) -> Any:
+        """Σ 2^(slot·i) · value i as one number; not refreshed."""
+        ...
+
+    def refreshed(self, values: Any) -> bytes:
+        """Numbers as they may leave."""
+        ...
+
+
+class WholeFold(ABC):
+    """A fold whose batch comes in one piece."""
+
+    def __init__(self) -> None:
+        self._folded: bytes | None = None
+
+    @abstractmethod
+    def fold(self, blob: bytes) -> bytes:
+        """Check, mask, add and re-randomise the whole batch."""
+
+    def add(self, blob: bytes) -> None:
+        """Take the one piece."""
+        if self._folded is not None:
+            raise SecurityError("A batch of one piece was followed by another piece; it was refused.")
+        self._folded = self.fold(blob)
+
+    def finish(self) -> Iterator[bytes]:
+        """The one piece that goes on."""
+        if self._folded is None:
+            raise SecurityError("A batch ended before its piece came; it was refused.")
+        yield self._folded

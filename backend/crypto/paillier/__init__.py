@@ -1,0 +1,1 @@
+"""Paillier: keys and their proof, obfuscators made in advance, encryption, homomorphic sums and weighted products."""

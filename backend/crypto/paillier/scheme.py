@@ -1,0 +1,267 @@
+"""Paillier's two sides: the Guest encrypts and decrypts with its factors, a Host computes under the public key.
+
+Paillier is IND-CPA secure under decisional composite residuosity (Paillier 1999), not IND-CCA2 as Fed-EINI §IV-A has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpz
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
+from backend.crypto.interface import FoldPlan, IntArray, Parcel, Weighted, WholeFold
+from backend.crypto.paillier.bin_products import BinIndex, BinProducts
+from backend.crypto.paillier.key_certificate import certify
+from backend.crypto.paillier.keys import PublicKey, SecretKey
+from backend.crypto.paillier.obfuscator_process import MakerProcess
+from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicMaker
+from backend.crypto.paillier.weighted_products import weighted_product
+from backend.crypto.pool import Pool
+from backend.errors import ParameterError
+
+DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
+WORTH_SHARING = 16_384  # ciphertexts from which on worker processes encrypt: some seconds' work
+MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
+
+Ciphertexts = list[list[mpz]]
+
+
+class PaillierKeySide:
+    """The Guest's side: encrypts with obfuscators from its own factors, decrypts by the Chinese remainder theorem.
+
+    Parameters
+    ----------
+    key : SecretKey
+    pool : int, optional
+        Obfuscators kept ready in the background once :meth:`Pool.fill` was called.
+    obfuscation : {"full", "short"}
+        How long the exponents of obfuscators are (:class:`OwnerMaker`).
+    tables : Path, optional
+        Where the tables for obfuscators are kept between runs.
+    """
+
+    scheme = "paillier"
+
+    def __init__(
+        self, key: SecretKey, pool: int = 0, obfuscation: Obfuscation = "full", tables: Path | None = None
+    ) -> None:
+        self._key, self._obfuscation, self._tables = key, obfuscation, tables
+        self.public = key.public
+        self.bits = self.public.bits
+        self.limit = int(self.public.n // 2) - 1
+        numbers = {"p": int(key.p), "q": int(key.q)}
+        process = MakerProcess(numbers, self.public.width, obfuscation, tables)
+        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), process, pool)
+        p, q = key.p, key.q
+        self._p2, self._q2 = p * p, q * q
+        n = self.public.n
+        self._h_p = gmpy2.invert((gmpy2.powmod(1 + n, p - 1, self._p2) - 1) // p, p)
+        self._h_q = gmpy2.invert((gmpy2.powmod(1 + n, q - 1, self._q2) - 1) // q, q)
+        self._q_inverse = gmpy2.invert(q, p)
+
+    def __repr__(self) -> str:
+        return f"PaillierKeySide({self.bits} bits)"
+
+    @cached_property
+    def _certificate(self) -> bytes:
+        return certify(self._key.p, self._key.q)
+
+    @cached_property
+    def seed(self) -> bytes:
+        """What the owner draws from where it must be able to draw the same again; as secret as the key."""
+        return sha256(
+            b"seed" + self._key.p.to_bytes(self.public.width, "big") + self._key.q.to_bytes(self.public.width, "big")
+        ).digest()
+
+    def offer(self) -> bytes:
+        """Public key as bytes, and the proof of its form (:mod:`backend.crypto.paillier.key_certificate`)."""
+        return self.public.to_bytes() + self._certificate
+
+    def parcel(self) -> Parcel:
+        """The factors and where the tables are, for the party's own workers."""
+        tables = "" if self._tables is None else str(self._tables)
+        return {"scheme": self.scheme, "obfuscation": self._obfuscation, "tables": tables, **self._key.to_numbers()}
+
+    @classmethod
+    def from_parcel(cls, parcel: Parcel) -> PaillierKeySide:
+        """The same side in another process."""
+        key = SecretKey(mpz(int(str(parcel["p"]), 16)), mpz(int(str(parcel["q"]), 16)))
+        tables = Path(str(parcel["tables"])) if parcel["tables"] else None
+        return cls(key, 0, "short" if parcel["obfuscation"] == "short" else "full", tables)
+
+    def rows_per_message(self, m: int) -> int:
+        """As many as :data:`MESSAGE_ENTRIES` holds."""
+        return max(1, MESSAGE_ENTRIES // m)
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """All entries in one message."""
+        return [range(m)]
+
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """From :data:`WORTH_SHARING` ciphertexts on."""
+        return n * m >= WORTH_SHARING
+
+    def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
+        """One fresh ciphertext per integer; raises ParameterError for one beyond the limit."""
+        if any(abs(m) > self.limit for m in values):
+            raise ParameterError(
+                f"A number does not fit a plaintext of {self.bits} bits; use a longer key or a coarser scale."
+            )
+        fresh = self.obfuscators.take(len(values))
+        return [self.public.cover(m, r) for m, r in zip(values, fresh, strict=True)]
+
+    def decrypt_numbers(self, ciphertexts: Sequence[mpz]) -> list[int]:
+        """The signed integers behind `ciphertexts`."""
+        p, q, n = self._key.p, self._key.q, self.public.n
+        plain: list[int] = []
+        for start in range(0, len(ciphertexts), DECRYPT_BATCH):
+            chunk = ciphertexts[start : start + DECRYPT_BATCH]
+            at_p = gmpy2.powmod_base_list([c % self._p2 for c in chunk], p - 1, self._p2)
+            at_q = gmpy2.powmod_base_list([c % self._q2 for c in chunk], q - 1, self._q2)
+            for u, v in zip(at_p, at_q, strict=True):
+                m_p = (u - 1) // p * self._h_p % p
+                m_q = (v - 1) // q * self._h_q % q
+                m = m_q + q * ((m_p - m_q) * self._q_inverse % p)
+                plain.append(int(m - n if m > n // 2 else m))
+        return plain
+
+    def open(self, ciphertexts: Sequence[mpz]) -> list[tuple[int, mpz]]:
+        """What is in ciphertexts and their randomness: c = (1 + n)^m·r^n mod n² with m and r modulo n, one pair only (n is certified)."""
+        p, q, n = self._key.p, self._key.q, self.public.n
+        exponent = gmpy2.invert(n, (p - 1) * (q - 1))
+        opened = []
+        for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True):
+            at_p, at_q = (gmpy2.powmod_sec(c % prime, exponent % (prime - 1), prime) for prime in (p, q))
+            opened.append((m, at_q + q * ((at_p - at_q) * self._q_inverse % p)))
+        return opened
+
+    def encrypt(self, values: IntArray) -> bytes:
+        """``(n, m)`` integers → ``n·m`` ciphertexts, row by row (Fed-EINI Alg. 1, stage 2)."""
+        return self.public.dump(self.encrypt_numbers([int(v) for v in values.ravel()]))
+
+    def decrypt(self, blob: bytes, n: int) -> list[int]:
+        """``n`` single numbers."""
+        return self.decrypt_numbers(self.public.load(blob, n))
+
+    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
+        """One ciphertext per row for both numbers."""
+        return self.public.dump(self.encrypt_numbers([join_pair(int(a), int(b)) for a, b in zip(g, h, strict=True)]))
+
+    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+        """``(Σg, Σh)`` of ``n`` bins from ciphertexts that hold several bins each."""
+        slots = slots_per_ciphertext(self.bits)
+        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
+        sums = [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots))]
+        pairs = np.array([split_pair(s) for s in sums], dtype=np.int64).reshape(n, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+
+class PaillierPublicSide:
+    """A Host's side: everything it can do with the Guest's public key.
+
+    Parameters
+    ----------
+    key : PublicKey
+    pool : int, optional
+        Obfuscators kept ready in the background for refreshing.
+    tables : Path, optional
+        Where the Host keeps its own table for this key between runs.
+    products : BinProducts, optional
+        Who multiplies in training; default this process alone.
+    """
+
+    scheme = "paillier"
+
+    def __init__(
+        self, key: PublicKey, pool: int = 0, tables: Path | None = None, products: BinProducts | None = None
+    ) -> None:
+        self.key = key
+        self.bits = key.bits
+        process = MakerProcess({"n": int(key.n)}, key.width, "full", tables)
+        self.obfuscators = Pool(PublicMaker(key.n, tables), process, pool)
+        self._products = products or BinProducts()
+
+    def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
+        """``(n, m)`` checked ciphertexts."""
+        flat = self.key.load(blob, n * m)
+        return [flat[i : i + m] for i in range(0, n * m, m)] if m else [[] for _ in range(n)]
+
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PaillierFold:
+        """Begin a batch."""
+        return PaillierFold(self, keep, plan, added)
+
+    def load_pairs(self, blob: bytes, n: int) -> list[mpz]:
+        """``n`` checked ciphertexts."""
+        return self.key.load(blob, n)
+
+    def bin_sums(self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+        """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves."""
+        width = slots_per_ciphertext(self.bits)
+        packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, PAIR_SLOT)
+        fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
+        n2 = self.key.n2
+        return [self.key.dump(c * next(fresh) % n2 for c in sums) for sums in packed]
+
+    def load_terms(self, blob: bytes, n: int) -> list[mpz]:
+        """``n`` checked ciphertexts."""
+        return self.key.load(blob, n)
+
+    def weighted_sums(self, terms: Sequence[mpz], sums: Sequence[Weighted]) -> list[mpz]:
+        """Σ coefficient · term for every sum; not refreshed, 1 for an empty one."""
+        n2 = self.key.n2
+        return [weighted_product([terms[i] for i in places], coefficients, n2) for places, coefficients in sums]
+
+    def joined(self, values: Sequence[mpz], slot: int) -> mpz:
+        """Σ 2^(slot·i) · value i in one ciphertext; not refreshed."""
+        joined = mpz(1)
+        for value in reversed(values):
+            if joined != 1:  # nothing yet: empty sums at the end cost nothing
+                joined = gmpy2.powmod(joined, mpz(1) << slot, self.key.n2)
+            joined = joined * value % self.key.n2
+        return joined
+
+    def refreshed(self, values: Sequence[mpz]) -> bytes:
+        """Each times an n-th residue of this Host's own, so that nothing shows how it was computed (SECURITY.md A1, A3)."""
+        fresh = self.obfuscators.take(len(values))
+        return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
+
+
+class PaillierFold(WholeFold):
+    """Multiplies the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refreshes what was computed."""
+
+    def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+        super().__init__()
+        self._side, self._keep, self._plan, self._added = side, keep, plan, added
+
+    def fold(self, blob: bytes) -> bytes:
+        """``(n, m)`` ciphertexts → ``(n, n_out)``."""
+        plan, n2 = self._plan, self._side.key.n2
+        batch = self._side.load(blob, *self._keep.shape)
+        untouched = plan.untouched
+        computed = [o for o in range(plan.n_out) if not untouched[o]]
+        fresh = iter(self._side.obfuscators.take(len(batch) * len(computed)))
+        counted = self._keep | ~np.asarray(plan.own, dtype=bool)
+        out: list[mpz] = []
+        for i, (row, kept) in enumerate(zip(batch, counted, strict=True)):
+            sums = [mpz(1)] * plan.n_out
+            for e in np.flatnonzero(kept).tolist():
+                o = plan.target[e]
+                sums[o] = row[e] if sums[o] == 1 else sums[o] * row[e] % n2
+            for o in computed:
+                sums[o] = sums[o] * next(fresh) % n2
+            if len(self._added):  # to a refreshed sum, whose obfuscator stays as it is
+                sums[0] = self._side.key.cover(self._added[i], sums[0])
+            out += sums
+        return self._side.key.dump(out)
+
+
+def slots_per_ciphertext(bits: int) -> int:
+    """Pairs of sums that fit one plaintext of `bits` bits, the sign's bit kept free."""
+    return max(1, (bits - 2) // PAIR_SLOT)

@@ -1,0 +1,107 @@
+"""The ciphers by name: what a party's workers and a Host need to build a side from what they were given."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from backend.crypto.interface import IntArray, KeySide, Parcel, PublicSide
+from backend.crypto.paillier.bin_products import BinProducts
+from backend.crypto.paillier.key_certificate import check, split
+from backend.crypto.paillier.keys import PublicKey
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+from backend.crypto.plain import PlainKeySide, PlainPublicSide
+from backend.crypto.pool import Pool
+from backend.crypto.rlwe.public import RlwePublicSide
+from backend.crypto.rlwe.residues import ResiduePublicSide
+from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.errors import ParameterError, SecurityError
+
+Cipher = Literal["paillier", "paillier-short", "rlwe", "none"]
+CIPHERS: tuple[Cipher, ...] = get_args(Cipher)
+
+
+def cipher_named(name: str) -> Cipher:
+    """A cipher by its name; raises ParameterError for another name."""
+    for cipher in CIPHERS:
+        if cipher == name:
+            return cipher
+    raise ParameterError(f"cipher is {name!r}; choose one of {', '.join(CIPHERS)}.")
+
+
+def unpack(parcel: Parcel) -> KeySide:
+    """The key side that a parcel of the same party describes."""
+    match parcel["scheme"]:
+        case "paillier":
+            return PaillierKeySide.from_parcel(parcel)
+        case "rlwe":
+            return RlweKeySide.from_parcel(parcel)
+        case "none":
+            return PlainKeySide()
+    raise SecurityError(f"A worker was given a key of the unknown cipher {parcel['scheme']!r}.")
+
+
+_unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their parcel
+KEPT = 4
+FLOODS = 8  # flooded zeros a Host keeps ready: one a message
+
+
+def encrypt_task(parcel: Parcel, values: IntArray) -> bytes:
+    """Encrypt one piece in a worker process of the Guest."""
+    digest = sha256(repr(sorted(parcel.items())).encode()).digest()
+    if digest not in _unpacked:
+        while len(_unpacked) >= KEPT:
+            _unpacked.pop(next(iter(_unpacked)))
+        _unpacked[digest] = unpack(parcel)
+    return _unpacked[digest].encrypt(values)
+
+
+def open_offer(
+    scheme: str, key: bytes, floor: int, pool: int, tables: Path | None, products: BinProducts | None
+) -> tuple[PublicSide, Pool[Any]]:
+    """A Host's side for a public key that was offered, and the pool it draws from.
+
+    Parameters
+    ----------
+    floor : int
+        Shortest Paillier key accepted, bits.
+    pool : int
+        Obfuscators kept ready; 0 = none, and no flooded zeros either.
+    tables : Path or None
+        The Host's folder for tables.
+
+    Raises
+    ------
+    SecurityError
+        The cipher is unknown or the key is not acceptable.
+    """
+    match scheme:
+        case "paillier":
+            modulus, certificate = split(key)
+            public = PublicKey.from_bytes(modulus, floor)
+            check(public.n, certificate)
+            file = None if tables is None else tables / f"obfuscators-{sha256(modulus).hexdigest()[:16]}.tables"
+            paillier = PaillierPublicSide(public, pool, file, products)
+            return paillier, paillier.obfuscators
+        case "rlwe":
+            rlwe = RlwePublicSide(key, FLOODS if pool else 0)
+            return rlwe, rlwe.floods
+        case "rlwe-residues":
+            return ResiduePublicSide(key), Pool(NoMaker(), None, 0)
+        case "none":
+            return PlainPublicSide(), Pool(NoMaker(), None, 0)
+    raise SecurityError(f"The cipher {scheme!r} is not known; choose paillier or rlwe.")
+
+
+class NoMaker:
+    """Plain numbers need nothing made in advance."""
+
+    def make(self, count: int) -> list[None]:
+        """Nothing."""
+        return [None] * count
+
+    make_quietly = make
+
+    def prepare(self) -> None:
+        """Nothing to prepare."""

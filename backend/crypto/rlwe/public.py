@@ -1,0 +1,212 @@
+"""A Host's side of RLWE: multiplies the Guest's ciphertexts by numbers of its own, adds them up, refreshes and floods. Reads none.
+
+The layout is :mod:`backend.crypto.rlwe.layout`'s; why a reply hides what was multiplied: docs/decisions/0006-rlwe.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tenseal.sealapi as seal
+from numpy.typing import NDArray
+
+from backend.crypto.interface import FoldPlan
+from backend.crypto.pool import Pool
+from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
+from backend.crypto.rlwe.ring import Ring, read, ring, written
+from backend.errors import SecurityError
+
+SPARE_BYTES = 8  # drawn beyond a flood's size before it is reduced: 2^-64 from uniform
+
+
+class FloodMaker:
+    """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from [-F, F] added to c0."""
+
+    def __init__(self, of: Ring, encryptor: Any) -> None:
+        self._ring, self._encryptor = of, encryptor
+
+    def prepare(self) -> None:
+        """Nothing: the ring is there."""
+
+    def make(self, count: int) -> list[Any]:
+        """`count` flooded zeros."""
+        return [self._flooded(self._noise()) for _ in range(count)]
+
+    def make_quietly(self, count: int) -> list[Any]:
+        """The same: SEAL's calls are short."""
+        return self.make(count)
+
+    def _noise(self) -> list[int]:
+        parameters = self._ring.parameters
+        span = 2 * parameters.flood + 1
+        width = -(-span.bit_length() // 8) + SPARE_BYTES
+        drawn = os.urandom(width * parameters.degree)
+        numbers = (int.from_bytes(drawn[i : i + width], "little") for i in range(0, len(drawn), width))
+        return [number % span - parameters.flood for number in numbers]
+
+    def _flooded(self, noise: list[int]) -> Any:
+        parameters = self._ring.parameters
+        scaled = [parameters.plain_modulus * f for f in noise]
+        residues = [np.array([f % modulus for f in scaled], dtype="<u8") for modulus in parameters.moduli[:-1]]
+        c0 = np.concatenate(residues).tobytes()
+        zero = seal.Ciphertext()
+        self._encryptor.encrypt_zero(zero)
+        self._ring.evaluator.add_inplace(zero, self._ring.ciphertext_of(c0 + bytes(len(c0))))
+        return zero
+
+
+class RlwePublicSide:
+    """A Host's side.
+
+    Parameters
+    ----------
+    offered : bytes
+        As the Guest offered it.
+    pool : int, optional
+        Flooded zeros kept ready in the background.
+
+    Raises
+    ------
+    SecurityError
+        The parameter set is unknown, or the key is none of it.
+    """
+
+    scheme = "rlwe"
+
+    def __init__(self, offered: bytes, pool: int = 0) -> None:
+        name, _, key = offered.partition(b"\n")
+        self.ring = ring(name.decode("ascii", "replace"))
+        if len(key) > self.ring.key_width:
+            raise SecurityError(
+                f"The public key has {len(key):,} bytes; {self.ring.parameters.name} has at most {self.ring.key_width:,}."
+            )
+        public = seal.PublicKey()
+        read(public, self.ring.context, key)
+        if not seal.is_valid_for(public, self.ring.context) or public.data().is_transparent():
+            raise SecurityError("The public key hides nothing; it was refused.")
+        self.bits = self.ring.parameters.degree
+        self.encryptor = seal.Encryptor(self.ring.context, public)
+        self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, pool)
+
+    def __repr__(self) -> str:
+        return f"RlwePublicSide({self.ring.parameters.name})"
+
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
+        """Begin a batch.
+
+        Raises
+        ------
+        SecurityError
+            The Guest's key is too small to hide this Host's 0/1 in such a batch.
+        """
+        return RlweFold(self, keep, plan, added)
+
+    def times(self, ciphertext: Any, slots: list[int]) -> Any | None:
+        """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""
+        if not any(slots):
+            return None
+        factors = self.ring.encode(slots)
+        self.ring.evaluator.transform_to_ntt_inplace(factors, self.ring.first)
+        self.ring.evaluator.multiply_plain_inplace(ciphertext, factors)
+        return ciphertext
+
+    def plus(self, left: Any | None, right: Any | None) -> Any | None:
+        """The sum of two ciphertexts, in place of the left one; None is nothing."""
+        if left is None or right is None:
+            return right if left is None else left
+        self.ring.evaluator.add_inplace(left, right)
+        return left
+
+    def refreshed(self, summed: Any | None) -> Any:
+        """What may go to another Host: plus a fresh Enc(0) under the public key."""
+        fresh = seal.Ciphertext()
+        self.encryptor.encrypt_zero(fresh)
+        return self.plus(fresh, summed)
+
+    def reply(self, summed: Any | None, n: int, added: Sequence[int] = ()) -> bytes:
+        """What may go to the Guest: flooded, its slots masked but for the sum of each sample's blocks, at one prime.
+
+        Parameters
+        ----------
+        n : int
+            Samples, which sets the blocks.
+        added : sequence of int, optional
+            ``(n,)`` integers mod t that are added to the sums.
+        """
+        evaluator, reply = self.ring.evaluator, self.plus(self.floods.take(1)[0], summed)
+        evaluator.add_plain_inplace(reply, self.ring.encode(block_mask(self.ring, n, added).tolist()))
+        evaluator.mod_switch_to_inplace(reply, self.ring.last)
+        return self.ring.pad(written(reply), self.ring.reply_width)
+
+
+class RlweFold:
+    """Multiplies ciphertexts by this Host's 0/1 and adds them up; the last Host masks and floods the sum, others refresh theirs.
+
+    An intermediate Host folds entries only where G = 1: blocks of one ciphertext do not line up with those of another, so with G > 1 the
+    Guest's entries go on as they are, and the next Host looks its 0/1 up by ``plan.origin``.
+    """
+
+    def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+        self._side, self._ring, self._plan, self._added = side, side.ring, plan, added
+        self._n = len(keep)
+        self._blocks = blocks_of(self._ring, self._n)
+        folds = self._blocks == 1
+        entries = list(range(len(plan.own)) if folds else plan.origin)
+        own = np.array(plan.own, dtype=bool)[entries]
+        self._kept = np.ascontiguousarray(keep.T[entries] | ~own[:, None])
+        starts = range(0, len(entries), self._blocks)
+        self._own = [bool(own[i : i + self._blocks].any()) for i in starts]
+        if plan.last:
+            self._target = [0] * len(starts)
+        else:
+            self._target = list(plan.target) if folds else list(range(len(starts)))
+        self._sums: list[Any] = [None] * (1 if plan.last else plan.n_out if folds else len(starts))
+        self._untouched = plan.untouched if folds else tuple(not owned for owned in self._own)
+        self._width = self._ring.full_width if plan.place else self._ring.seeded_width
+        self._awaited = cuts(len(starts), self._width)
+        parameters, sent = self._ring.parameters, -(-len(plan.origin) // self._blocks)
+        if parameters.noise(plan.hosts, sent) > parameters.noise_allowed:
+            raise SecurityError(
+                f"{sent:,} ciphertexts and {plan.hosts} Hosts make more noise than {parameters.name} can hide; this Host's 0/1 would show "
+                "in the reply. Offer a key of a larger parameter set."
+            )
+
+    def add(self, blob: bytes) -> None:
+        """Take the next piece.
+
+        Raises
+        ------
+        SecurityError
+            It is none, or there was no next one.
+        """
+        if not self._awaited:
+            raise SecurityError("A batch was followed by another piece; it was refused.")
+        cut = self._awaited.pop(0)
+        check_length(blob, len(cut), self._width)
+        for i, at in enumerate(cut):
+            part = blob[i * self._width : (i + 1) * self._width]
+            self._add(at, self._ring.ciphertext(part, self._ring.first))
+
+    def _add(self, at: int, ciphertext: Any) -> None:
+        if self._own[at]:
+            kept = self._kept[at * self._blocks : (at + 1) * self._blocks]
+            ciphertext = self._side.times(ciphertext, kept.astype(np.uint8).ravel().tolist())
+        target = self._target[at]
+        self._sums[target] = self._side.plus(self._sums[target], ciphertext)
+
+    def finish(self) -> Iterator[bytes]:
+        """One flooded reply from the last Host, else pieces of refreshed ciphertexts."""
+        if self._awaited:
+            raise SecurityError(f"A batch ended {len(self._awaited)} pieces early; it was refused.")
+        if self._plan.last:
+            yield self._side.reply(self._sums[0], self._n, self._added)
+            return
+        for cut in cuts(len(self._sums), self._ring.full_width):
+            yield b"".join(self._ring.pad(written(self._refreshed(o)), self._ring.full_width) for o in cut)
+
+    def _refreshed(self, outgoing: int) -> Any:
+        folded = self._sums[outgoing]
+        return folded if self._untouched[outgoing] else self._side.refreshed(folded)

@@ -1,0 +1,207 @@
+"""RLWE for numbers longer than a slot: everything is done under several keys, modulo one prime each. The Guest's side and a Host's.
+
+A number is its residues modulo distinct primes t_1 … t_R, one key each; sums and products are worked out residue by residue, and what is
+decrypted is put together by the Chinese remainder theorem: exact, as long as it lies in a range of T = t_1 ⋯ t_R integers. Which sets
+and how many follow from what is to be worked out (:func:`backend.crypto.rlwe.parameters.residues_for`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import Fold, FoldPlan, IntArray
+from backend.crypto.rlwe.layout import blocks_of, check_length
+from backend.crypto.rlwe.parameters import MOST_RESIDUES, Load, residues_for
+from backend.crypto.rlwe.public import RlwePublicSide
+from backend.crypto.rlwe.ring import written
+from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.errors import ParameterError, SecurityError
+
+LENGTH_BYTES = 4  # before each key of an offer
+Weighed = list[list[Any | None]]  # by key: ciphertexts, None where nothing is left
+
+
+def together(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[int]:
+    """Integers from their residues (Chinese remainder theorem).
+
+    Parameters
+    ----------
+    residues : sequence of sequence of int, ``(R, n)``
+    moduli : sequence of int, ``(R,)``
+        Distinct primes.
+
+    Returns
+    -------
+    list of int
+        ``(n,)``, from 0 to ∏ moduli - 1.
+    """
+    whole = prod(moduli)
+    lifts = [whole // t * pow(whole // t, -1, t) for t in moduli]
+    return [
+        sum(r * lift for r, lift in zip(column, lifts, strict=True)) % whole for column in zip(*residues, strict=True)
+    ]
+
+
+class ResidueKeySide:
+    """The Guest's side.
+
+    Parameters
+    ----------
+    sides : sequence of RlweKeySide
+        Of sets that differ in t alone.
+
+    Attributes
+    ----------
+    modulus : int
+        T.
+    """
+
+    scheme = "rlwe-residues"
+
+    def __init__(self, sides: Sequence[RlweKeySide]) -> None:
+        self._sides = tuple(sides)
+        self.parameters = tuple(side.parameters for side in sides)
+        self._moduli = [p.plain_modulus for p in self.parameters]
+        self.bits, self.modulus = sides[0].bits, prod(self._moduli)
+        self.limit = (self.modulus - 1) // 2
+
+    def __repr__(self) -> str:
+        return f"ResidueKeySide({', '.join(p.name for p in self.parameters)})"
+
+    def check(self, load: Load) -> None:
+        """Raise ParameterError where these are not the keys under which that is worked out."""
+        if self.parameters != residues_for(load):
+            raise ParameterError(
+                "These RLWE keys are of other parameter sets than this request takes; make keys for it."
+            )
+
+    def offer(self) -> bytes:
+        """Every key's offer behind its length."""
+        offers = [side.offer() for side in self._sides]
+        return b"".join(len(offer).to_bytes(LENGTH_BYTES, "big") + offer for offer in offers)
+
+    def encrypt(self, values: IntArray) -> bytes:
+        """``(n, k)`` integers of any size that fits the array; n sums are to become of them. Key by key, ``⌈k/G⌉`` ciphertexts each."""
+        out = []
+        for side in self._sides:
+            t = side.parameters.plain_modulus
+            out.append(side.encrypt((values + side.limit) % t - side.limit))
+        return b"".join(out)
+
+    def decrypt(self, blob: bytes, n: int) -> list[int]:
+        """``n`` sums from -limit to limit; raises SecurityError where the message is none."""
+        width = self._sides[0].reply_width
+        check_length(blob, len(self._sides), width)
+        parts = [blob[i : i + width] for i in range(0, len(blob), width)]
+        residues = [side.decrypt(part, n) for side, part in zip(self._sides, parts, strict=True)]
+        return [v if v <= self.limit else v - self.modulus for v in together(residues, self._moduli)]
+
+
+class ResiduePublicSide:
+    """A Host's side.
+
+    Parameters
+    ----------
+    offered : bytes
+        As the Guest offered it.
+
+    Raises
+    ------
+    SecurityError
+        It is no offer of one to eight keys whose sets differ in t alone.
+    """
+
+    scheme = "rlwe-residues"
+
+    def __init__(self, offered: bytes) -> None:
+        self.sides = [RlwePublicSide(part) for part in _parts(offered)]
+        self.parameters = tuple(side.ring.parameters for side in self.sides)
+        kinds = {(p.degree, p.data_bits) for p in self.parameters}
+        if len(kinds) != 1 or len(set(self.parameters)) < len(self.sides):
+            raise SecurityError(
+                "Keys for residues have to differ in their plain primes and in nothing else; they were refused."
+            )
+        self._ring = self.sides[0].ring
+        self.bits = self._ring.parameters.degree
+
+    def __repr__(self) -> str:
+        return f"ResiduePublicSide({', '.join(p.name for p in self.parameters)})"
+
+    def check(self, load: Load) -> None:
+        """Raise SecurityError where these are not the keys under which that is worked out."""
+        wanted = residues_for(load)
+        if self.parameters != wanted:
+            sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
+            raise SecurityError(f"This request takes {len(wanted)} keys ({sets}); {len(self.sides)} came ({came}).")
+
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
+        """Refuse: samples are scored under one key."""
+        raise SecurityError("Scores were asked for under keys for reasons; offer one key.")
+
+    def weighed(self, blob: bytes, factors: NDArray[np.int64], fresh: bool) -> Weighed:
+        """Check ciphertexts and multiply number by number.
+
+        Parameters
+        ----------
+        factors : ndarray of int64
+            ``(n, k)``, as the Guest's numbers, or those of the Host before, are laid out.
+        fresh : bool
+            Whether the ciphertexts come from the Guest.
+
+        Raises
+        ------
+        SecurityError
+            The message has another length or holds what is no ciphertext.
+        """
+        n, k = factors.shape
+        blocks, width = blocks_of(self._ring, n), self._ring.seeded_width if fresh else self._ring.full_width
+        starts = range(0, k, blocks)
+        check_length(blob, len(starts) * len(self.sides), width)
+        parts = iter(blob[i : i + width] for i in range(0, len(blob), width))
+        out: Weighed = []
+        for side in self.sides:
+            slots, ring = (factors % side.ring.parameters.plain_modulus).T, side.ring
+            cuts = [slots[i : i + blocks].ravel().tolist() for i in starts]
+            out.append([side.times(ring.ciphertext(next(parts), ring.first), cut) for cut in cuts])
+        return out
+
+    def total(self, weighed: Weighed, before: Weighed | None = None) -> Weighed:
+        """All ciphertexts of a key in one, and what was added up `before`."""
+        out: Weighed = []
+        for i, (side, ciphertexts) in enumerate(zip(self.sides, weighed, strict=True)):
+            summed = None if before is None else before[i][0]
+            for one in ciphertexts:
+                summed = side.plus(summed, one)
+            out.append([summed])
+        return out
+
+    def refreshed(self, weighed: Weighed) -> bytes:
+        """Ciphertexts as they may go to another Host."""
+        width = self._ring.full_width
+        fresh = [side.refreshed(one) for side, row in zip(self.sides, weighed, strict=True) for one in row]
+        return b"".join(self._ring.pad(written(one), width) for one in fresh)
+
+    def reply(self, total: Weighed, n: int, added: Sequence[int] = ()) -> bytes:
+        """Sums as they may go to the Guest, each plus what is `added`, ``(n,)`` integers or none: masked and flooded."""
+        moduli = [side.ring.parameters.plain_modulus for side in self.sides]
+        return b"".join(
+            side.reply(row[0], n, [number % t for number in added])
+            for side, row, t in zip(self.sides, total, moduli, strict=True)
+        )
+
+
+def _parts(offered: bytes) -> list[bytes]:
+    """The keys of an offer."""
+    parts, at = [], 0
+    while at < len(offered):
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(offered[at:start], "big")
+        parts.append(offered[start:at])
+    if at != len(offered) or not 1 <= len(parts) <= MOST_RESIDUES:
+        raise SecurityError(f"1 to {MOST_RESIDUES} keys for residues were expected; the offer was refused.")
+    return parts

@@ -1,0 +1,156 @@
+"""SEAL's objects for one parameter set, and how its keys and ciphertexts become bytes. Holds no key.
+
+SEAL's bindings read and write by path only; what is read is checked before anything is computed with it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import tenseal.sealapi as seal
+
+from backend.crypto.rlwe.parameters import BGV, RlweParameters, parameters_named
+from backend.errors import ParameterError, SecurityError
+
+HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
+MAGIC, UNCOMPRESSED = 0xA15E, 0
+METADATA = 256  # bytes; SEAL puts less than that in front of and behind the coefficients
+RINGS_KEPT = 32  # contexts of a few megabytes; a request for reasons takes up to eight
+
+
+class Ring:
+    """SEAL's objects for one parameter set; holds no key."""
+
+    def __init__(self, parameters: RlweParameters) -> None:
+        self.parameters = parameters
+        chosen = seal.EncryptionParameters(BGV)
+        chosen.set_poly_modulus_degree(parameters.degree)
+        chosen.set_coeff_modulus([seal.Modulus(m) for m in parameters.moduli])
+        chosen.set_plain_modulus(parameters.plain_modulus)
+        self.context = seal.SEALContext(chosen, True, seal.SEC_LEVEL_TYPE.TC128)
+        if not self.context.parameters_set():
+            raise ParameterError(f"SEAL refuses {parameters.name}: {self.context.parameters_error_message()}.")
+        self.evaluator = seal.Evaluator(self.context)
+        self.encoder = seal.BatchEncoder(self.context)
+        self.first, self.last = self.context.first_parms_id(), self.context.last_parms_id()
+        self.seeded_width = _width(parameters.degree * len(parameters.data_bits))
+        self.full_width = _width(2 * parameters.degree * len(parameters.data_bits))
+        self.reply_width = _width(2 * parameters.degree)
+        self.key_width = _width(parameters.degree * len(parameters.moduli))
+
+    def encode(self, slots: list[int]) -> Any:
+        """Plaintext of up to N integers mod t; the other slots are 0."""
+        plain = seal.Plaintext()
+        self.encoder.encode(slots, plain)
+        return plain
+
+    def pad(self, saved: bytes, width: int) -> bytes:
+        """What SEAL saved, filled up to `width` bytes."""
+        if len(saved) > width:
+            raise SecurityError(
+                f"SEAL wrote {len(saved):,} bytes where at most {width:,} were expected; nothing was sent."
+            )
+        return saved.ljust(width, b"\0")
+
+    def ciphertext(self, blob: bytes, level: list[int]) -> Any:
+        """Check and read one padded ciphertext.
+
+        Raises
+        ------
+        SecurityError
+            The bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
+        """
+        loaded = seal.Ciphertext()
+        read(loaded, self.context, blob)
+        if loaded.size() != 2 or loaded.parms_id() != level or not loaded.is_ntt_form() or loaded.is_transparent():
+            raise SecurityError("A ciphertext has another form than agreed; the message was refused.")
+        return loaded
+
+    def ciphertext_of(self, residues: bytes) -> Any:
+        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q."""
+        values = HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
+        values += struct.pack("<Q", len(residues) // 8) + residues
+        count = len(self.parameters.data_bits)
+        body = struct.pack("<4QB3QdQ", *self.first, False, 2, self.parameters.degree, count, 1.0, 1) + values
+        made = seal.Ciphertext()
+        read(
+            made,
+            self.context,
+            HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
+        )
+        return made
+
+
+@lru_cache(maxsize=RINGS_KEPT)
+def ring(name: str) -> Ring:
+    """The ring of a named set.
+
+    Raises
+    ------
+    SecurityError
+        There is no such set.
+    """
+    return Ring(parameters_named(name))
+
+
+@contextmanager
+def _memory_file() -> Iterator[tuple[int, str]]:
+    """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as file:
+            yield file.fileno(), file.name
+        return
+    number = os.memfd_create("seal", os.MFD_CLOEXEC)
+    try:
+        yield number, f"/proc/self/fd/{number}"
+    finally:
+        os.close(number)
+
+
+def written(thing: Any) -> bytes:
+    """Bytes of something that SEAL can save."""
+    with _memory_file() as (number, path):
+        thing.save(path)
+        return os.pread(number, os.fstat(number).st_size, 0)
+
+
+def read(thing: Any, context: Any, blob: bytes) -> None:
+    """Load `thing` from bytes that may be padded with zeros; SEAL checks that it fits `context`.
+
+    Raises
+    ------
+    SecurityError
+        It does not, or the bytes are damaged.
+    """
+    if len(blob) >= HEADER.size:
+        magic, own, *_, size = HEADER.unpack_from(blob)
+        if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
+            with _memory_file() as (number, path):
+                os.write(number, blob)
+                try:
+                    thing.load(context, path)
+                except (RuntimeError, ValueError, IndexError, MemoryError) as error:
+                    raise SecurityError(
+                        f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
+                    ) from error
+            return
+    raise SecurityError("A key or ciphertext is damaged; it was refused.")
+
+
+def _width(coefficients: int) -> int:
+    estimate = seal.Serialization.ComprSizeEstimate(8 * coefficients + METADATA, seal.COMPR_MODE_TYPE.ZSTD)
+    return HEADER.size + int(estimate)
+
+
+def _version() -> tuple[int, int]:
+    header = seal.Serialization.SEALHeader()
+    return header.version_major, header.version_minor
+
+
+VERSION = _version()

@@ -1,0 +1,169 @@
+"""RLWE: thousands of numbers in one ciphertext (BGV in SEAL through TenSEAL), secure against quantum attackers. The Guest's side.
+
+Ciphertexts cross as SEAL saves them, filled up with zeros to a length both sides work out. The Guest's are symmetric: c0 and the
+seed of c1. The layout is :mod:`backend.crypto.rlwe.layout`'s.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tenseal.sealapi as seal
+
+from backend.crypto.interface import IntArray, Parcel
+from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
+from backend.crypto.rlwe.parameters import RlweParameters
+from backend.crypto.rlwe.public import RlwePublicSide
+from backend.crypto.rlwe.ring import read, ring, written
+from backend.errors import ParameterError, SecurityError
+
+WORTH_SHARING = 512  # ciphertexts from which on worker processes encrypt: about a second's work
+
+
+@dataclass(frozen=True)
+class SecretKey:
+    """A key pair as SEAL saves it.
+
+    Attributes
+    ----------
+    parameters : RlweParameters
+    secret : bytes
+        Ternary polynomial; never shown in `repr`.
+    public : bytes
+        (-(a·s + t·e), a), a as its seed.
+    """
+
+    parameters: RlweParameters
+    secret: bytes = field(repr=False)
+    public: bytes = field(repr=False)
+
+    @classmethod
+    def generate(cls, parameters: RlweParameters) -> SecretKey:
+        """Draw a new key."""
+        context = ring(parameters.name).context
+        secret = seal.KeyGenerator(context).secret_key()
+        public = seal.Encryptor(context, secret).encrypt_zero_symmetric(context.key_parms_id())
+        return cls(parameters, written(secret), written(public))
+
+    def to_numbers(self) -> dict[str, str]:
+        """Text for the Guest's own key file."""
+        halves = {"secret": self.secret, "public": self.public}
+        return {"parameters": self.parameters.name} | {name: b64encode(blob).decode() for name, blob in halves.items()}
+
+    @classmethod
+    def from_numbers(cls, numbers: dict[str, str]) -> SecretKey:
+        """Inverse of :meth:`to_numbers`.
+
+        Raises
+        ------
+        SecurityError
+            The text is no usable key pair.
+        """
+        try:
+            parameters = ring(numbers["parameters"]).parameters
+            key = cls(parameters, *(b64decode(numbers[name], validate=True) for name in ("secret", "public")))
+            side, zero = RlweKeySide(key), seal.Ciphertext()
+            RlwePublicSide(side.offer()).encryptor.encrypt_zero(zero)
+        except (KeyError, Base64Error, SecurityError) as error:
+            raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
+        if not side.noise_budget(zero):
+            raise SecurityError("The key file holds halves of two keys; delete it, and a new key is made.")
+        return key
+
+
+class RlweKeySide:
+    """The Guest's side: symmetric encryption, so that half of each ciphertext is a seed."""
+
+    scheme = "rlwe"
+
+    def __init__(self, key: SecretKey) -> None:
+        self._key = key
+        self._ring = ring(key.parameters.name)
+        self.parameters = key.parameters
+        self.bits = key.parameters.degree
+        self.limit = key.parameters.limit
+        self.reply_width = self._ring.reply_width
+        secret = seal.SecretKey()
+        read(secret, self._ring.context, key.secret)
+        self._encryptor = seal.Encryptor(self._ring.context, secret)
+        self._decryptor = seal.Decryptor(self._ring.context, secret)
+
+    def __repr__(self) -> str:
+        return f"RlweKeySide({self._key.parameters.name})"
+
+    def offer(self) -> bytes:
+        """Name of the parameter set, a line feed, public key."""
+        return self._key.parameters.name.encode() + b"\n" + self._key.public
+
+    def parcel(self) -> Parcel:
+        """Both halves of the key, for the party's own workers."""
+        key = self._key
+        return {"scheme": self.scheme, "parameters": key.parameters.name, "secret": key.secret, "public": key.public}
+
+    @classmethod
+    def from_parcel(cls, parcel: Parcel) -> RlweKeySide:
+        """The same side in another process."""
+        secret, public = parcel["secret"], parcel["public"]
+        if not isinstance(secret, bytes) or not isinstance(public, bytes):
+            raise SecurityError("A worker was given a key of another cipher.")
+        return cls(SecretKey(ring(str(parcel["parameters"])).parameters, secret, public))
+
+    def rows_per_message(self, m: int) -> int:
+        """N, so that an intermediate Host can fold; a quarter under a key for one Host: as fast, with fewer slots empty at the end."""
+        parameters = self._key.parameters
+        return self.bits if parameters.noise(2, 1) <= parameters.noise_allowed else self.bits // 4
+
+    def pieces(self, n: int, m: int) -> list[range]:
+        """Whole ciphertexts, at most :data:`PIECE_BYTES` at a time."""
+        blocks = blocks_of(self._ring, n)
+        return [
+            range(cut.start * blocks, min(cut.stop * blocks, m))
+            for cut in cuts(-(-m // blocks), self._ring.seeded_width)
+        ]
+
+    def worth_sharing(self, n: int, m: int) -> bool:
+        """From :data:`WORTH_SHARING` ciphertexts on."""
+        return -(-n * m // self.bits) >= WORTH_SHARING
+
+    def encrypt(self, values: IntArray) -> bytes:
+        """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts.
+
+        Raises
+        ------
+        ParameterError
+            A number is beyond the limit, or n beyond N.
+        """
+        n, k = values.shape
+        blocks = blocks_of(self._ring, n)
+        largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+        if largest > self.limit:
+            raise ParameterError(
+                f"A number of {largest:,} units was to be encrypted; this RLWE key holds {self.limit:,}. Train with fewer score "
+                "bits, or score with a larger parameter set or paillier."
+            )
+        signed = values.T.astype(np.int64, order="C")
+        residues = np.where(signed < 0, signed + self._key.parameters.plain_modulus, signed)
+        out = []
+        for start in range(0, k, blocks):
+            plain = self._ring.encode(residues[start : start + blocks].ravel().tolist())
+            out.append(self._ring.pad(written(self._encryptor.encrypt_symmetric(plain)), self._ring.seeded_width))
+        return b"".join(out)
+
+    def decrypt(self, blob: bytes, n: int) -> list[int]:
+        """``n`` sums: the blocks of the one ciphertext that comes back, added up."""
+        blocks, t = blocks_of(self._ring, n), self._key.parameters.plain_modulus
+        check_length(blob, 1, self._ring.reply_width)
+        plain = seal.Plaintext()
+        self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.last), plain)
+        slots = np.array(self._ring.encoder.decode_int64(plain), dtype=np.int64)
+        sums = slots[: blocks * n].reshape(blocks, n).sum(axis=0)
+        centred: IntArray = (sums + self.limit) % t - self.limit
+        return [int(v) for v in centred]
+
+    def noise_budget(self, ciphertext: Any) -> int:
+        """Bits that the noise may still grow before decryption fails."""
+        return int(self._decryptor.invariant_noise_budget(ciphertext))

@@ -1,0 +1,1 @@
+"""What a model says and why: importance, directions, dependence, interactions, mean contributions. Guest's partial model alone."""

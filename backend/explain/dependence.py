@@ -1,0 +1,242 @@
+"""How a prediction moves with one feature: the Guest's own by setting it, a Host's by the mean over groups of its people.
+
+The first is partial dependence (Friedman 2001, §8.2): what the model says on average if everybody had that value, all else left as it
+is. The second compares people who differ in everything else, too; it needs no value and no edge of the Host's, only encrypted sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from backend.data.dictionary import Feature, Kind
+from backend.errors import ParameterError, SecurityError
+from backend.explain.contribution import Expectation
+from backend.protocols.group_sums.grouping import Group
+from backend.protocols.group_sums.values import Counts
+from backend.trees.ensemble import Columns, GuestModel
+
+UNITS = 1 << 16  # predictions are summed in units of 2**-16 of their range
+DECILES = 10
+LEAST = 50  # people of the smallest group that a mean is told of
+MOST = 2000  # records that a curve is averaged over: more move it by less than a reader sees
+CONFIDENCE = 0.95
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What the model says where a feature has one value, or any value between two of its thresholds.
+
+    Attributes
+    ----------
+    low, high : float or None
+        A number from `low` to below `high`; None = no bound. Both None and no `code`: the value is missing.
+    code : str
+        Of a category, or 0 and 1; else empty.
+    share : float
+        Of the records that have such a value, 0 … 1.
+    score : tuple of float
+        ``(outputs.count,)``: the mean margin if everybody had it.
+    predicted : tuple of float
+        The same as a prediction: the probability (of each class) that belongs to that score, or the value.
+    """
+
+    low: float | None
+    high: float | None
+    code: str
+    share: float
+    score: tuple[float, ...]
+    predicted: tuple[float, ...]
+
+    @property
+    def missing(self) -> bool:
+        """Whether it stands for those who have no value."""
+        return self.low is None and self.high is None and not self.code
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Partial dependence on one of the Guest's features.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        Numbers upwards, codes in order; the missing value last, where some records have none.
+    n : int
+        The Guest's records that it was averaged over, drawn where there are more than :data:`MOST`; at the Hosts' splits both branches
+        count, by their covers. Shares are of all its records.
+    """
+
+    party: str
+    feature: str
+    levels: tuple[Level, ...]
+    n: int
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """People of one group: how many, and the mean of what the model says of them.
+
+    Attributes
+    ----------
+    mean, low, high : tuple of float
+        ``(outputs.count,)`` with 1.96 standard errors.
+    observed : float or None
+        Share with the positive label, or None where the label is no outcome of two.
+    """
+
+    group: Group
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    observed: float | None
+
+
+@dataclass(frozen=True)
+class GroupMeans:
+    """Mean predictions by the groups of one feature; empty where no two groups of :data:`LEAST` people can be made."""
+
+    party: str
+    feature: str
+    n: int
+    groups: tuple[GroupMean, ...]
+
+
+def partial_dependence(
+    model: GuestModel, expectation: Expectation, feature: str, columns: Columns, seed: int = 7
+) -> Dependence:
+    """What the model says on average if everybody had the same value of one of the Guest's features.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        Of the same model.
+    columns : mapping of str to ndarray
+        The Guest's, ``(n,)`` each.
+
+    Raises
+    ------
+    ParameterError
+        The feature is not the Guest's or no split of the model, there is no record, or the model takes the median over its trees.
+    """
+    own = {f.name: f for party, f in model.dictionary if party == model.guest}
+    rules = [rule for rule in model.rules.values() if rule.feature == feature]
+    if feature not in own or not rules:
+        raise ParameterError(f"{feature} is no feature of {model.guest} that the model asks about; choose one that is.")
+    if model.outputs.aggregation == "median":
+        raise ParameterError(
+            "The model takes the median over its trees, which is no sum; nothing can be set in it alone."
+        )
+    column = columns[feature]
+    if not len(column):
+        raise ParameterError("There is no record to average over; bring the Guest's table.")
+    if own[feature].kind is Kind.NUMERIC:
+        levels = _between(np.unique([rule.threshold for rule in rules if rule.threshold is not None]), column)
+    else:
+        levels = _codes(own[feature], column)
+    n, out = min(len(column), MOST), []
+    rows = np.sort(np.random.default_rng(seed).permutation(len(column))[:n])
+    some = {name: values[rows] for name, values in columns.items()}
+    for low, high, code, value, share in levels:
+        changed = {**some, feature: np.full(n, value, dtype=column.dtype)}
+        score = expectation.given(changed, n).mean(axis=0)
+        predicted = model.outputs.predict(score[None, :])[0]
+        out.append(Level(low, high, code, share, tuple(score.tolist()), tuple(predicted.tolist())))
+    return Dependence(model.guest, feature, tuple(out), n)
+
+
+Place = tuple[float | None, float | None, str, object, float]  # bounds, code, a value in it, share of the records
+
+
+def _between(cuts: Floats, column: NDArray[np.generic]) -> list[Place]:
+    """Between two thresholds the model says the same of every value."""
+    values = column.astype(np.float64)
+    known = values[~np.isnan(values)]
+    places = np.bincount(np.searchsorted(cuts, known, side="right"), minlength=len(cuts) + 1) / len(values)
+    probes = [float(np.nextafter(cuts[0], -np.inf)), *cuts.tolist()]
+    lows, highs = [None, *cuts.tolist()], [*cuts.tolist(), None]
+    found: list[Place] = [
+        (low, high, "", probe, float(share))
+        for low, high, probe, share in zip(lows, highs, probes, places, strict=True)
+    ]
+    missing = 1 - len(known) / len(values)
+    return [*found, (None, None, "", np.nan, missing)] if missing else found
+
+
+def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Place]:
+    """Codes that records have."""
+    if feature.kind is Kind.CATEGORICAL:
+        held = [None if value is None else str(value) for value in column]
+        values: dict[str, object] = {code: code for code in sorted({code for code in held if code is not None})}
+        absent: object = None
+    else:
+        numbers = column.astype(np.float64)
+        held = [None if np.isnan(value) else f"{value:g}" for value in numbers]
+        values, absent = {f"{v:g}": v for v in np.unique(numbers[~np.isnan(numbers)]).tolist()}, np.nan
+    found: list[Place] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
+    missing = held.count(None) / len(held)
+    return [*found, (None, None, "", absent, missing)] if missing else found
+
+
+# a Host's feature: means over groups -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one unit of a mark stands for: ``value = low + span * units / 2**16``, ``(outputs.count,)`` each."""
+
+    low: Floats
+    span: Floats
+
+    @classmethod
+    def of(cls, predicted: Floats, task: str) -> Scale:
+        """0 … 1 for probabilities, the values' own range for numbers."""
+        if task != "number":
+            return cls(np.zeros(predicted.shape[1]), np.ones(predicted.shape[1]))
+        low = predicted.min(axis=0)
+        return cls(low, np.maximum(predicted.max(axis=0) - low, np.finfo(float).tiny))
+
+
+def marks(predicted: Floats, positive: NDArray[np.bool_] | None, scale: Scale) -> tuple[list[Counts], list[int]]:
+    """What has to be summed by group, and the largest value of each: predictions, then their squares, then the label of two outcomes.
+
+    Parameters
+    ----------
+    predicted : ndarray of float64
+        ``(n, outputs.count)``.
+    positive : ndarray of bool or None
+        ``(n,)``.
+    """
+    share = (predicted - scale.low) / scale.span
+    units = [np.rint(column * UNITS).astype(np.int64) for column in share.T]
+    squares = [np.rint((u / UNITS) ** 2 * UNITS).astype(np.int64) for u in units]
+    labels = [] if positive is None else [positive.astype(np.int64)]
+    return [*units, *squares, *labels], [UNITS] * 2 * len(units) + [1] * len(labels)
+
+
+def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, scale: Scale) -> GroupMeans:
+    """Means from sums of :func:`marks` by group, ``(marks, groups)``.
+
+    Raises
+    ------
+    SecurityError
+        A group is smaller than it may be.
+    """
+    if any(g.n < LEAST for g in groups):
+        raise SecurityError(f"{party} told means of fewer than {LEAST} people; they were thrown away.")
+    outputs = len(scale.low)
+    rows = []
+    for k, told in enumerate(groups):
+        share, square = sums[:outputs, k] / UNITS / told.n, sums[outputs : 2 * outputs, k] / UNITS / told.n
+        error = np.sqrt(np.maximum(square - share**2, 0.0) / max(told.n - 1, 1)) * ndtri((1 + CONFIDENCE) / 2)
+        mean, half = scale.low + scale.span * share, scale.span * error
+        observed = float(sums[2 * outputs, k] / told.n) if len(sums) > 2 * outputs else None
+        mean_low, mean_high = tuple((mean - half).tolist()), tuple((mean + half).tolist())
+        rows.append(GroupMean(told, tuple(mean.tolist()), mean_low, mean_high, observed))
+    return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows))

@@ -1,0 +1,108 @@
+"""What a feature, or all that a party brings, is worth: how much quality falls when its values are dealt out anew among the people.
+
+Pure arithmetic on margins. Whoever calls it obtains the margins of changed records, and knows why each of them tells something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import ParameterError
+from backend.evaluation.performance import bounds, draws, measured
+from backend.trees.ensemble import GuestModel
+from backend.trees.outputs import Outputs
+
+RESAMPLES = 500
+
+Floats = NDArray[np.float64]
+Quality = Literal["auc", "r2"]
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """How much quality falls when the values of a feature, or of all of a party's features together, are shuffled.
+
+    Shuffling makes records that cannot be where features depend on each other, and a feature whose twin remains looks worthless. Of a
+    party, the columns are shuffled together, so that only their link with everybody else's is cut.
+
+    Attributes
+    ----------
+    feature : str
+        Empty where it is all of a party's.
+    quality : {"auc", "r2"}
+        R² for numbers; several classes: mean AUC of each against the rest.
+    fall, low, high : float
+        Mean over the repeats with its 95 % interval over people drawn with replacement; negative = it did better by chance.
+    n, repeats : int
+    """
+
+    party: str
+    feature: str
+    quality: Quality
+    fall: float
+    low: float
+    high: float
+    n: int
+    repeats: int
+
+
+def candidates(model: GuestModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What can be shuffled: every feature that splits by itself, then all of each party's together; (party, features)."""
+    asked = {split.feature for tree in model.trees for split in tree.splits.values()}
+    single = [(party, (f.name,)) for party, f in model.dictionary if f.name in asked]
+    together = []
+    for party in (model.guest, *model.hosts):
+        own = tuple(f.name for p, f in model.dictionary if p == party and f.name in asked)
+        together += [(party, own)] if len(own) > 1 else []
+    return (*single, *together)
+
+
+def permuted(
+    party: str,
+    features: Sequence[str],
+    labels: Floats,
+    whole: Floats,
+    shuffled: Sequence[Floats],
+    outputs: Outputs,
+    seed: int,
+) -> Permuted:
+    """The fall of quality from `whole` to the mean of `shuffled`.
+
+    Parameters
+    ----------
+    features : sequence of str
+        What was shuffled, together where there are several.
+    labels : ndarray of float64
+        ``(n,)``.
+    whole : ndarray of float64
+        ``(n, outputs.count)`` margins of the records as they are.
+    shuffled : sequence of ndarray of float64
+        The same with shuffled values, one a repeat.
+
+    Raises
+    ------
+    ParameterError
+        The people have one label only, so that quality means nothing.
+    """
+    n = len(labels)
+    if len(np.unique(labels)) < 2:
+        raise ParameterError(f"The {n:,} people drawn share one label, so that no quality can fall; draw more of them.")
+
+    kind: Quality = "r2" if outputs.task == "number" else "auc"
+
+    def quality(margins: Floats, weights: Floats) -> Floats:
+        return measured(labels, margins, outputs.predict(margins), outputs.task, weights)[kind]
+
+    def falls(weights: Floats) -> Floats:
+        after: Floats = np.mean([quality(margins, weights) for margins in shuffled], axis=0)
+        return quality(whole, weights) - after
+
+    fall = float(falls(np.ones((1, n)))[0])
+    low, high = bounds(np.concatenate([falls(weights) for weights in draws(n, RESAMPLES, seed)]), fall)
+    name = features[0] if len(features) == 1 else ""
+    return Permuted(party, name, kind, fall, low, high, n, len(shuffled))

@@ -1,0 +1,331 @@
+"""Outcomes of a model by group: who is accepted, who is wrongly declined, how well risk is told. Knows counts by group, no Host's value.
+
+The decision is the dashboard's: ``decline`` where the probability of the positive label is at or above the cut-off. So the
+*selection rate* of a group is the share that is accepted; its *true positive rate* the share of those with the positive label (who
+defaulted, say) that is declined; its *false positive rate* the share of the others that is declined, wrongly; its *calibration gap* the
+share of positive labels less the mean probability.
+
+Either the Guest holds the attribute, and rates come from its records through fairlearn; or a Host does, and they come from sums by group
+(:mod:`backend.protocols.group_sums.guest`). Both give the same result. Rates of one group have Wilson intervals (a resampling of a group in
+which everybody is accepted would claim certainty). Ratios and differences have percentiles of resampled records: rates depend on a
+record through its group, decision and label alone, so that drawing counts of these is drawing records again, a thousand times in
+milliseconds. A smallest rate over a largest one lies below 1 by chance alone, the more so the smaller and the more the groups: its
+interval says how far, and it is an indicator, no finding by law (fairlearn's own caution about the four-fifths rule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from backend.errors import ParameterError, SecurityError
+from backend.fairness.evidence import Evidence
+from backend.i18n import Words
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group
+from backend.protocols.group_sums.values import Counts
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+ALL_GROUPS = "all groups"  # what a gap between them is about
+SCORE_BITS = 16  # probabilities are summed in units of 2**-16
+
+Measure = Literal["selection rate", "true positive rate", "false positive rate"]
+MEASURES: tuple[Measure, ...] = ("selection rate", "true positive rate", "false positive rate")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share with its 95 % interval; all None where fewer than 20 records are behind it.
+
+    Attributes
+    ----------
+    n : int
+        Records behind it; 0 where it is not told.
+    """
+
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+UNTOLD = Rate(0, None, None, None)
+
+
+@dataclass(frozen=True)
+class GroupOutcome:
+    """What becomes of one group.
+
+    Attributes
+    ----------
+    rates : dict of measure to Rate
+        By :data:`MEASURES`.
+    positive : Rate
+        Share with the positive label.
+    calibration : Rate
+        The same less the mean probability; above 0 = the risk is told too low. The interval takes the probabilities as given.
+    """
+
+    group: Group
+    rates: dict[Measure, Rate]
+    positive: Rate
+    calibration: Rate
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The groups with the smallest and the largest rate, and how far they are apart; None where fewer than two rates are told.
+
+    Attributes
+    ----------
+    ratio, difference : Rate
+        Smallest over largest, largest less smallest; `n` counts the records of all groups compared.
+    """
+
+    measure: Measure
+    lowest: Group | None
+    highest: Group | None
+    ratio: Rate
+    difference: Rate
+
+
+@dataclass(frozen=True)
+class Disparity:
+    """Outcomes of a model by the groups of one feature.
+
+    Attributes
+    ----------
+    n : int
+        Records.
+    cutoff : float
+    groups : tuple of GroupOutcome
+        Empty where no two groups are large enough.
+    gaps : tuple of Gap
+        By :data:`MEASURES`; the ratio of the first is the adverse-impact ratio, of which 0.8 is the four-fifths of US employment law
+        (29 CFR 1607.4(D)), here an indicator.
+    source : {"records", "sums"}
+        From the Guest's records, or from a Host's encrypted sums.
+    """
+
+    party: str
+    feature: str
+    n: int
+    cutoff: float
+    groups: tuple[GroupOutcome, ...]
+    gaps: tuple[Gap, ...]
+    source: Literal["records", "sums"]
+
+
+def marks(
+    accepted: NDArray[np.bool_], labels: NDArray[np.bool_], probabilities: Floats
+) -> tuple[list[Counts], list[int]]:
+    """What has to be summed by group, and the largest value of each: accepted, positive, both, probability in 2**-16."""
+    units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
+    flags = [accepted, labels, accepted & labels]
+    return [*(flag.astype(np.int64) for flag in flags), units], [1, 1, 1, 1 << SCORE_BITS]
+
+
+def from_sums(
+    party: str, feature: str, cutoff: float, groups: Sequence[Group], sums: Counts, *, seed: int
+) -> Disparity:
+    """Outcomes from sums of :func:`marks` by group, ``(4, groups)``."""
+    counts = _Counts.of(groups, sums)
+    values = {measure: counts.shares(measure) for measure in MEASURES}
+    return _disparity(party, feature, cutoff, counts, values, "sums", seed)
+
+
+def from_records(
+    party: str,
+    feature: str,
+    cutoff: float,
+    groups: Sequence[Group],
+    index: NDArray[np.intp],
+    labels: NDArray[np.bool_],
+    probabilities: Floats,
+    *,
+    seed: int,
+) -> Disparity:
+    """Outcomes from records, ``(n,)`` each, of which `index` tells the group."""
+    accepted = probabilities < cutoff
+    summed = marks(accepted, labels, probabilities)[0]
+    sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in summed], dtype=np.int64)
+    counts = _Counts.of(groups, sums)
+    values = _by_fairlearn(index, labels, accepted, len(groups)) if len(groups) else {m: np.empty(0) for m in MEASURES}
+    return _disparity(party, feature, cutoff, counts, values, "records", seed)
+
+
+def measure_in_words(say: Callable[[str], str], measure: str) -> str:
+    """A measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
+    rate, _, gap = measure.partition(", ")
+    if rate not in MEASURES:
+        return measure
+    words = say(f"measure.rate_{rate.removesuffix(' rate').replace(' ', '_')}")
+    return say(f"measure.gap_{gap.split()[0]}").format(rate=words) if gap else words
+
+
+def check_cutoff(cutoff: float) -> None:
+    """Raise ParameterError where the cut-off is no probability."""
+    if not 0.0 < cutoff < 1.0:
+        raise ParameterError(f"The cut-off is {cutoff:g}; choose a probability above 0 and below 1.")
+
+
+def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[str] = ()) -> tuple[Evidence, ...]:
+    """What a compliance finding on the feature shows of it: every group's rates, then the gaps.
+
+    Parameters
+    ----------
+    names, names_zh : sequence of str
+        Of the groups, in their order, in English and Chinese.
+    """
+    named = zip(names, names_zh or names, disparity.groups, strict=True)
+    all_zh = Words("zh")("measure.group_all")
+    by_group = (
+        Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
+        for name, name_zh, outcome in named
+        for measure, rate in outcome.rates.items()
+    )
+    gaps = (
+        Evidence(ALL_GROUPS, f"{gap.measure}, {word}", rate.n, rate.value, rate.low, rate.high, all_zh)
+        for gap in disparity.gaps
+        for word, rate in (("smallest over largest", gap.ratio), ("largest less smallest", gap.difference))
+    )
+    return (*by_group, *gaps)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Counts by group, ``(groups,)`` each: records by decision and label, and their probabilities' sum."""
+
+    groups: tuple[Group, ...]
+    cells: NDArray[np.int64]  # (groups, 4): accepted positive, accepted other, declined positive, declined other
+    probability: Floats
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], sums: Counts) -> _Counts:
+        n = np.array([g.n for g in groups], dtype=np.int64)
+        accepted, positive, both, units = sums
+        cells = np.stack([both, accepted - both, positive - both, n - accepted - positive + both], axis=-1)
+        if cells.size and cells.min() < 0:
+            raise SecurityError(
+                "Sums by group came back that no records give; they were thrown away. Ask the Host what it runs."
+            )
+        return cls(tuple(groups), cells, units / float(1 << SCORE_BITS))
+
+    def shares(self, measure: Measure) -> Floats:
+        """``(groups,)``: NaN where nobody is behind a share."""
+        return _shares(self.cells, measure)
+
+    def behind(self, measure: Measure) -> NDArray[np.int64]:
+        """``(groups,)``: records behind a share."""
+        return _behind(self.cells, measure)
+
+
+def _behind(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
+    columns = {"selection rate": [0, 1, 2, 3], "true positive rate": [0, 2], "false positive rate": [1, 3]}[measure]
+    out: NDArray[np.int64] = cells[..., columns].sum(axis=-1)
+    return out
+
+
+def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
+    columns = {"selection rate": [0, 1], "true positive rate": [2], "false positive rate": [3]}[measure]
+    behind = _behind(cells, measure)
+    counted = cells[..., columns].sum(axis=-1)
+    out: Floats = np.divide(counted, behind, out=np.full(behind.shape, np.nan), where=behind > 0)
+    return out
+
+
+def _by_fairlearn(
+    index: NDArray[np.intp], labels: NDArray[np.bool_], accepted: NDArray[np.bool_], groups: int
+) -> dict[Measure, Floats]:
+    """Each group's rates by fairlearn; a rate without records is 0 there, and is not told here."""
+    from fairlearn.metrics import (  # noqa: PLC0415 - takes a second, and few runs need it
+        MetricFrame,
+        false_positive_rate,
+        selection_rate,
+        true_positive_rate,
+    )
+
+    declined = pd.Series(~accepted).astype(int)
+    frame = MetricFrame(
+        metrics={
+            "selection rate": lambda truth, declined: selection_rate(truth, 1 - declined),
+            "true positive rate": true_positive_rate,
+            "false positive rate": false_positive_rate,
+        },
+        y_true=labels.astype(int),
+        y_pred=declined,
+        sensitive_features=pd.Series(index, name="group"),
+    )
+    table = frame.by_group.reindex(range(groups))
+    return {measure: table[measure].to_numpy(dtype=np.float64) for measure in MEASURES}
+
+
+def _disparity(
+    party: str,
+    feature: str,
+    cutoff: float,
+    counts: _Counts,
+    values: dict[Measure, Floats],
+    source: Literal["records", "sums"],
+    seed: int,
+) -> Disparity:
+    told = {measure: counts.behind(measure) >= MIN_GROUP for measure in MEASURES}
+    outcomes = []
+    for k, group in enumerate(counts.groups):
+        rates = {m: wilson(float(values[m][k]), int(counts.behind(m)[k])) if told[m][k] else UNTOLD for m in MEASURES}
+        positive = wilson(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
+        mean = float(counts.probability[k] / group.n)
+        calibration = Rate(
+            group.n, *(None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
+        )
+        outcomes.append(GroupOutcome(group, rates, positive, calibration))
+    draw = np.random.default_rng(seed)
+    gaps = tuple(_gap(m, counts, values[m], np.flatnonzero(told[m]), draw) for m in MEASURES) if outcomes else ()
+    n = sum(g.n for g in counts.groups)
+    return Disparity(party, feature, n, cutoff, tuple(outcomes), gaps, source)
+
+
+def wilson(share: float, n: int) -> Rate:
+    """A share of `n` records with Wilson's interval (1927)."""
+    z = float(ndtri((1 + CONFIDENCE) / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * ((share * (1 - share) + z * z / (4 * n)) / n) ** 0.5
+    return Rate(n, share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)))
+
+
+def _gap(measure: Measure, counts: _Counts, values: Floats, told: NDArray[np.intp], draw: np.random.Generator) -> Gap:
+    """Over the groups whose rate is told."""
+    if len(told) < 2:
+        return Gap(measure, None, None, UNTOLD, UNTOLD)
+    rates, cells = values[told], counts.cells[told]
+    n = int(counts.behind(measure)[told].sum())
+    records = int(cells.sum())
+    again = draw.multinomial(records, (cells / records).ravel(), size=RESAMPLES).reshape(RESAMPLES, *cells.shape)
+    drawn = _shares(again, measure)
+    low, high = np.nanmin(drawn, axis=1), np.nanmax(drawn, axis=1)
+    smallest, largest = int(rates.argmin()), int(rates.argmax())
+    apart = float(rates[largest] - rates[smallest])
+    return Gap(
+        measure,
+        counts.groups[told[smallest]],
+        counts.groups[told[largest]],
+        _ratio(n, rates[smallest], rates[largest], low[high > 0] / high[high > 0]),
+        _around(n, apart, high - low),
+    )
+
+
+def _ratio(n: int, smallest: float, largest: float, drawn: Floats) -> Rate:
+    """Not told where no rate is above 0."""
+    return _around(n, float(smallest / largest), drawn) if largest > 0 and len(drawn) else UNTOLD
+
+
+def _around(n: int, value: float, drawn: Floats) -> Rate:
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Rate(n, value, min(float(low), value), max(float(high), value))

@@ -1,0 +1,40 @@
+"""A measured number and what it was measured on, as every claim about outcomes and proxies shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One measured number behind a finding, with how sure it is.
+
+    Attributes
+    ----------
+    about : str
+        Proxy evidence: the other feature. Outcome disparity: the group, in English.
+    measure : str
+        E.g. ``Cramér's V``, ``selection rate``.
+    n : int
+        Records behind it.
+    value, low, high : float or None
+        The number and its interval; None where the group is too small to be told.
+    about_zh : str
+        The group in Chinese, where that differs.
+    """
+
+    about: str
+    measure: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    about_zh: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a claim was measured on: records, and the cut-off of decisions where decisions were compared."""
+
+    n: int
+    cutoff: float | None = None

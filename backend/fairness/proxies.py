@@ -1,0 +1,186 @@
+"""How closely a feature goes with a protected attribute, from counts of both together. Knows counts of groups, nobody's values.
+
+Mutual information is I = Σ p_ij·log2(p_ij / (p_i·p_j)), in bits; Cramér's V = √(χ²/n / min(r-1, c-1)), 0 … 1. Both are too large in
+small samples, by about (r-1)(c-1)/2n nats and (r-1)(c-1)/(n-1) of χ²/n; these are subtracted (Miller 1955; Bergsma 2013).
+
+Chance: shuffling the attribute's values among the records leaves both margins of the table as they are, and a table of shuffled records
+is distributed as any random table with these margins (multivariate hypergeometric). Such tables are drawn at the Guest, which
+therefore needs no more from the Hosts than the one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.fairness.evidence import Evidence
+from backend.protocols.group_sums.contingency import Table
+
+SHUFFLES = 2000  # tables drawn for chance
+RESAMPLES = 1000  # tables drawn for an interval
+LEVEL = 0.05  # of a finding over all features together, and outside an interval
+NOTABLE = 0.1  # Cramér's V from which an association is worth a finding (Cohen 1988: w = 0.1, a small effect)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Association:
+    """How closely one feature goes with the attribute.
+
+    Attributes
+    ----------
+    n : int
+        Records.
+    groups : int
+        Of the feature.
+    bits, bits_low, bits_high : float
+        Mutual information, and its 95 % interval.
+    explained : float
+        Of the uncertainty about the attribute, the share that knowing the feature removes: bits over the attribute's entropy, 0 … 1.
+    v, v_low, v_high : float
+        Cramér's V, and its 95 % interval.
+    chance : float
+        V that 95 % of shufflings stay below.
+    p : float
+        Share of shufflings that go together as closely, times the number of features examined (Holm), at most 1.
+    found : bool
+        Beyond chance (p < 0.05) and not negligible (V ≥ 0.1).
+    """
+
+    party: str
+    feature: str
+    n: int
+    groups: int
+    bits: float
+    bits_low: float
+    bits_high: float
+    explained: float
+    v: float
+    v_low: float
+    v_high: float
+    chance: float
+    p: float
+    found: bool
+
+
+def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[Association, ...]:
+    """Every feature's association with the attribute, the closest first.
+
+    Parameters
+    ----------
+    tables : mapping of (party, feature) to ndarray of int
+        Each ``(groups of the attribute, groups of the feature)``, no row or column empty, at least two of each.
+    seed : int
+        Of the drawn tables.
+    """
+    draw = np.random.default_rng(seed)
+    shuffled = {key: _shuffled(table, draw) for key, table in tables.items()}
+    shares = {
+        key: float(np.mean(np.append(chi >= _chi(tables[key]) * (1 - 1e-9), True))) for key, chi in shuffled.items()
+    }
+    adjusted = _holm(shares)
+    rows = []
+    for (party, feature), table in tables.items():
+        n, p = int(table.sum()), adjusted[party, feature]
+        again = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
+        v, bits = float(_v(table)), float(_bits(table))
+        v_low, v_high = _interval(_v(again, 2), v)
+        bits_low, bits_high = _interval(_bits(again, 2), bits)
+        chance = float(np.quantile(_corrected(shuffled[party, feature] / n, table.shape, n, 1), 1 - LEVEL))
+        rows.append(
+            Association(
+                party=party,
+                feature=feature,
+                n=n,
+                groups=table.shape[1],
+                bits=bits,
+                bits_low=bits_low,
+                bits_high=bits_high,
+                explained=min(1.0, bits / _entropy(table.sum(axis=1))),
+                v=v,
+                v_low=v_low,
+                v_high=v_high,
+                chance=chance,
+                p=p,
+                found=p < LEVEL and v >= NOTABLE,
+            )
+        )
+    return tuple(sorted(rows, key=lambda r: (-r.v, r.party, r.feature)))
+
+
+def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
+    """What a compliance finding on the attribute shows of it: the features that were found, the closest first."""
+    return tuple(Evidence(a.feature, "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
+
+
+def _shuffled(table: Table, draw: np.random.Generator) -> Floats:
+    """``(SHUFFLES,)``: χ² of random tables with the same margins."""
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    from scipy.stats import random_table  # noqa: PLC0415 - slow to import, and few runs need it
+
+    drawn: Table = random_table.rvs(rows, columns, size=SHUFFLES, random_state=draw).astype(np.int64)
+    return _chi(drawn)
+
+
+def _chi(tables: NDArray[np.integer]) -> Floats:
+    """χ² of tables ``(…, r, c)``; rows and columns that are empty count nothing."""
+    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(axis=-2, keepdims=True)
+    expected = rows * columns / tables.sum(axis=(-1, -2), keepdims=True)
+    terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
+    out: Floats = terms.sum(axis=(-1, -2))
+    return out
+
+
+def _v(tables: NDArray[np.integer], times: int = 1) -> Floats:
+    """Bias-corrected V; resampled tables carry the bias twice: their own and that of the table they were drawn from."""
+    n = int(tables.sum(axis=(-1, -2)).max())
+    return _corrected(_chi(tables) / n, tables.shape[-2:], n, times)
+
+
+def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Floats:
+    """V of φ² = χ²/n after Bergsma 2013."""
+    r, c = shape[-2:]
+    sides = [k - (k - 1) ** 2 / (n - 1) for k in (r, c)]
+    left = np.maximum(0.0, phi - times * (r - 1) * (c - 1) / (n - 1))
+    out: Floats = np.minimum(1.0, np.sqrt(left / (min(sides) - 1)))
+    return out
+
+
+def _bits(tables: NDArray[np.integer], times: int = 1) -> Floats:
+    """Mutual information less its bias, bits."""
+    n = tables.sum(axis=(-1, -2))
+    joint, rows, columns = (_entropies(t, n) for t in (tables, tables.sum(axis=-1), tables.sum(axis=-2)))
+    r, c = tables.shape[-2:]
+    out: Floats = np.maximum(0.0, rows + columns - joint - times * (r - 1) * (c - 1) / (2 * n * np.log(2)))
+    return out
+
+
+def _entropies(counts: NDArray[np.integer], n: NDArray[np.integer]) -> Floats:
+    """Entropy of counts over all axes but those of `n`, bits."""
+    shares = counts / n.reshape(n.shape + (1,) * (counts.ndim - n.ndim))
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    out: Floats = -(shares * logs).sum(axis=tuple(range(n.ndim, counts.ndim)))
+    return out
+
+
+def _entropy(counts: NDArray[np.integer]) -> float:
+    return float(_entropies(counts, np.asarray(counts.sum())))
+
+
+def _interval(values: Floats, found: float) -> tuple[float, float]:
+    """Percentiles, widened to hold what was found."""
+    low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
+    return min(float(low), found), max(float(high), found)
+
+
+def _holm(shares: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """Step-down adjustment for the number of features (Holm 1979)."""
+    adjusted, worst = {}, 0.0
+    for rank, key in enumerate(sorted(shares, key=lambda k: shares[k])):
+        worst = max(worst, min(1.0, shares[key] * (len(shares) - rank)))
+        adjusted[key] = worst
+    return adjusted

@@ -1,0 +1,131 @@
+"""The auditor: has the Guest open requests that a Host logged in secret, and checks that an honest Guest would have sent just these.
+
+A third role. It sees the Guest's half of the model and, of the people in the sample, which leaves the Guest's own values leave open;
+it sees nothing of a Host's values, and neither party sees what the other handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import gmpy2
+
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+from backend.errors import GlassleafError, SecurityError
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.opening import Opening
+from backend.store.request_log import LoggedRow
+from backend.trees.ensemble import GuestModel, Split
+from backend.trees.serialization import content_hash, load_guest
+
+Opener = Callable[[LoggedRow], Opening]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What an audit found.
+
+    Attributes
+    ----------
+    rows : int
+        Requests that were looked at, a person each.
+    problems : tuple of (int, str)
+        Number of the row in the Host's log, and what is wrong with it; every other row is what an honest Guest sends.
+    """
+
+    rows: int
+    problems: tuple[tuple[int, str], ...]
+
+
+def replay(
+    rows: Sequence[LoggedRow], opener: Opener, half: str, registered: str, floor: int = KEY_BITS_FLOOR
+) -> Replayed:
+    """Check the requests of one model.
+
+    Parameters
+    ----------
+    rows : sequence of LoggedRow
+        A Host's.
+    opener : callable
+        The Guest: row → its opening; may raise.
+    half : str
+        The Guest's half, as the Guest hands it over.
+    registered : str
+        Hash of the Guest's half, as the Host was told when the model was registered.
+    floor : int
+        Shortest key, bits; lower only in tests.
+    """
+    if content_hash(half) != registered:
+        wrong = "the Guest's half is not the one that was registered" if registered else "no half was registered"
+        return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
+    weights = _Weights(load_guest(half))
+    problems = []
+    for row in rows:
+        try:
+            _check(row, opener(row), weights, floor)
+        except GlassleafError as error:
+            problems.append((row.number, str(error)))
+    return Replayed(len(rows), tuple(problems))
+
+
+def _check(row: LoggedRow, opening: Opening, weights: _Weights, floor: int) -> None:
+    """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
+    key = PublicKey.from_bytes(row.public_key, floor)
+    sent = key.load(row.vector, len(row.vector) // key.width)
+    if not len(sent) == len(opening.numbers) == len(opening.roots):
+        raise SecurityError("The opening has another number of entries than the request.")
+    for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
+        if key.cover(m, gmpy2.powmod(r, key.n, key.n2)) != c:
+            raise SecurityError("The opening is not that of the logged ciphertexts.")
+    weights.check(opening.numbers)
+
+
+class _Weights:
+    """Which numbers an honest Guest encrypts: per tree the weights of leaves that some way through its own splits leaves open, else 0."""
+
+    def __init__(self, model: GuestModel) -> None:
+        compiled = CompiledGuest(model)
+        self._shift, self._model = compiled.canary_shift, model
+        self._entry_of, self._n = compiled.folding.entry_of_leaf, compiled.folding.n_entries
+        packed = iter(compiled.packing.of_leaves().tolist())
+        self._weights = [dict(zip(tree.leaves, packed, strict=False)) for tree in model.trees]
+        self._entries = [dict(zip(t.leaves, e, strict=True)) for t, e in zip(model.trees, self._entry_of, strict=True)]
+
+    def check(self, numbers: Sequence[int]) -> None:
+        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values; a canary may ride above."""
+        if len(numbers) != self._n:
+            raise SecurityError(f"{len(numbers)} entries were sent; the model has {self._n}.")
+        half = 1 << (self._shift - 1)
+        for t, entries in enumerate(self._entries):
+            own = {e: numbers[e] for e in entries.values() if e is not None}
+            riding = {(number + half) >> self._shift for number in own.values()} | {0}
+            if not any(self._possible(t, 0, own, canary << self._shift) for canary in riding):
+                raise SecurityError(f"The weights sent for tree {t} are not those of the registered model.")
+
+    def _possible(self, t: int, node: int, numbers: dict[int, int], canary: int) -> bool:
+        """Whether the entries below a node are explained by a way through the Guest's splits; the Hosts' lead both ways."""
+        tree = self._model.trees[t]
+        at = tree.nodes[node]
+        if not isinstance(at, Split):
+            entry = self._entries[t][node]
+            return entry is None or numbers[entry] == self._weights[t][node] + canary
+        left, right = (self._below(t, child) for child in (at.left, at.right))
+        if at.owner != self._model.guest:
+            return self._possible(t, at.left, numbers, canary) and self._possible(t, at.right, numbers, canary)
+        return any(
+            all(numbers[e] == 0 for e in others - chosen) and self._possible(t, child, numbers, canary)
+            for child, chosen, others in ((at.left, left, right), (at.right, right, left))
+        )
+
+    def _below(self, t: int, node: int) -> set[int]:
+        """Entries of the leaves below a node."""
+        found, stack = set(), [node]
+        while stack:
+            i = stack.pop()
+            at = self._model.trees[t].nodes[i]
+            if isinstance(at, Split):
+                stack += [at.left, at.right]
+            elif (entry := self._entries[t][i]) is not None:
+                found.add(entry)
+        return found

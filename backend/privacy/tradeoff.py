@@ -1,0 +1,97 @@
+"""What cover costs: resolution and dither of a score against how many paths fit it, and against quality. A joint audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.privacy.leakage import Flags, Population
+from backend.protocols.scoring.dither import half_units
+from backend.protocols.scoring.packing import Packing
+from backend.trees.ensemble import Columns, GuestModel
+from backend.trees.metrics import Metrics, measure
+
+BITS = (16, 10, 8, 6)
+DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or on what weighs as much
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """Scores of one resolution with dither of one width, over some people.
+
+    Attributes
+    ----------
+    score_bits : int
+    dither : float
+        Width on the margin.
+    people, records : int
+        Whose scores were read, and Host records that they were compared with.
+    unique : float
+        Share of people whose score fits one path only among the records.
+    paths : float
+        Median of the paths that fit.
+    metrics : Metrics
+        Of the same people's scores.
+    """
+
+    score_bits: int
+    dither: float
+    people: int
+    records: int
+    unique: float
+    paths: float
+    metrics: Metrics
+
+
+def frontier(
+    model: GuestModel,
+    columns: Columns,
+    labels: NDArray[np.float64],
+    hosts: Flags,
+    own: NDArray[np.intp],
+    *,
+    bits: Sequence[int] = BITS,
+    dithers: Sequence[float] = DITHERS,
+    seed: int = 7,
+    on_point: Callable[[], None] = lambda: None,
+) -> Iterator[FrontierPoint]:
+    """Every resolution with every dither that it has units for.
+
+    Parameters
+    ----------
+    columns, hosts, own
+        See :class:`backend.privacy.leakage.Population`.
+    labels : ndarray of float64
+        ``(n,)``.
+    bits, dithers : sequence
+        Resolutions, and widths on a logit.
+    seed : int
+        Draws the numbers that a Host would add.
+    on_point : callable
+        Told before every point; may raise to stop.
+    """
+    population = Population(model, columns, hosts, own)
+    for score_bits in bits:
+        at = replace(model, score_bits=score_bits)
+        packing, released = Packing(at), population.released(at)
+        widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
+        for half, width in {half_units(width, score_bits): width for width in widths}.items():
+            on_point()
+            draw = np.random.default_rng((seed, score_bits, half))
+            added = draw.integers(-half, half, (len(own), packing.slots), endpoint=True)
+            shifts = [sum(int(d) << (packing.width * s) for s, d in enumerate(row)) for row in added]
+            margins = packing.margins([score + shift for score, shift in zip(released, shifts, strict=True)])
+            counts = population.counts(at, added, half)
+            yield FrontierPoint(
+                score_bits,
+                width if half else 0.0,
+                len(own),
+                len(hosts),
+                float(np.mean(counts == 1)),
+                float(np.median(counts)),
+                measure(labels, margins, "test", model.outputs),
+            )

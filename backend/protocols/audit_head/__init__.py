@@ -1,0 +1,1 @@
+"""The head of the Guest's audit log, kept by every Host."""

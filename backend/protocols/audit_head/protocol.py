@@ -1,0 +1,86 @@
+"""The head of the Guest's audit log, told to the Hosts: knows a number and a hash, no entry.
+
+A chain of hashes shows every change but one: a cut at its end. So the Guest tells each Host how many entries there are and the last
+one's hash, and whoever checks the log asks the Hosts what they were told. Hosts that work together with the Guest can hide a cut.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from backend.errors import SecurityError
+from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
+from backend.protocols.transport.channel import Conversation
+from backend.store.audit_log import START, Head
+
+MOST_ENTRIES = 1 << 53
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class HeadStore(Protocol):
+    """Where a Host keeps the heads that it was told."""
+
+    def put_audit_head(self, whose: str, head: Head) -> None:
+        """Keep where another party's audit log stood."""
+        ...
+
+    def audit_head(self, whose: str) -> Head | None:
+        """The head that was kept; None where there is none."""
+        ...
+
+
+class HeadsInMemory:
+    """Heads that are forgotten when the Host stops."""
+
+    def __init__(self) -> None:
+        self._heads: dict[str, Head] = {}
+
+    def put_audit_head(self, whose: str, head: Head) -> None:
+        """Keep a head."""
+        self._heads[whose] = head
+
+    def audit_head(self, whose: str) -> Head | None:
+        """The head that was kept; None where there is none."""
+        return self._heads.get(whose)
+
+
+def tell_head(conversation: Conversation, head: Head) -> dict[str, Head]:
+    """Tell every Host of the conversation where the log stands; returns what each of them keeps now.
+
+    Raises
+    ------
+    PartyUnreachable, SecurityError
+        A Host is down, or refused.
+    """
+    conversation.broadcast(KeepAuditHead(conversation.name, head.number, head.hash))
+    return _answers(conversation)
+
+
+def ask_heads(conversation: Conversation) -> dict[str, Head]:
+    """Host → the last head it was told; number 0 where it was told of none."""
+    conversation.broadcast(AskAuditHead(conversation.name))
+    return _answers(conversation)
+
+
+def _answers(conversation: Conversation) -> dict[str, Head]:
+    answers = conversation.expect_each(AuditHead, conversation.hosts)
+    return {host: Head(answers[host].number, answers[host].hash) for host in conversation.hosts}
+
+
+def newer(kept: Head | None, told: KeepAuditHead) -> Head:
+    """What a Host keeps after it was told of a head: never fewer entries, never another hash for the same number.
+
+    Raises
+    ------
+    SecurityError
+        What it was told is no head.
+    """
+    if not 1 <= told.number <= MOST_ENTRIES or not _HASH.fullmatch(told.hash):
+        raise SecurityError("The head of a log was expected: a number from 1 and a SHA-256 hash in hexadecimal.")
+    return Head(told.number, told.hash) if kept is None or told.number > kept.number else kept
+
+
+def empty() -> Head:
+    """The head of a log without entries."""
+    return Head(0, START)

@@ -1,0 +1,73 @@
+"""Collaborative batch prediction (FL-DT §3.5): samples hop from owner to owner, all at once, in as many rounds as the longest path
+changes hands.
+
+A party walks every sample on while it owns the split, then hands each to the owner of the node it has reached. The paper has one
+tree; here all trees go along. Who may hand to whom in which round follows from the trees' shape, so that nobody waits in vain; a message of
+no samples is sent too. A leaf's owner is the Guest: Hosts know no weights. Shows what multi-interactive shows. For comparison only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.baselines.guest import TOGETHER, GuestBatch, GuestPaths, Ledger, Outcome
+from backend.protocols.baselines.host_answers import pass_on
+from backend.protocols.baselines.messages import PassOn
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.packing import chunks, from_numbers
+
+GUEST = 0  # its place among the parties of Trees
+
+
+class Collaborative:
+    """The Guest's part.
+
+    Parameters
+    ----------
+    paths : GuestPaths
+    together : int
+        Samples that travel together at most.
+    """
+
+    name = "collaborative"
+
+    def __init__(self, paths: GuestPaths, together: int = TOGETHER) -> None:
+        self._paths, self._together = paths, together
+        self._rounds = paths.trees.handovers()
+
+    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+        """See :class:`backend.protocols.baselines.guest.Inference`."""
+        paths = self._paths
+        ledger = Ledger(paths, len(table.ids))
+        for rows in chunks(len(table.ids), self._together):
+            part = table.take(np.arange(rows.start, rows.stop))
+            batch = GuestBatch(paths, model_id, part, conversation)
+            self._follow(batch, conversation)
+            ledger.add(rows, *batch.end())
+        return ledger.outcome()
+
+    def _follow(self, batch: GuestBatch, conversation: Conversation) -> None:
+        trees = self._paths.trees
+        inbox: dict[int, dict[str, PassOn]] = {}
+        rows, nodes = batch.settle(*batch.at_roots(slice(None)))
+        for here, handovers in enumerate(self._rounds, 1):
+            for taker in sorted(taker for giver, taker in handovers if giver == GUEST):
+                theirs = trees.owner[nodes] == taker
+                message = pass_on(conversation.name, here, rows[theirs], nodes[theirs], batch.n, trees)
+                conversation.send(trees.parties[taker], message)
+            givers = {trees.parties[giver] for giver, taker in handovers if taker == GUEST}
+            while givers - set(inbox.get(here, ())):  # a Host may be a round ahead of another
+                sender, message = batch.expect(PassOn)
+                if sender in inbox.setdefault(message.round, {}):
+                    raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+                inbox[message.round][sender] = message
+            taken = inbox.pop(here, {}).values()
+            rows = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.rows, batch.n) for m in taken)])
+            nodes = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.nodes, len(trees)) for m in taken)])
+            if len(rows) != len(nodes) or (trees.hop[nodes] != here).any():
+                raise SecurityError(
+                    f"Samples came in round {here} at nodes that it does not lead to; nothing was scored."
+                )
+            rows, nodes = batch.settle(rows, nodes)

@@ -1,0 +1,71 @@
+"""A simulated Host's desk for the protocols that Fed-EINI is compared with: they show which branches a record takes."""
+
+from __future__ import annotations
+
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.baselines.host_answers import HostWalk
+from backend.protocols.baselines.messages import AskCandidates, AskWalk, CandidateLeaves, PassOn, StartWalk
+from backend.protocols.host_models import Half, Halves
+from backend.protocols.host_session import Answer, Handlers, Session, Sessions
+from backend.protocols.scoring.messages import HeldRecords
+from backend.protocols.transport.held_records import look_up
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.packing import to_bitmap
+
+
+class WalkingDesk:
+    """Answers in the clear, which only a simulated Host does.
+
+    Parameters
+    ----------
+    table : PartyTable
+    halves : Halves
+    sessions : Sessions
+    simulated : bool
+    """
+
+    def __init__(self, table: PartyTable, halves: Halves, sessions: Sessions, simulated: bool) -> None:
+        self._table, self._halves, self._sessions, self._simulated = table, halves, sessions, simulated
+
+    def handlers(self) -> Handlers:
+        """What this desk answers."""
+        return {
+            StartWalk: self._start_walk,
+            AskWalk: self._ask_walk,
+            PassOn: self._pass_on,
+            AskCandidates: self._ask_candidates,
+        }
+
+    def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[Session, Half]:
+        session = self._sessions.of(request.conversation, sender)
+        if not self._simulated:
+            raise SecurityError(
+                f"{type(request).__name__} was sent: it asks which branches a record takes, in the clear. Only simulated Hosts "
+                "answer that, to be compared with Fed-EINI; score with Fed-EINI."
+            )
+        half = self._halves.get(request.model_id)
+        if sender != half.model.guest:
+            raise SecurityError("Only the model's Guest can have samples scored.")
+        return session, half
+
+    def _start_walk(self, sender: str, request: StartWalk) -> Answer:
+        session, half = self._open(sender, request)
+        columns, held = look_up(self._table, session, request.ids)
+        session.keep(HostWalk, half.paths.start(columns, held))
+        yield sender, HeldRecords(request.conversation, to_bitmap(held))
+
+    def _walk(self, message: Message) -> HostWalk:
+        return self._sessions.of(message.conversation).need(HostWalk, "Samples came before the walk was begun.")
+
+    def _ask_walk(self, sender: str, asked: AskWalk) -> Answer:
+        yield sender, self._walk(asked).walked(asked)
+
+    def _pass_on(self, sender: str, passed: PassOn) -> Answer:
+        yield from self._walk(passed).take(sender, passed)
+
+    def _ask_candidates(self, sender: str, request: AskCandidates) -> Answer:
+        session, half = self._open(sender, request)
+        columns, held = look_up(self._table, session, request.ids)
+        leaves = half.paths.candidates(columns, held)
+        yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)

@@ -1,0 +1,95 @@
+"""A Host's answers in the protocols that Fed-EINI is compared with. They show its choices, so only a simulated Host gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import SecurityError
+from backend.protocols.baselines.messages import AskWalk, PassOn, Walked
+from backend.protocols.baselines.walk import Numbers, OwnSplits, Trees
+from backend.protocols.transport.packing import from_numbers, to_bitmap, to_numbers
+from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.ensemble import Columns, HostModel
+
+
+class HostPaths:
+    """A Host's half as it is walked and asked for candidate leaves, worked out once a model."""
+
+    def __init__(self, half: HostModel) -> None:
+        self.trees = Trees(half.skeletons, half.guest, half.hosts)
+        self.place = self.trees.parties.index(half.host)
+        self._splits = OwnSplits(self.trees, half.rules)
+        self._leaves = Conjunctions(half.rules, own_conditions(half.skeletons, half.rules))
+
+    def candidates(self, columns: Columns, held: NDArray[np.bool_]) -> bytes:
+        """Candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""
+        kept = np.empty((len(held), self.trees.n_leaves), dtype=bool)
+        for rows, block in self._leaves.blocks(columns, len(held), held):
+            kept[rows] = block.T
+        return to_bitmap(kept)
+
+    def start(self, columns: Columns, held: NDArray[np.bool_]) -> HostWalk:
+        """Let some samples walk."""
+        return HostWalk(self, self._splits, columns, held)
+
+
+class HostWalk:
+    """One batch of samples that walk; every round of a batch is answered once."""
+
+    def __init__(self, paths: HostPaths, splits: OwnSplits, columns: Columns, held: NDArray[np.bool_]) -> None:
+        self._trees, self._place, self._n = paths.trees, paths.place, len(held)
+        self._walk = splits.walk(columns, self._n, held)
+        self._rounds = self._trees.handovers()
+        self._inbox: dict[int, dict[str, PassOn]] = {}  # round → sender → what it handed over
+        self._next = 1  # round to be walked
+
+    def walked(self, ask: AskWalk) -> Walked:
+        """Fed-EINI §II-C: where the samples go from here."""
+        rows, nodes = self._positions(ask.rows, ask.nodes)
+        reached = self._walk.on(rows, nodes, one_step=ask.one_step)
+        return Walked(ask.conversation, to_numbers(reached, len(self._trees)))
+
+    def take(self, sender: str, message: PassOn) -> Iterator[tuple[str, PassOn]]:
+        """FL-DT §3.5: once all of a round is in, and of the rounds before it, walk on and hand every sample to its next owner."""
+        if not 1 <= message.round <= len(self._rounds):
+            raise SecurityError(f"Samples came in round {message.round}; this model has {len(self._rounds)} rounds.")
+        inbox = self._inbox.setdefault(message.round, {})
+        if sender not in self._givers(message.round) or sender in inbox:
+            raise SecurityError(f"Samples came out of turn in round {message.round}; they were refused.")
+        inbox[sender] = message
+        while self._next <= len(self._rounds) and len(self._inbox.get(self._next, ())) == len(self._givers(self._next)):
+            if self._inbox.get(self._next):
+                yield from self._round(self._next)
+            self._next += 1
+
+    def _givers(self, round_: int) -> set[str]:
+        """Who hands samples to this Host in a round."""
+        return {self._trees.parties[giver] for giver, taker in self._rounds[round_ - 1] if taker == self._place}
+
+    def _round(self, here: int) -> Iterator[tuple[str, PassOn]]:
+        messages = self._inbox[here].values()
+        taken = [self._positions(m.rows, m.nodes, here) for m in messages]
+        rows, nodes = (np.concatenate(part) for part in zip(*taken, strict=True))
+        nodes = self._walk.on(rows, nodes)
+        conversation = next(iter(messages)).conversation
+        takers = (taker for giver, taker in self._rounds[here] if giver == self._place)
+        for taker in sorted(takers, reverse=True):  # the Guest last, so that its next round seldom overtakes this one
+            theirs = self._trees.owner[nodes] == taker
+            message = pass_on(conversation, here + 1, rows[theirs], nodes[theirs], self._n, self._trees)
+            yield self._trees.parties[taker], message
+
+    def _positions(self, rows: bytes, nodes: bytes, hop: int | None = None) -> tuple[Numbers, Numbers]:
+        at, where = from_numbers(rows, self._n), from_numbers(nodes, len(self._trees))
+        if len(at) != len(where):
+            raise SecurityError(f"{len(at):,} samples came at {len(where):,} nodes; the message was refused.")
+        if (self._trees.owner[where] != self._place).any() or (hop and (self._trees.hop[where] != hop).any()):
+            raise SecurityError("Samples came at a node that is not this Host's to decide; the message was refused.")
+        return at, where
+
+
+def pass_on(conversation: str, round_: int, rows: Numbers, nodes: Numbers, n: int, trees: Trees) -> PassOn:
+    """Positions of some of ``n`` samples as a message."""
+    return PassOn(conversation, round_, to_numbers(rows, n), to_numbers(nodes, len(trees)))

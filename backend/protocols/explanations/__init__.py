@@ -1,0 +1,1 @@
+"""Exact SHAP contributions under encryption: terms from the Guest, factors from Hosts."""

@@ -1,0 +1,138 @@
+"""How the Guest encrypts one person's numbers and reads what comes back: in packs under Paillier, in slots under RLWE. Knows no Host's 0/1.
+
+What a Host does with it: :mod:`backend.protocols.explanations.evaluation`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.rlwe.residues import ResidueKeySide
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.paillier_layout import Packs
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
+from backend.protocols.ranking.packing import PackedOpener
+from backend.trees.ensemble import Columns
+
+ReasonKey = KeySide | ResidueKeySide
+
+
+class Sealing(Protocol):
+    """One request's way.
+
+    Attributes
+    ----------
+    ciphertexts : int
+        That the Guest encrypts a person.
+    """
+
+    ciphertexts: int
+
+    def sealed(self, columns: Columns) -> bytes:
+        """One person's numbers, encrypted; columns are ``(1,)`` each."""
+        ...
+
+    def opened(self, blob: bytes) -> list[int]:
+        """Blinded numbers of one person, a number a feature; raises SecurityError where the message is none."""
+        ...
+
+    def sums(self, blob: bytes) -> list[int]:
+        """Sums over a cohort, a number a feature; raises SecurityError where the message is none."""
+        ...
+
+
+class PackSealing:
+    """Paillier, or plain numbers: base, packs and constant, one ciphertext each."""
+
+    def __init__(self, key: KeySide, compiled: CompiledTerms, shape: ReasonShape) -> None:
+        self._key, self._compiled, self._shape = key, compiled, shape
+        self._packs = Packs(shape, key.bits)
+        width = len(self._packs.packs(0))
+        self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
+
+    def sealed(self, columns: Columns) -> bytes:
+        """The constant goes at the last scale: no Host multiplies it."""
+        terms, lift = self._compiled.encode(columns), COEFFICIENT_BITS * len(self._compiled.chain)
+        constant = [number << lift for number in terms.constant.tolist()]
+        packs = self._packs
+        return self._key.encrypt(
+            _row([*terms.base.tolist(), *packs.packed(terms.own.ravel().tolist()), *packs.packed(constant)])
+        )
+
+    def opened(self, blob: bytes) -> list[int]:
+        """Several to a ciphertext."""
+        return PackedOpener(self._key, self._packs.packing).opened(blob)
+
+    def sums(self, blob: bytes) -> list[int]:
+        """Packs, and single numbers of the last Host's features."""
+        return self._packs.unpacked(self._key.decrypt(blob, len(self._packs.layout(len(self._compiled.chain)))))
+
+
+class SlotSealing:
+    """RLWE: a slot for every feature, entry and point, and one for the constant, which every Host multiplies by 1.
+
+    Parameters
+    ----------
+    people : int
+        Of a cohort; 0 = one person's names.
+
+    Raises
+    ------
+    ParameterError
+        The keys are not those of such a request.
+    """
+
+    def __init__(self, key: ResidueKeySide, compiled: CompiledTerms, shape: ReasonShape, people: int) -> None:
+        load = shape.load(compiled.rows, people)
+        key.check(load)
+        self._key, self._compiled, self._shape = key, compiled, shape
+        self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
+
+    def sealed(self, columns: Columns) -> bytes:
+        """``(features, entries · points + 1)``: what is the Guest's own, and the base for what is a Host's."""
+        terms, own = self._compiled.encode(columns), self._shape.features[0]
+        table = np.zeros((sum(self._shape.features), self._compiled.rows), dtype=np.int64)
+        table[:own, :-1], table[:own, -1] = terms.own.T, terms.constant
+        table[own:, :-1] = terms.base
+        return self._key.encrypt(table)
+
+    def opened(self, blob: bytes) -> list[int]:
+        """They are above 0, and below 2^slot."""
+        numbers = [number % self._key.modulus for number in self._key.decrypt(blob, sum(self._shape.features))]
+        if any(number >> self._shape.ranking.slot for number in numbers):
+            raise SecurityError("A blinded number lies outside its slot; the message was refused.")
+        return numbers
+
+    def sums(self, blob: bytes) -> list[int]:
+        """One to a feature."""
+        return self._key.decrypt(blob, sum(self._shape.features))
+
+
+def sealing_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, people: int = 0) -> Sealing:
+    """The way that a key takes; `people` of a cohort, 0 for names.
+
+    Raises
+    ------
+    ParameterError
+        The key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
+    """
+    if isinstance(key, ResidueKeySide):
+        return SlotSealing(key, compiled, shape, people)
+    if not people and not isinstance(key, PaillierKeySide):
+        raise ParameterError(
+            f"Names of reasons are ranked under paillier or rlwe; this key is of cipher {key.scheme!r}."
+        )
+    return PackSealing(key, compiled, shape)
+
+
+def _row(numbers: list[int]) -> NDArray[Any]:
+    """Integers of any size as one row of a batch."""
+    row = np.empty((1, len(numbers)), dtype=object)
+    row[0] = numbers
+    return row

@@ -1,0 +1,146 @@
+"""The Guest's part of SHAP values: its own columns, weights and covers as numbers to encrypt. Must not know a Host's 0/1, nor a cipher.
+
+In the notation of :mod:`backend.trees.shap`, at a point x with weight ω: per leaf, ω w_j ∏ over the Guest's features for Host features,
+and the same without f, times (1_f - c_f), for each Guest feature f. Leaves with the same Host conditions share an entry; leaves without
+any are a constant per Guest feature. The Hosts' factors are all that is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from backend.errors import ParameterError
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, TERM_BITS, ReasonShape, units
+from backend.trees.ensemble import Columns, GuestModel, Leaf
+from backend.trees.folding import fold_structure
+from backend.trees.shap import Factors, factors_of, leaf_weights, left_share, paths, quadrature
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is encrypted for one person, as integers: multiples of 2^-TERM_BITS of the margin's unit.
+
+    Attributes
+    ----------
+    base : ndarray of int64
+        ``(entries · points,)``: for the Hosts' features.
+    own : ndarray of int64
+        ``(entries · points, features)``: for the Guest's.
+    constant : ndarray of int64
+        ``(features,)``: what leaves without a Host condition give the Guest's.
+    """
+
+    base: NDArray[np.int64]
+    own: NDArray[np.int64]
+    constant: NDArray[np.int64]
+
+
+class CompiledTerms:
+    """Built once a model.
+
+    Parameters
+    ----------
+    model : GuestModel
+        Of one output that is a sum of leaf weights.
+
+    Attributes
+    ----------
+    chain : tuple of str
+        Hosts that own a split, in order.
+    items : tuple of (str, str)
+        Party and name of every feature in use, in the order in which values are ranked.
+
+    Raises
+    ------
+    ParameterError
+        The model has several outputs, takes a median, or no Host owns a split.
+    """
+
+    def __init__(self, model: GuestModel) -> None:
+        if model.outputs.count > 1 or model.outputs.aggregation != "sum":
+            raise ParameterError(
+                "Reasons are given for models of one output that is a sum over trees; this one predicts several classes or takes a median."
+            )
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        if not folding.steps:
+            raise ParameterError(
+                "No Host owns a split of this model; its reasons need no encryption, and none are given here."
+            )
+        self._model, self._entries = model, folding.n_entries
+        self._points, self._point_weights = quadrature(model.skeletons)
+        self.chain = tuple(step.host for step in folding.steps)
+        features = {(t, i): s.feature for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
+        self._shares = {(t, i): left_share(model.trees[t], i) for t, i in features}
+        self._owner = {(t, i): s.owner for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
+        used = {
+            party: sorted({f for k, f in features.items() if self._owner[k] == party})
+            for party in (model.guest, *self.chain)
+        }
+        self.items = tuple((party, name) for party, names in used.items() for name in names)
+        self._counts = tuple(len(names) for names in used.values())
+        own = {key: name for key, name in features.items() if key in model.rules}
+        rows = [factors_of(path, own, self._shares) for path in paths(model.trees)]
+        self._factors = Factors(model.rules, rows)
+        self._prepare([p for leaves in folding.entry_of_leaf for p in leaves], used[model.guest])
+
+    def _prepare(self, entry_of_leaf: list[int | None], own: list[str]) -> None:
+        """Matrices that add leaves up by entry, and factors by entry and feature; what has no entry comes last."""
+        entry = np.array([self._entries if e is None else e for e in entry_of_leaf])
+        weights, n_own = leaf_weights(self._model), len(own)
+        self._by_entry = csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry)))
+        row = self._factors.row
+        place = np.array([own.index(name) for name in self._factors.features], dtype=np.intp)
+        line = entry[row] * n_own + place
+        self._by_feature = csr_array(
+            (weights[row], (line, np.arange(len(row)))), shape=((self._entries + 1) * n_own, len(row))
+        )
+        self._weight_sum = float(np.abs(weights).sum())
+
+    @property
+    def rows(self) -> int:
+        """Numbers of one person that become one feature's value: entries times points, and a constant."""
+        return self._entries * len(self._points) + 1
+
+    def shape(self, names: int) -> ReasonShape:
+        """Sizes of a request."""
+        bits = TERM_BITS + COEFFICIENT_BITS * len(self.chain)
+        largest = ceil((self._span() + self.error_bound) * (1 << bits))
+        return ReasonShape(self._counts, names, largest.bit_length())
+
+    def _span(self) -> float:
+        """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""
+        leaves = [[n.weight for n in tree.nodes if isinstance(n, Leaf)] for tree in self._model.trees]
+        return float(sum(max(w) - min(w) for w in leaves))
+
+    @property
+    def error_bound(self) -> float:
+        """How far a value may be off the exact one, in the margin's unit: every term and every Host's factor is rounded once.
+
+        A product of a term u and factors of at most 1 is off by at most 2^-(TERM_BITS+1) + |u| · Hosts · 2^-(COEFFICIENT_BITS+1).
+        There are entries · points of them and a constant, and the |u| add up to at most Σ |w_j|.
+        """
+        return self.rows * 2.0 ** -(TERM_BITS + 1) + self._weight_sum * len(self.chain) * 2.0 ** -(COEFFICIENT_BITS + 1)
+
+    def shares_of(self, host: str) -> tuple[float, ...]:
+        """Shares of cover that go left at a Host's splits, by tree and node: all a Host is told beside the shape of the trees."""
+        return tuple(share for key, share in sorted(self._shares.items()) if self._owner[key] == host)
+
+    def encode(self, columns: Columns) -> Terms:
+        """The numbers of one person; columns are ``(1,)`` each."""
+        (_, kept), *_ = self._factors.blocks(columns, 1)
+        n_own = self._counts[0]
+        base = np.empty((self._entries, len(self._points)))
+        own = np.empty((self._entries + 1, len(self._points), n_own))
+        for k, (x, weight) in enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)):
+            base[:, k] = weight * (self._by_entry @ self._factors.whole(kept, x))[:-1, 0]
+            own[:, k] = weight * (self._by_feature @ self._factors.parts(kept, x)).reshape(self._entries + 1, n_own)
+        return Terms(
+            units(base.ravel(), TERM_BITS),
+            units(own[:-1].reshape(self.rows - 1, n_own), TERM_BITS),
+            units(own[-1].sum(axis=0), TERM_BITS),
+        )

@@ -1,0 +1,96 @@
+"""Reasons: SHAP values under encryption, of which the Guest gets names for one person, sums for many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from backend.protocols.transport.message import Message
+
+
+@dataclass(frozen=True)
+class AskReasons(Message):
+    """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
+
+    `shares` are the shares of cover that go left at the receiving Host's own splits, by tree and node; `features` says how many
+    features each party has in the model, the Guest first.
+    """
+
+    HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    ids: tuple[str, ...]
+    names: int
+    shares: tuple[float, ...]
+    features: tuple[int, ...]
+    value_bits: int
+
+
+@dataclass(frozen=True)
+class AskCohort(Message):
+    """Guest → each Host of the chain: many people, over whom SHAP values are to be added up; else as :class:`AskReasons`."""
+
+    HOLDS: ClassVar[str] = (
+        "ids over whom contributions are added up; shares of training cover at the Host's own splits; sizes"
+    )
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    ids: tuple[str, ...]
+    shares: tuple[float, ...]
+    features: tuple[int, ...]
+    value_bits: int
+
+
+@dataclass(frozen=True)
+class ReasonTerms(Message):
+    """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by place among the ids."""
+
+    HOLDS: ClassVar[str] = "terms of one person's contributions, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    person: int
+    terms: bytes
+
+
+@dataclass(frozen=True)
+class OpenRanking(Message):
+    """Guest → last Host: the first step of a ranking (:mod:`backend.protocols.ranking.guest`)."""
+
+    HOLDS: ClassVar[str] = "an offer for oblivious transfer"
+    READABLE_BY: ClassVar[str] = "nobody"
+    offer: bytes
+
+
+@dataclass(frozen=True)
+class MaskedContributions(Message):
+    """Last Host → Guest: the second step."""
+
+    HOLDS: ClassVar[str] = "one person's contributions under masks of the Host, encrypted; its reply to the offer"
+    READABLE_BY: ClassVar[str] = "the masked numbers: only the Guest (its key)"
+    shares: bytes
+
+
+@dataclass(frozen=True)
+class ChooseLabels(Message):
+    """Guest → last Host: the third step."""
+
+    HOLDS: ClassVar[str] = "which labels of the garbled circuit the Guest wants, hidden"
+    READABLE_BY: ClassVar[str] = "nobody"
+    choices: bytes
+
+
+@dataclass(frozen=True)
+class GarbledRanking(Message):
+    """Last Host → Guest: the fourth step."""
+
+    HOLDS: ClassVar[str] = "a garbled circuit that names the largest contributions, and one label a wire"
+    READABLE_BY: ClassVar[str] = "the Guest: the names, nothing else"
+    circuit: bytes
+
+
+@dataclass(frozen=True)
+class ContributionSums(Message):
+    """Last Host → Guest: contributions added up over a cohort."""
+
+    HOLDS: ClassVar[str] = "sums of contributions over a cohort by feature, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    sums: bytes

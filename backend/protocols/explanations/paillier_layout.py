@@ -1,0 +1,92 @@
+"""How the numbers of reasons lie in Paillier ciphertexts, or in plain numbers: sizes that both sides work out. Holds no number and no key.
+
+Per entry and point there is one *base* number, which becomes the values of Host features, and some *packs*, each of which holds one
+number for several features whose owner has done its part. All of them are multiplied by the same factor of a later Host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from backend.errors import SecurityError
+from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.ranking.packing import Packing
+
+PLAIN_BITS = 2048  # plain numbers are packed as under a key of that size
+
+
+@dataclass(frozen=True)
+class Packs:
+    """Sizes under one key.
+
+    Attributes
+    ----------
+    shape : ReasonShape
+    key_bits : int
+        Of the Paillier modulus; 0 = plain numbers.
+
+    Raises
+    ------
+    ParameterError
+        A number does not fit a plaintext.
+    """
+
+    shape: ReasonShape
+    key_bits: int
+
+    def __post_init__(self) -> None:
+        _ = self.packing  # which checks the key
+
+    @cached_property
+    def packing(self) -> Packing:
+        """Of the ranking, which adds to packs as they are."""
+        return Packing(self.shape.ranking, self.key_bits or PLAIN_BITS)
+
+    @property
+    def slot(self) -> int:
+        """Bits of a feature in a pack."""
+        return self.packing.slot
+
+    def packs(self, party: int) -> list[int]:
+        """How many features each pack of a party holds; a pack never crosses a border between ciphertexts of the ranking."""
+        features = self.shape.features
+        begin, end = sum(features[:party]), sum(features[: party + 1])
+        most = self.packing.slots[0]
+        cuts = [begin, *(i for i in range(begin + 1, end) if i % most == 0), end]
+        return [b - a for a, b in pairwise(cuts) if b > a]
+
+    def packs_before(self, party: int) -> int:
+        """Packs that a party gets per entry and point."""
+        return sum(len(self.packs(p)) for p in range(party))
+
+    def layout(self, party: int) -> list[int]:
+        """Features per number that the last Host ranks: packs of earlier parties, then its own features one by one."""
+        packs = [held for p in range(party) for held in self.packs(p)]
+        return [*packs, *[1] * self.shape.features[party]]
+
+    def packed(self, numbers: list[int]) -> list[int]:
+        """A number a Guest feature, place by place → packs, place by place."""
+        out: list[int] = []
+        values = iter(numbers)
+        for _ in range(len(numbers) // max(1, self.shape.features[0])):
+            for held in self.packs(0):
+                out.append(sum(next(values) << (self.slot * i) for i in range(held)))
+        return out
+
+    def unpacked(self, numbers: list[int]) -> list[int]:
+        """Decrypted packs and single numbers → a number a feature; raises SecurityError where one does not fit its slot."""
+        out: list[int] = []
+        half = 1 << (self.slot - 1)
+        for number, held in zip(numbers, self.layout(len(self.shape.features) - 1), strict=True):
+            rest = number
+            for _ in range(held):
+                low = (rest + half) % (2 * half) - half
+                out.append(low)
+                rest = (rest - low) >> self.slot
+            if rest:
+                raise SecurityError(
+                    "A sum of contributions lies outside its slot; it was thrown away. Ask these Hosts what they run."
+                )
+        return out

@@ -1,0 +1,88 @@
+"""What Guest and Hosts work out alike before reasons are asked for: how many features, at which scale, and what is to be decrypted.
+
+Holds no value, weight, cover or key, and nothing that depends on a person: that no message's size tells of anybody follows from here.
+
+An *entry* is a set of Host conditions, as in scoring (:mod:`backend.trees.folding`). Per entry and point of the quadrature
+(:mod:`backend.trees.shap`) there is a number for every feature: for a Host's one the *base*, which is the same for all of them. How these
+lie in ciphertexts depends on the cipher: :mod:`packs <backend.protocols.explanations.paillier_layout>`, or slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.rlwe.parameters import Load
+from backend.errors import ParameterError
+from backend.protocols.ranking.shape import RankingShape
+
+TERM_BITS = 26  # the Guest's numbers are multiples of 2^-26 of the margin's unit
+COEFFICIENT_BITS = 22  # each Host's factors are multiples of 2^-22
+MOST_NAMES = 8
+MOST_UNITS = float(1 << 62)  # of a number that is encrypted; with a residue's half added it stays in 64 bits
+
+
+@dataclass(frozen=True)
+class ReasonShape:
+    """Sizes of a request for reasons.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Features in use per party: the Guest's, then those of each Host of the chain.
+    names : int
+        Names to give at most.
+    value_bits : int
+        Every SHAP value, at the last scale, is smaller than 2^value_bits in absolute value.
+
+    Raises
+    ------
+    ParameterError
+        A number is out of its range.
+    """
+
+    features: tuple[int, ...]
+    names: int
+    value_bits: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.names <= MOST_NAMES:
+            raise ParameterError(f"{self.names} reasons were asked for; choose 1 to {MOST_NAMES}.")
+        _ = self.ranking  # which checks the others
+
+    @property
+    def ranking(self) -> RankingShape:
+        """Of all features' values."""
+        return RankingShape(sum(self.features), self.names, self.value_bits)
+
+    @property
+    def scale(self) -> int:
+        """Bits after the point of a value when the last Host is done."""
+        return TERM_BITS + COEFFICIENT_BITS * (len(self.features) - 1)
+
+    def load(self, rows: int, people: int = 0) -> Load:
+        """What is to be worked out under residues: one person's blinded numbers, or sums over so many `people`.
+
+        Parameters
+        ----------
+        rows : int
+            Entries times points, and one for what no Host has to do with.
+        """
+        bits = self.value_bits + people.bit_length() + 1 if people else self.ranking.slot
+        return Load(len(self.features) - 1, rows, sum(self.features), max(1, people), bits)
+
+
+def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+    """Numbers as multiples of 2^-bits, rounded.
+
+    Raises
+    ------
+    ParameterError
+        One is too large for 64 bits.
+    """
+    rounded = np.rint(values * float(1 << bits))
+    if np.abs(rounded).max(initial=0.0) >= MOST_UNITS:
+        raise ParameterError("The model's leaf weights are too large for reasons; scale its label and train it again.")
+    return rounded.astype(np.int64)

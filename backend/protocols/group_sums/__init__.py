@@ -1,0 +1,1 @@
+"""Sums by group of records under encryption: who counts, who groups, and what is suppressed."""

@@ -1,0 +1,136 @@
+"""The Guest relates one feature to every other, whoever holds the two: a table of counts each, and of a Host's values nothing else.
+
+Who encrypts depends on who holds what:
+
+- the feature is the Guest's: a mark for each of its groups, summed by every Host by its own features;
+- it is a Host's, the other one too: that Host encrypts the marks, the other (or itself) sums them, the Guest decrypts the sums;
+- it is a Host's, the other one the Guest's: the Guest encrypts a mark for each group of its own features, and the Host sums them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, group
+from backend.protocols.group_sums.guest import GroupQuestions
+from backend.protocols.group_sums.values import Counts
+from backend.trees.ensemble import Columns
+
+Table = NDArray[np.int64]  # (groups of the feature, groups of the other one): records
+Tables = dict[tuple[str, str], Table]  # by (party, feature) of the other one
+
+
+class Crossing:
+    """One feature against others.
+
+    Parameters
+    ----------
+    questions : GroupQuestions
+        With every Host that holds one of the features.
+    guest : str
+        The Guest's name.
+    columns : mapping of str to ndarray
+        The Guest's, ``(records,)`` each.
+    others : sequence of (party, Feature)
+        What the feature is related to.
+    most, bins : int
+        Most groups of the feature, and of each other one.
+    at : callable
+        Told the stage, and the parties at work.
+    on_piece : callable
+        Told how many ciphertexts of the Guest are done, of how many.
+    """
+
+    def __init__(
+        self,
+        questions: GroupQuestions,
+        guest: str,
+        columns: Columns,
+        others: Sequence[tuple[str, Feature]],
+        *,
+        most: int,
+        bins: int,
+        at: Callable[[str, str], None] = lambda stage, party: None,
+        on_piece: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        self._questions, self._guest, self._columns = questions, guest, columns
+        self._most, self._bins, self._at, self._on_piece = most, bins, at, on_piece
+        own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
+        self._own = [g for g in own if g.groups]
+        self._asked: dict[str, list[str]] = {}
+        for party, f in others:
+            if party != guest:
+                self._asked.setdefault(party, []).append(f.name)
+
+    def tables(self, party: str, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
+        """The feature's groups, and a table for every other one that has groups, too.
+
+        Raises
+        ------
+        ParameterError
+            The feature does not make two groups of :data:`MIN_GROUP` records.
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`GroupQuestions.ask`.
+        """
+        return self._of_guest(feature) if party == self._guest else self._of_host(party, feature.name)
+
+    def _of_guest(self, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
+        mine = group(feature, self._columns[feature.name], self._most)
+        _check(feature.name, mine.groups)
+        tables = {(self._guest, own.feature): _crossed(mine, own) for own in self._own}
+        if self._asked:
+            self._questions.send(_flags(mine), list(self._asked), on_piece=self._on_piece)
+            tables |= self._sums(None)
+        return mine.groups, tables
+
+    def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
+        questions = self._questions
+        self._at("marks", host)
+        groups = questions.have_sent(host, feature, self._most, list(self._asked))
+        _check(feature, groups)
+        tables = self._sums(host) if self._asked else {}
+        if self._own:
+            questions.send([flag for own in self._own for flag in _flags(own)], (host,), on_piece=self._on_piece)
+            self._at("sums", host)
+            told = questions.ask({host: (feature,)}, self._most).get((host, feature))
+            if told is None or told.groups != groups:
+                raise SecurityError(f"{host} told two different things of {feature}; the exchange was stopped.")
+            ends = np.cumsum([len(own.groups) - 1 for own in self._own])[:-1]
+            for own, sums in zip(self._own, np.split(told.sums, ends), strict=True):
+                tables[self._guest, own.feature] = _completed(sums, groups).T
+        return groups, tables
+
+    def _sums(self, source: str | None) -> Tables:
+        self._at("sums", ", ".join(self._asked))
+        found = self._questions.ask(self._asked, self._bins, source)
+        return {key: _completed(table.sums, table.groups) for key, table in found.items()}
+
+
+def _check(feature: str, groups: Sequence[Group]) -> None:
+    if not groups:
+        raise ParameterError(
+            f"{feature} does not make two groups of at least {MIN_GROUP} records, so nothing can be related to it. Ask about more records."
+        )
+
+
+def _flags(grouped: Grouped) -> list[Counts]:
+    """A mark of 0 or 1 for every group but the last."""
+    return [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
+
+
+def _crossed(first: Grouped, second: Grouped) -> Table:
+    """Records by two groupings of the Guest."""
+    table = np.zeros((len(first.groups), len(second.groups)), dtype=np.int64)
+    np.add.at(table, (first.index, second.index), 1)
+    return table
+
+
+def _completed(sums: Counts, groups: Sequence[Group]) -> Table:
+    """Sums of the marks of all groups but the last, ``(marks, groups)``, with the last one's row."""
+    sizes = np.array([g.n for g in groups], dtype=np.int64)
+    return np.vstack([sums, sizes - sums.sum(axis=0)])

@@ -1,0 +1,209 @@
+"""The Guest asks for sums by group: encrypted marks of the joint records go out, sums by the groups of a Host's features come in.
+
+The histogram protocol of training (SecureBoost §3.2, eq. 2) on other numbers: what the Guest wants to relate to a Host's feature
+(a decision, a label, the group of a protected attribute) instead of gradients. The Guest learns sums over groups of at least
+:data:`backend.protocols.group_sums.grouping.MIN_GROUP` records, and no Host's value of any record. Marks may also be
+a Host's own: it encrypts them
+under the Guest's key and sends them to the Hosts that add them up, so that two Hosts' features are related and the Guest sees sums only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import PairKeySide
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
+from backend.protocols.group_sums.messages import (
+    AskGroupPairs,
+    AskGroupSums,
+    GroupPairs,
+    GroupPairsSent,
+    GroupSums,
+)
+from backend.protocols.group_sums.values import Counts, Slot, pack, slots, unpack
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.codec import MAX_MESSAGE
+from backend.protocols.transport.packing import chunks
+
+PIECE = 1024  # records encrypted between two looks at the cancel flag: about a second at 3,072 bits
+
+
+@dataclass(frozen=True, repr=False)
+class GroupTable:
+    """Sums of marks by the groups of one feature.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        With how many records each has.
+    sums : ndarray of int64
+        ``(marks, groups)``.
+    """
+
+    groups: tuple[Group, ...]
+    sums: Counts
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records."""
+
+    places: tuple[Slot, ...]
+    largest: tuple[int, ...]
+    totals: tuple[int, ...]
+
+
+class GroupQuestions:
+    """One conversation about groups, after a key was offered and ids were aligned.
+
+    Parameters
+    ----------
+    talk : Conversation
+    guest : str
+        The Guest's name.
+    key : PairKeySide
+    rows : ndarray of bool
+        ``(n_joint,)``: joint records that count.
+    """
+
+    def __init__(self, talk: Conversation, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
+        self._talk, self._guest, self._key, self._rows = talk, guest, key, rows
+        self.records = int(np.count_nonzero(rows))
+        self._sent: dict[str, _Sent] = {}
+
+    def send(
+        self,
+        marks: Sequence[Counts],
+        hosts: Collection[str],
+        *,
+        largest: Sequence[int] | None = None,
+        on_piece: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        """Step 1: the Guest's own marks, encrypted, the same bytes to every one of `hosts`.
+
+        Parameters
+        ----------
+        marks : sequence of ndarray of int64
+            ``(records,)`` each.
+        largest : sequence of int, optional
+            The largest value each may have; 1 by default.
+        on_piece : callable
+            Told how many ciphertexts are done, of how many.
+
+        Raises
+        ------
+        ParameterError
+            They do not fit one message.
+        """
+        most = tuple(largest or [1] * len(marks))
+        places = slots(most, self.records)
+        pairs = pack(marks, places)
+        total = len(pairs) * self.records
+        size = total * (2 * self._key.bits // 8 or 16) + len(self._rows)
+        if size > MAX_MESSAGE:
+            raise ParameterError(
+                f"{len(pairs)} ciphertexts a record for {self.records:,} records are {size:,} bytes; a message holds {MAX_MESSAGE:,}. "
+                "Ask about fewer records, fewer groups, or with a shorter key."
+            )
+        done, blobs = 0, []
+        for first, second in pairs:
+            pieces = []
+            for part in chunks(self.records, PIECE):
+                self._talk.check()
+                on_piece(done, total)
+                piece = slice(part.start, part.stop)
+                pieces.append(self._key.encrypt_pairs(first[piece], second[piece]))
+                done += len(part)
+            blobs.append(b"".join(pieces))
+        on_piece(total, total)
+        for host in hosts:
+            self._talk.send(host, GroupPairs(self._talk.name, pack_rows(self._rows), tuple(blobs)))
+        self._sent[self._guest] = _Sent(places, most, tuple(int(mark.sum()) for mark in marks))
+
+    def have_sent(self, host: str, feature: str, most: int, receivers: Sequence[str]) -> tuple[Group, ...]:
+        """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
+        asked = AskGroupPairs(self._talk.name, pack_rows(self._rows), feature, most, tuple(receivers))
+        self._talk.send(host, asked)
+        answer = self._talk.expect_each(GroupPairsSent, [host])[host]
+        groups = read_groups(answer.groups, self.records)
+        if answer.feature != feature:
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        ones = (1,) * max(0, len(groups) - 1)
+        self._sent[host] = _Sent(slots(ones, self.records), ones, tuple(g.n for g in groups[:-1]))
+        return groups
+
+    def ask(
+        self,
+        wanted: Mapping[str, Sequence[str]],
+        most: int,
+        source: str | None = None,
+        *,
+        least: int = MIN_GROUP,
+    ) -> dict[tuple[str, str], GroupTable]:
+        """Step 2: sums of the marks that `source` (default the Guest) has sent, by groups of the Hosts' features.
+
+        Parameters
+        ----------
+        wanted : mapping of str to sequence of str
+            Host → its features.
+        most : int
+            Most bins or codes a feature.
+        least : int
+            Records of the smallest group; a Host merges those below its own least in any case.
+
+        Returns
+        -------
+        dict of (str, str) to GroupTable
+            (Host, feature); a feature without at least two groups is left out.
+
+        Raises
+        ------
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`Conversation.expect`; or an answer's groups or sums do not add up to what was sent.
+        """
+        sender = source or self._guest
+        asked = {host: tuple(features) for host, features in wanted.items() if features}
+        for host, features in asked.items():
+            self._talk.send(host, AskGroupSums(self._talk.name, sender, features, most, least))
+        answers = self._talk.expect_each(GroupSums, asked)
+        return {
+            (host, feature): table
+            for host, features in asked.items()
+            for feature, table in self._read(host, features, sender, answers[host]).items()
+        }
+
+    def _read(self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums) -> dict[str, GroupTable]:
+        sent = self._sent[sender]
+        groups = [read_groups(told, self.records) for told in answer.groups]
+        fits = len(answer.features) == len(groups) == len(set(answer.features) & set(asked)) and all(groups)
+        batches = sent.places[-1].number // 2 + 1 if answer.features else 0
+        if not fits or answer.source != sender or len(answer.sums) != batches:
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        if not groups:
+            return {}
+        n = sum(map(len, groups))
+        every = unpack([self._key.decrypt_sums(blob, n) for blob in answer.sums], sent.places)
+        ends = np.cumsum([len(told) for told in groups])[:-1]
+        tables = {
+            feature: GroupTable(told, sums)
+            for feature, told, sums in zip(answer.features, groups, np.split(every, ends, axis=1), strict=True)
+        }
+        if not all(_possible(table, sent) for table in tables.values()):
+            raise SecurityError(
+                f"Sums that {host} returned do not add up to what was sent; they were thrown away. Ask {host} what it runs."
+            )
+        return tables
+
+
+def _possible(table: GroupTable, sent: _Sent) -> bool:
+    """Whether sums are those of the marks that were sent, as far as the Guest can tell."""
+    most = np.outer(sent.largest, [g.n for g in table.groups])
+    return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool(
+        ((table.sums >= 0) & (table.sums <= most)).all()
+    )

@@ -1,1 +1,0 @@
-"""How a sample is scored by several parties."""

@@ -1,0 +1,74 @@
+"""The Guest's side of a ranking: it can decrypt, and learns the names. Must not know the Host's blinds, order or labels.
+
+Steps, each a message (the protocol and its argument: docs/reasons.md):
+
+1. Guest → Host   the offer of the base transfers                                         :meth:`RankingGuest.open`
+2. Host → Guest   their answer, and every number blinded, encrypted
+3. Guest → Host   which labels it needs for the blinded numbers' bits, hidden              :meth:`RankingGuest.choose`
+4. Host → Guest   the labels, hidden but for those; its own; the garbled circuit
+5. The Guest evaluates: the places of the k largest, as a set                             :meth:`RankingGuest.names`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from backend.crypto.garbling import LABEL, Evaluator, read_labels
+from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
+from backend.protocols.ranking.circuit import select
+from backend.protocols.ranking.shape import RankingShape, Turns, cut
+
+
+class RankingGuest:
+    """One ranking.
+
+    Parameters
+    ----------
+    opened : callable
+        The encrypted numbers of step 2 → ``(n,)`` numbers u + r; raises SecurityError where they are none.
+    shape : RankingShape
+    """
+
+    def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape) -> None:
+        self._opened, self._shape = opened, shape
+        self._transfer = TransferReceiver()
+        self._turns = Turns()
+
+    def open(self) -> bytes:
+        """Step 1."""
+        self._turns.take(1)
+        return self._transfer.offer
+
+    def choose(self, shares: bytes) -> bytes:
+        """Steps 2 and 3: decrypt u + r, of which the lowest bits are this side's share of u.
+
+        Raises
+        ------
+        SecurityError
+            The message came out of turn, has a wrong length, or holds what is no group element, ciphertext or blinded number.
+        """
+        self._turns.take(2)
+        replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
+        blinded = self._opened(blinded_enc)
+        self._transfer.accept(replies)
+        self._choices = self._shape.bits(blinded).ravel()
+        return self._transfer.choose(0, self._choices)
+
+    def names(self, circuit: bytes) -> tuple[int, ...]:
+        """Steps 4 and 5: the places of the k largest numbers above 0, ascending; fewer where fewer are above 0.
+
+        Raises
+        ------
+        SecurityError
+            The message came out of turn, has a wrong length, or was damaged.
+        """
+        self._turns.take(3)
+        shape = self._shape
+        transferred, theirs, tables, decoding = cut(circuit, shape.lengths)
+        own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
+        gates = Evaluator(tables)
+        left, right = (read_labels(labels, shape.width, shape.n) for labels in (own, theirs))
+        chosen = gates.decode(select(gates, left, right, shape.k), decoding)
+        return tuple(int(i) for i in np.flatnonzero(chosen))

@@ -1,0 +1,125 @@
+"""A ranking's numbers under Paillier: several blinded ones in a ciphertext. Each class holds its own side's key, and never the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gmpy2
+from gmpy2 import mpz
+
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.scheme import PaillierPublicSide
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.ranking.shape import RankingShape
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How blinded numbers lie in plaintexts; both sides work it out.
+
+    Attributes
+    ----------
+    shape : RankingShape
+    key_bits : int
+        Size of the Paillier modulus.
+
+    Raises
+    ------
+    ParameterError
+        A blinded number does not fit a plaintext.
+    """
+
+    shape: RankingShape
+    key_bits: int
+
+    def __post_init__(self) -> None:
+        if self.slot > self.key_bits - 2:
+            raise ParameterError(
+                f"A blinded number takes {self.slot} bits; a plaintext of {self.key_bits} bits is too short. Use a longer key."
+            )
+
+    @property
+    def slot(self) -> int:
+        """Bits of a number's place."""
+        return self.shape.slot
+
+    @property
+    def slots(self) -> list[int]:
+        """How many numbers each ciphertext holds; the sign's bit of a plaintext is kept free."""
+        most = (self.key_bits - 2) // self.slot
+        return [min(most, self.shape.n - start) for start in range(0, self.shape.n, most)]
+
+    def join(self, numbers: Sequence[int]) -> list[int]:
+        """``(n,)`` numbers below 2^slot → plaintexts, the first number lowest."""
+        places, packed = iter(numbers), []
+        for held in self.slots:
+            packed.append(sum(next(places) << (self.slot * s) for s in range(held)))
+        return packed
+
+    def split(self, packed: Sequence[int]) -> list[int]:
+        """Inverse of :meth:`join`; raises SecurityError for a plaintext that is none."""
+        numbers: list[int] = []
+        for number, held in zip(packed, self.slots, strict=True):
+            if not 0 <= number < 1 << (self.slot * held):
+                raise SecurityError("A blinded number lies outside its slot; the message was refused.")
+            numbers += [number >> (self.slot * s) & ((1 << self.slot) - 1) for s in range(held)]
+        return numbers
+
+
+class PackedBlinds:
+    """The Host's side.
+
+    Parameters
+    ----------
+    side : PaillierPublicSide
+        The Guest's public key.
+    values_enc : sequence of mpz, ``(n,)``
+        Checked ciphertexts under that key; the caller vouches that every value keeps the shape's bound.
+    packing : Packing
+    """
+
+    def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: Packing) -> None:
+        if (len(values_enc), side.bits) != (packing.shape.n, packing.key_bits):
+            raise ParameterError(
+                f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit a ranking of {packing.shape.n} under "
+                f"{packing.key_bits} bits."
+            )
+        self._side, self._values_enc, self._packing = side, tuple(values_enc), packing
+
+    def blinded(self, added: Sequence[int]) -> bytes:
+        """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed; no `added` is smaller than 2^tie_bits·|v|."""
+        packing, key = self._packing, self._side.key
+        ties = mpz(1) << packing.shape.tie_bits
+        values_enc, blinded_enc = iter(self._values_enc), []
+        fresh = self._side.obfuscators.take(len(packing.slots))
+        for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
+            packed_enc = self._side.joined([next(values_enc) for _ in range(held)], packing.slot)
+            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.cover(plain, obfuscator) % key.n2)
+        return key.dump(blinded_enc)
+
+
+class PackedOpener:
+    """The Guest's side.
+
+    Parameters
+    ----------
+    key : KeySide
+        Paillier's.
+    packing : Packing
+    """
+
+    def __init__(self, key: KeySide, packing: Packing) -> None:
+        if key.bits != packing.key_bits:
+            raise ParameterError(f"A key of {key.bits} bits does not fit a ranking under {packing.key_bits} bits.")
+        self._key, self._packing = key, packing
+
+    def opened(self, blob: bytes) -> list[int]:
+        """Inverse of :meth:`PackedBlinds.blinded`.
+
+        Raises
+        ------
+        SecurityError
+            The message has a wrong length, or holds what is no ciphertext or blinded number.
+        """
+        return self._packing.split(self._key.decrypt(blob, len(self._packing.slots)))

@@ -1,0 +1,96 @@
+"""What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key; knows no cipher.
+
+A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its place in a secret order: all u differ, ties are broken at
+random, and the highest of u's `width` bits is 1 where v > 0. r is uniform below 2^(width + SLACK_BITS), so that u + r has `slot` bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from backend.crypto.garbling import DECODING, LABEL, TABLE, Bits
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.ranking.circuit import gates_needed
+
+SLACK_BITS = 64  # a blinded number is within 2^-64 of uniform, whatever it hides; as much as an obfuscator
+MOST_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
+MOST_BITS = 192  # of a value: a score's, times the factors of five Hosts
+
+
+@dataclass(frozen=True)
+class RankingShape:
+    """Sizes of one ranking.
+
+    Attributes
+    ----------
+    n : int
+        Numbers to rank.
+    k : int
+        Names to give at most.
+    value_bits : int
+        Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
+
+    Raises
+    ------
+    ParameterError
+        A size is outside its range.
+    """
+
+    n: int
+    k: int
+    value_bits: int
+    tie_bits: int = field(init=False)
+    width: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, most in (("n", MOST_NUMBERS), ("k", MOST_NUMBERS), ("value_bits", MOST_BITS)):
+            if not 1 <= getattr(self, name) <= most:
+                raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {most:,}.")
+        object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
+        object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)
+
+    @property
+    def slot(self) -> int:
+        """Bits of u + r."""
+        return self.width + SLACK_BITS + 1
+
+    @property
+    def inputs(self) -> int:
+        """Bits of one share of all numbers."""
+        return self.width * self.n
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
+        gates = gates_needed(self.width, self.n, self.k)
+        return 2 * LABEL * self.inputs, LABEL * self.inputs, TABLE * gates, DECODING * self.n
+
+    def bits(self, shares: Sequence[int]) -> Bits:
+        """``(width, n)``: the lowest bits of each share, lowest first."""
+        rows = [[share >> i & 1 for share in shares] for i in range(self.width)]
+        return np.array(rows, dtype=bool)
+
+
+def cut(blob: bytes, lengths: Sequence[int]) -> list[bytes]:
+    """A message's parts; raises SecurityError where its length is wrong, before anything is read."""
+    if len(blob) != sum(lengths):
+        raise SecurityError(f"{sum(lengths):,} bytes were expected, {len(blob):,} bytes came; the message was refused.")
+    ends = np.cumsum([0, *lengths]).tolist()
+    return [blob[start:end] for start, end in pairwise(ends)]
+
+
+class Turns:
+    """The order of one side's steps, each taken once: a transfer answered twice would use its pads twice, and show both labels."""
+
+    def __init__(self) -> None:
+        self._next = 1
+
+    def take(self, step: int) -> None:
+        """Begin step 1, 2 … of this side; raises SecurityError out of turn."""
+        if step != self._next:
+            raise SecurityError("A message of a ranking came twice or out of turn; it was refused. Ask again.")
+        self._next += 1

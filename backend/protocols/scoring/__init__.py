@@ -1,0 +1,1 @@
+"""Fed-EINI: one encrypted score in one round, and what is added to it: dither, canaries, permuted values."""

@@ -1,0 +1,45 @@
+"""Ages in classes: elderly people by the law's own edge, younger ones in classes of equal size. Stays with the party that holds the ages.
+
+Elderly is who is 62 or older (12 CFR 1002.2(o)). That edge is public; those of the younger classes and every age stay with their owner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature, Kind
+from backend.protocols.group_sums.grouping import MIN_GROUP, group
+
+ELDERLY = 62  # years; 12 CFR 1002.2(o)
+YOUNGER = 4  # classes of the others, at most
+YEARS = {"a", "y", "yr", "yrs", "year", "years", "岁", "周岁", "年"}  # units in which an age can be held against 62
+
+
+def is_in_years(feature: Feature) -> bool:
+    """Whether a feature is a number of years."""
+    return feature.kind is Kind.NUMERIC and feature.unit.strip().casefold() in YEARS
+
+
+def age_classes(feature: Feature, column: NDArray[np.generic]) -> tuple[NDArray[np.intp], ...]:
+    """Records of each class: the elderly first, then the younger ones upwards; those without an age are in none.
+
+    Parameters
+    ----------
+    feature : Feature
+        A number of years.
+    column : ndarray
+        ``(n,)``; NaN where missing.
+
+    Returns
+    -------
+    tuple of ndarray of int
+        Places in `column`, at least :data:`MIN_GROUP` a class; empty where the elderly or the younger are fewer.
+    """
+    ages = column.astype(np.float64)
+    elderly, younger = np.flatnonzero(ages >= ELDERLY), np.flatnonzero(ages < ELDERLY)
+    if min(len(elderly), len(younger)) < MIN_GROUP:
+        return ()
+    grouped = group(feature, ages[younger], YOUNGER)
+    parts = tuple(younger[grouped.index == k] for k in range(len(grouped.groups))) or (younger,)
+    return (elderly, *parts)

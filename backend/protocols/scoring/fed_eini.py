@@ -1,0 +1,195 @@
+"""Fed-EINI (§III, Algorithm 1): each party's decision vector, and how Hosts turn the Guest's encrypted one into a score.
+
+The steps in the paper's order, one function each. Where we differ: leaves that share their Host conditions share one entry
+(:mod:`backend.trees.folding`), leaves without Host conditions stay at the Guest, all samples of a message are handled at once, and
+every number a Host computed is refreshed before it leaves (the paper's reply can be traced back to the kept leaves by the Guest,
+who knows each ciphertext's randomness).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from backend.crypto.interface import FoldPlan
+from backend.protocols.scoring.canaries import CANARY_BITS
+from backend.protocols.scoring.packing import WORD, Packing
+from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.ensemble import Columns, GuestModel, NodeKey, Rule
+from backend.trees.folding import Folding, Step, fold_structure
+
+
+class CompiledGuest:
+    """Stage 1 at the Guest, eq. 8: w_(j,k) for candidate leaves and 0 for the others, folded. Built once a model.
+
+    Attributes
+    ----------
+    score_bits : int
+        Units are 2**-score_bits.
+    packing : Packing
+        How several outputs share a number.
+    folding : Folding
+    largest : int
+        No sum of a sample's entries has a larger absolute value.
+    """
+
+    def __init__(self, model: GuestModel) -> None:
+        self.score_bits = model.score_bits
+        self.packing = packing = Packing(model)
+        self.folding = folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        self.largest = packing.largest
+        self._constant = folding.n_entries  # leaves without a Host's condition stand behind the entries
+        places = np.array([self._constant if p is None else p for leaves in folding.entry_of_leaf for p in leaves])
+        # a line of sums per place and, where there are several, slot
+        lines = places[packing.leaf] * packing.slots + packing.slot
+        self._lines = np.arange(self._constant + 1)
+        if packing.slots > 1:
+            self._lines, lines = np.unique(lines, return_inverse=True)
+        bound = np.bincount(lines, np.abs(packing.unit).astype(np.float64))
+        self._dtype = np.int32 if bound.max() <= np.iinfo(np.int32).max else np.int64
+        self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
+        self._units = csr_array(
+            (packing.unit.astype(self._dtype), (lines, packing.leaf)), shape=(len(self._lines), packing.n_leaves)
+        )
+        counts = [len(tree.leaves) for tree in model.trees]
+        self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
+        self._places = csr_array(
+            (np.ones(len(places), dtype=np.int64), (places, np.arange(len(places)))),
+            shape=(self._constant + 1, len(places)),
+        )
+        self.trees, self.canary_shift = len(counts), packing.width * packing.slots or WORD
+        self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
+
+    def encode(
+        self, columns: Columns, n: int, canaries: NDArray[np.int64] | None = None
+    ) -> tuple[list[int], NDArray[Any]]:
+        """Fold the Guest's decision vectors.
+
+        Parameters
+        ----------
+        canaries : ndarray of int64, optional
+            ``(trees, n)``: what rides above the candidate leaves of each tree.
+
+        Returns
+        -------
+        constant : list of int
+            ``(n,)``: base score and candidate leaves without a Host condition.
+        entries : ndarray of int32 or int64, or of Python's integers where several outputs or canaries share a number
+            ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
+        """
+        sums = np.empty((len(self._lines), n), dtype=self._dtype)
+        above = None if canaries is None else np.empty((self._constant + 1, n), dtype=np.int64)
+        for rows, kept in self._candidates.blocks(columns, n):
+            sums[:, rows] = self._units @ kept
+            if above is not None and canaries is not None:
+                above[:, rows] = self._places @ np.where(kept, canaries[self._tree_of, rows], 0)
+        packed: NDArray[Any] = sums
+        if self.packing.slots > 1:
+            place, slot = np.divmod(self._lines, self.packing.slots)
+            packed = np.zeros((self._constant + 1, n), dtype=object)
+            np.add.at(packed, place, self.packing.shifted(sums, slot))
+        if above is not None:
+            packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
+        return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
+
+    def without_canaries(self, units: Sequence[int], canaries: NDArray[np.int64]) -> list[int]:
+        """``(n,)`` decrypted sums less the canaries that they should hold; others than those leave what :meth:`impossible` finds."""
+        expected = canaries.sum(axis=0).tolist()
+        return [unit - (above << self.canary_shift) for unit, above in zip(units, expected, strict=True)]
+
+    def margins(self, units: Sequence[int]) -> NDArray[np.float64]:
+        """Decrypted integers, ``(n,)`` → ``(n, outputs)``."""
+        return self.packing.margins(units)
+
+    def impossible(self, units: Sequence[int], columns: Columns, dither: int = 0) -> NDArray[np.bool_]:
+        """Sums that no choice of one candidate leaf a tree comes near: a Host has returned something else (Fed-EINI Proposition 1).
+
+        Parameters
+        ----------
+        units : sequence of int
+            ``(n,)``: decrypted sums, the constant added.
+        columns : mapping of str to ndarray
+            The Guest's, ``(n,)`` each.
+        dither : int
+            Units by which the last Host may have moved a sum.
+
+        Returns
+        -------
+        ndarray of bool
+            ``(n,)``: whether an output lies below the sum of the trees' smallest candidates or above that of their largest, by more.
+        """
+        out = ~self.packing.readable(units)
+        sums = self.packing.unpack([0 if bad else unit for unit, bad in zip(units, out, strict=True)]).T
+        for rows, kept in self._candidates.blocks(columns, len(units)):
+            low, high = self._spans.of(kept)
+            out[rows] |= ((sums[:, rows] < low - dither) | (sums[:, rows] > high + dither)).any(axis=0)
+        return out
+
+
+class _Spans:
+    """Between which numbers a sum of one candidate leaf a tree lies, slot by slot."""
+
+    def __init__(self, packing: Packing, leaves: Sequence[int]) -> None:
+        tree = np.repeat(np.arange(len(leaves)), leaves)[packing.leaf]
+        order = np.lexsort((tree, packing.slot))
+        self._leaf, self._unit = packing.leaf[order], packing.unit[order][:, None]
+        groups = np.stack([packing.slot, tree])[:, order]
+        self._first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))  # of each tree in each slot
+        self._slot = groups[0, self._first]
+        self._base = packing.unpack([packing.base]).T
+
+    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
+        candidates, far = kept[self._leaf], np.iinfo(np.int64).max
+        low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first, axis=0)
+        high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first, axis=0)
+        return self._summed(low), self._summed(high)
+
+    def _summed(self, of_trees: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums = np.repeat(self._base, of_trees.shape[1], axis=1)
+        np.add.at(sums, self._slot, of_trees)
+        return sums
+
+
+class CompiledHost:
+    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model.
+
+    Parameters
+    ----------
+    step : Step
+    rules : mapping of (tree, node) to Rule
+        The Host's own.
+    """
+
+    def __init__(self, step: Step, rules: Mapping[NodeKey, Rule]) -> None:
+        self._m = len(step.own)
+        self._conditions = Conjunctions(rules, step.own)
+
+    def decide(self, columns: Columns, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """``(n, m)``, one entry's samples side by side in memory.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray
+            ``(n,)`` each; rows that are not `held` count as missing.
+        held : ndarray of bool
+            ``(n,)``.
+        """
+        keep = np.empty((self._m, len(held)), dtype=bool)
+        for rows, kept in self._conditions.blocks(columns, len(held), held):
+            keep[:, rows] = kept
+        return keep.T
+
+
+def host_plan(folding: Folding, place: int) -> FoldPlan:
+    """Stage 2 at the Host at `place` in the chain, eq. 10 and 13: which entries it masks and which become one."""
+    step = folding.steps[place]
+    origin: Sequence[int] = range(folding.n_entries)
+    for earlier in folding.steps[:place]:
+        origin = [earlier.target[e] for e in origin]
+    own = tuple(bool(conditions) for conditions in step.own)
+    return FoldPlan(step.target, own, step.n_out, tuple(origin), place, len(folding.steps))

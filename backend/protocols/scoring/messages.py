@@ -1,0 +1,95 @@
+"""Scoring people with Fed-EINI: vectors forward, one ciphertext a person back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from backend.protocols.transport.message import Message
+
+
+@dataclass(frozen=True)
+class DecisionVectors(Message):
+    """Guest → first Host, Host → next Host: encrypted decision vectors of some samples (Fed-EINI eq. 8 and 13).
+
+    From Host to Host, `dither` is the widest that was asked for so far, units (the last one adds numbers from -dither to dither), and
+    `spent` marks people about whom an earlier one answers no more (empty: none): to their empty scores nothing is added.
+    """
+
+    HOLDS: ClassVar[str] = (
+        "ids to be scored; candidate leaf weights or 0, encrypted; between Hosts, how wide a dither and who was refused"
+    )
+    READABLE_BY: ClassVar[str] = "ids: the receiving Host; the numbers: only the Guest (its key)"
+    model_id: str
+    ids: tuple[str, ...]
+    entries: int
+    pieces: int
+    vectors: bytes
+    dither: int = 0
+    spent: bytes = b""
+
+
+@dataclass(frozen=True)
+class MoreVectors(Message):
+    """The next piece of the decision vectors that the last `DecisionVectors` of this conversation began."""
+
+    HOLDS: ClassVar[str] = "more candidate leaf weights or 0, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    vectors: bytes
+
+
+@dataclass(frozen=True)
+class DealValues(Message):
+    """Guest → Host: deal your values of these features out anew among these people, and score them so in this conversation."""
+
+    HOLDS: ClassVar[str] = "ids whose values are to be dealt out anew; of which of the Host's features"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    ids: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DealAges(Message):
+    """Guest → Host: give these people, in this conversation, ages of one class of your records: 0 = elderly, 1 … = younger, upwards."""
+
+    HOLDS: ClassVar[str] = (
+        "ids who are to be scored at other ages; by which of the Host's features, in which class of age"
+    )
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    ids: tuple[str, ...]
+    feature: str
+    place: int
+
+
+@dataclass(frozen=True)
+class AgesDealt(Message):
+    """Host → Guest: how many classes of age there are; 0 = too few records, so that nothing was done."""
+
+    HOLDS: ClassVar[str] = "how many classes the Host divides ages into"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    classes: int
+
+
+@dataclass(frozen=True)
+class HeldRecords(Message):
+    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
+
+    `spent` marks those about which it answers no more (empty: none): `budget` questions about a person and model in `days` days.
+    """
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them it answers no more"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    held: bytes
+    spent: bytes = b""
+    budget: int = 0
+    days: int = 0
+
+
+@dataclass(frozen=True)
+class EncryptedScores(Message):
+    """Last Host → Guest: one fresh ciphertext per sample (Fed-EINI eq. 10 and 14), moved by at most `dither` units a sum."""
+
+    HOLDS: ClassVar[str] = "one score per sample, encrypted; how far dither may have moved it"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    scores: bytes
+    dither: int = 0

@@ -1,0 +1,133 @@
+"""How the outputs of a model share one number, so that a prediction of several classes takes no more ciphertexts than one of two.
+
+Every output has a slot of its own in the integer that a leaf carries; slots are so wide that no sum runs over. The Hosts' 0/1 and the
+sums of Fed-EINI eq. 10 act on all slots at once. For the median over trees every tree has slots of its own, which the Guest reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import quantise
+from backend.protocols.scoring.dither import room
+from backend.trees.ensemble import GuestModel, Layout, Leaf
+from backend.trees.outputs import Outputs
+
+WORD = 63  # bits of a slot that stands alone: what int64 holds, and one to spare
+
+IntArray = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Packing:
+    """The leaf weights of one model as integers at its public scale, and where each stands in the packed number.
+
+    Attributes
+    ----------
+    slots : int
+    width : int
+        Bits of a slot; 0 where there is one only.
+    leaf, slot, unit : ndarray of int64
+        ``(k,)`` each: leaf (trees in order, leaves left to right), slot and value of every weight.
+    base : int
+        Base scores, packed; 0 for the median, which they are added to afterwards.
+    room : int
+        Units by which a Host may move a sum (:mod:`backend.protocols.scoring.dither`).
+    largest : int
+        No sum of a sample's packed leaves, moved by so much, has a larger absolute value.
+    """
+
+    def __init__(self, model: GuestModel) -> None:
+        self._outputs: Outputs = model.outputs
+        self._score_bits = model.score_bits
+        leaf: list[int] = []
+        slot: list[int] = []
+        weight: list[float] = []
+        place, count = 0, model.outputs.count
+        for t, tree in enumerate(model.trees):
+            first = t * count if self._median else 0
+            for node in (tree.nodes[i] for i in tree.leaves):
+                weights = node.weights or (node.weight,) if isinstance(node, Leaf) else ()
+                at = first + (model.outputs.of_tree[t] if model.outputs.of_tree else 0)
+                leaf += [place] * len(weights)
+                slot += range(at, at + len(weights))
+                weight += weights
+                place += 1
+        self.slots = model.outputs.slots(len(model.trees))
+        self.n_leaves = place
+        self.leaf, self.slot = np.array(leaf, dtype=np.intp), np.array(slot, dtype=np.intp)
+        self.unit: IntArray = quantise(weight, model.score_bits)
+        base = quantise(model.base_scores, model.score_bits)
+        spread = self._spread(model)
+        self._behind = base if self._median else np.zeros_like(base)
+        bits = model.score_bits + max(
+            0, model.outputs.scale
+        )  # a half from before scales asks for as much on shares as on logits
+        self.room = room(bits)
+        widest = int(spread.max()) + int(np.abs(base).max()) + self.room
+        self.width = 0 if self.slots == 1 else widest.bit_length() + 1
+        self.largest = int(spread[0]) + self.room if self.slots == 1 else (1 << (self.width * self.slots)) - 1
+        self.base = 0 if self._median else sum(int(v) for v in self.shifted(base, np.arange(count)))
+
+    @property
+    def layout(self) -> Layout:
+        """What Hosts are told of all this."""
+        return Layout(self._score_bits, self.slots, self.width, self._outputs.scale)
+
+    @property
+    def _median(self) -> bool:
+        return self._outputs.aggregation == "median"
+
+    def _spread(self, model: GuestModel) -> IntArray:
+        """``(slots,)``: largest absolute sum of one leaf a tree."""
+        tree_of = np.repeat(np.arange(len(model.trees)), [len(tree.leaves) for tree in model.trees])
+        highest = np.zeros((len(model.trees), self.slots), dtype=np.int64)
+        np.maximum.at(highest, (tree_of[self.leaf], self.slot), np.abs(self.unit))
+        spread: IntArray = highest.sum(axis=0)
+        return spread
+
+    def of_leaves(self) -> NDArray[Any]:
+        """``(n_leaves,)``: each leaf's packed number, int64 where there is one slot, else Python's integers."""
+        out = np.zeros(self.n_leaves, dtype=np.int64 if self.slots == 1 else object)
+        np.add.at(out, self.leaf, self.shifted(self.unit, self.slot))
+        return out
+
+    def shifted(self, units: IntArray, slots: NDArray[np.intp]) -> NDArray[Any]:
+        """Values moved into their slots; the same shape as `units`, whose first axis goes along `slots`."""
+        if self.slots == 1:
+            return units
+        powers = np.array([1 << (self.width * int(s)) for s in slots], dtype=object)
+        packed: NDArray[Any] = units.astype(object) * powers.reshape(-1, *[1] * (units.ndim - 1))
+        return packed
+
+    def unpack(self, packed: Sequence[int]) -> IntArray:
+        """``(n,)`` packed sums → ``(n, slots)`` units."""
+        if self.slots == 1:
+            return np.array(packed, dtype=np.int64).reshape(-1, 1)
+        out = np.empty((len(packed), self.slots), dtype=np.int64)
+        mask, half = (1 << self.width) - 1, 1 << (self.width - 1)
+        for i, number in enumerate(packed):
+            rest = int(number)
+            for s in range(self.slots):
+                low = (rest & mask) - ((rest & half) << 1)
+                out[i, s] = low
+                rest = (rest - low) >> self.width
+        return out
+
+    def readable(self, packed: Sequence[int]) -> NDArray[np.bool_]:
+        """``(n,)``: whether :meth:`unpack` reads a number without a rest; whatever came back may be asked about."""
+        width = self.width or WORD
+        ones = ((1 << width * self.slots) - 1) // ((1 << width) - 1)  # a 1 in every slot
+        low, high = -ones << (width - 1), ones * ((1 << (width - 1)) - 1)
+        return np.array([low <= int(number) <= high for number in packed], dtype=bool)
+
+    def margins(self, packed: Sequence[int]) -> Floats:
+        """``(n,)`` packed sums of the base and a leaf a tree → ``(n, outputs.count)`` margins."""
+        units = self.unpack(packed).astype(np.float64)
+        if self._median:
+            units = np.median(units.reshape(len(units), -1, self._outputs.count), axis=1)
+        return (units + self._behind) / float(1 << self._score_bits)

@@ -1,0 +1,312 @@
+"""One federation as it runs: the wire, the simulated Hosts, and the Guest with its key.
+
+Set up by the operator of a simulation. What it hands out is the Guest's; a Host is reached by messages only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import KeySide, PairKeySide
+from backend.crypto.paillier.bin_products import BinProducts
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.crypto.registry import Cipher
+from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
+from backend.crypto.rlwe.residues import ResidueKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import SecretKey as RlweSecretKey
+from backend.crypto.workers import Workers, cores
+from backend.data.federation import Federation
+from backend.data.table import PartyTable, read_labels, read_table
+from backend.errors import ParameterError, PartyUnreachable, SecurityError
+from backend.protocols.audit_head.protocol import ask_heads, tell_head
+from backend.protocols.explanations.cohort import Cohorts
+from backend.protocols.explanations.encryption import ReasonKey
+from backend.protocols.guest import GuestParty
+from backend.protocols.host import HostParty
+from backend.protocols.scoring.dither import usual_dither
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.transport.channel import PATIENCE, Conversation, Network
+from backend.protocols.transport.messages import OfferKey
+from backend.store.audit_log import Head
+from backend.store.key_file import read_key, write_key
+from backend.store.party_store import PartyStore
+from backend.store.query_budget import QueryBudget, usual_limit
+from backend.store.request_log import LoggedRow, RequestLog
+from backend.trees.ensemble import HostModel
+
+GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
+HOST_POOL = 2048
+WITNESS_PATIENCE = 5.0  # seconds that a Host gets to tell which head it keeps
+HEAD_PATIENCE = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class PoolLevel:
+    """How many obfuscators a party has ready, and how many it keeps."""
+
+    party: str
+    ready: int
+    target: int
+
+
+class Room:
+    """Everything one federation needs to train and to score.
+
+    Parameters
+    ----------
+    federation : Federation
+    home : Path
+        The parties' stores lie below it, one folder each.
+    key_floor : int
+        Shortest key, bits; lower only in tests.
+    pools : bool
+        Whether obfuscators are made in the background.
+    budget : int, optional
+        How often each Host answers about a person and model; default what the federation file says, else
+        :func:`backend.store.query_budget.usual_limit`.
+    dither : float, optional
+        Width of what each Host adds to scores, on a logit; default what the federation file says, else
+        :func:`backend.protocols.scoring.dither.usual_dither`.
+    on_key : callable
+        Told (cipher, bits, or degree) of every key that the Guest makes.
+    """
+
+    def __init__(
+        self,
+        federation: Federation,
+        home: Path,
+        *,
+        key_floor: int = KEY_BITS_FLOOR,
+        pools: bool = True,
+        budget: int | None = None,
+        dither: float | None = None,
+        on_key: Callable[[str, int], None] = lambda cipher, bits: None,
+    ) -> None:
+        self.federation, self._on_key = federation, on_key
+        self._budget, self._dither = budget, dither
+        self._widths: dict[str, float] = {}
+        self._home, self.key_floor, self._pools = home, key_floor, pools
+        self._network = Network()
+        self.table: PartyTable = read_table(federation, federation.guest.name)
+        self.guest = GuestParty(federation, self.table)
+        self.warmed: set[int] = set()  # key sizes whose pools were started
+        self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
+        self._lattice_keys: dict[str, RlweKeySide] = {}
+        self._key_lock = threading.Lock()
+        self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
+
+    def __repr__(self) -> str:
+        return f"Room({self.federation.name})"
+
+    def _host(self, name: str) -> HostParty:
+        limits = (self._budget, self.federation.party(name).budget, usual_limit(self.federation.synthetic))
+        limit = next(n for n in limits if n is not None)
+        widths = (self._dither, self.federation.party(name).dither, usual_dither(self.federation.synthetic))
+        self._widths[name] = next(width for width in widths if width is not None)
+        store = PartyStore(self._home / name)
+        return HostParty(
+            name,
+            read_table(self.federation, name),
+            self.federation.party(name).features,
+            store,
+            simulated=True,
+            key_floor=self.key_floor,
+            pool=HOST_POOL if self._pools else 0,
+            tables=self._home / name,
+            products=BinProducts(Workers(cores())),
+            budget=QueryBudget(self._home / name, limit),
+            requests=RequestLog(self._home / name),
+            dither=self._widths[name],
+            cohorts=Cohorts(self._home / name),
+            heads=store,
+        )
+
+    def labels(self) -> NDArray[np.float64]:
+        """The Guest's labels, in the order of its table."""
+        return read_labels(self.federation)
+
+    def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
+        """The Guest's side of a cipher that can train; a Paillier key is made once per size and kept in the Guest's folder.
+
+        Raises
+        ------
+        ParameterError
+            Nothing can be trained under this cipher.
+        """
+        if cipher == "none":
+            return PlainKeySide()
+        if cipher == "rlwe":
+            raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
+        short = cipher == "paillier-short"
+        with self._key_lock:
+            if (short, bits) not in self._keys:
+                path = self._own(f"paillier-{bits}.key")
+                numbers = read_key(path)
+                if numbers is None:
+                    secret = SecretKey.generate(bits, self.key_floor)
+                    write_key(path, secret.to_numbers())
+                    self._on_key("paillier", bits)
+                else:
+                    secret = SecretKey.from_numbers(numbers, self.key_floor)
+                tables = path.with_suffix(".short.tables" if short else ".tables")
+                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
+                side.obfuscators.fill()
+                self._keys[short, bits] = side
+            return self._keys[short, bits]
+
+    def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
+        """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        folding = model.folding
+        return self._lattice_key(parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest))
+
+    def reason_key(self, cipher: Cipher, bits: int, load: Load) -> ReasonKey:
+        """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        return ResidueKeySide([self._lattice_key(parameters) for parameters in residues_for(load)])
+
+    def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
+        """Made once per set and kept in the Guest's folder."""
+        with self._key_lock:
+            if parameters.name not in self._lattice_keys:
+                path = self._own(f"rlwe-{parameters.name}.key")
+                numbers = read_key(path)
+                if numbers is None:
+                    lattice = RlweSecretKey.generate(parameters)
+                    write_key(path, lattice.to_numbers())
+                    self._on_key("rlwe", parameters.degree)
+                else:
+                    lattice = RlweSecretKey.from_numbers(numbers)
+                self._lattice_keys[parameters.name] = RlweKeySide(lattice)
+            return self._lattice_keys[parameters.name]
+
+    def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
+        """The fastest key side for many records: RLWE, or Paillier of `bits` where RLWE cannot hold the model's scores."""
+        try:
+            return self.key("rlwe", bits, model)
+        except ParameterError:
+            return self.key("paillier", bits, model)
+
+    def dither(self, chain: Sequence[str]) -> float:
+        """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
+        return max((self._widths[host] for host in chain), default=0.0)
+
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
+        """What a simulated Host hands an auditor; see :meth:`SimulatedHosts.logged`."""
+        return self._simulated.logged(host)
+
+    def open_request(self, row: LoggedRow) -> Opening:
+        """The Guest opens a request for an auditor.
+
+        Raises
+        ------
+        SecurityError
+            It was not made under a key of this Guest.
+        """
+        modulus = int.from_bytes(row.public_key, "big")
+        key = self.pair_key("paillier", modulus.bit_length())
+        if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
+            raise SecurityError("The request was made under a key that this Guest does not have.")
+        return open_vector(key, row.vector)
+
+    def _own(self, file: str) -> Path:
+        return self._home / self.federation.guest.name / file
+
+    def warm_up(self, bits: int) -> None:
+        """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
+        key = self.pair_key("paillier", bits)
+        talk = self.converse(self.hosts)
+        for host in self.hosts:
+            with suppress(PartyUnreachable):
+                talk.send(host, OfferKey(talk.name, key.scheme, key.offer()))
+        talk.close()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names, in chain order."""
+        return tuple(h.name for h in self.federation.hosts)
+
+    def converse(
+        self,
+        hosts: tuple[str, ...],
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        counted: bool = True,
+        patience: float = PATIENCE,
+    ) -> Conversation:
+        """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
+        talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, patience)
+        if not counted:
+            self._simulated.leave_uncounted(talk.name, hosts)
+        return talk
+
+    def play(self, conversation: Conversation, host: str, table: PartyTable) -> None:
+        """Let the user play a simulated Host in one conversation."""
+        self._simulated.play(host, conversation.name, self.guest.name, table)
+
+    def keep_halves(self, model_id: str, halves: Mapping[str, HostModel]) -> dict[str, str]:
+        """Put the halves of an imported model into the simulated Hosts' stores; returns their hashes."""
+        return {host: self._simulated.keep(half, model_id) for host, half in halves.items()}
+
+    def stop_host(self, host: str) -> None:
+        """Take a simulated Host down."""
+        self._simulated.stop(host)
+
+    def tell_audit_head(self, head: Head) -> None:
+        """Tell every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
+
+        Raises
+        ------
+        PartyUnreachable
+            A Host has not confirmed it within :data:`HEAD_PATIENCE`; it finds the message when it comes to it.
+        """
+        talk = self.converse(self._up(), patience=HEAD_PATIENCE)
+        try:
+            tell_head(talk, head)
+        finally:
+            talk.close()
+
+    def audit_heads(self) -> dict[str, Head]:
+        """Host → the last head of the Guest's audit log that it was told; those that are down, or busy for longer, are left out."""
+        heads: dict[str, Head] = {}
+        for host in self._up():
+            talk = self.converse((host,), patience=WITNESS_PATIENCE)
+            try:
+                heads |= ask_heads(talk)
+            except PartyUnreachable:
+                continue
+            finally:
+                talk.close()
+        return heads
+
+    def _up(self) -> tuple[str, ...]:
+        return tuple(host for host in self.hosts if self._network.is_up(host))
+
+    def pools(self) -> tuple[PoolLevel, ...]:
+        """Fill level of every party's pool; the Guest's for the key used last."""
+        keys = list(self._keys.values())
+        own = keys[-1].obfuscators if keys else None
+        levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
+        return (*levels, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
+
+    def close(self) -> None:
+        """Stop the Hosts and the background threads."""
+        self._simulated.stop()
+        for key in self._keys.values():
+            key.obfuscators.close()

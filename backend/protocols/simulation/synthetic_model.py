@@ -1,0 +1,229 @@
+"""A model that nobody trained, of any shape, and its parties in memory: how do protocols compare on other models than one's own?
+
+Cf. Fed-EINI §V-D, Fig. 8 (instances, features, trees). Set up by the operator of a simulation; no file is read or written. What it
+hands out is the Guest's; a Host is reached by messages only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+import numpy as np
+
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation, Party
+from backend.data.label import Label
+from backend.data.table import PartyTable
+from backend.errors import ParameterError
+from backend.protocols.guest import GuestParty
+from backend.protocols.host import HostParty
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
+from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.messages import OfferKey
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Split
+from backend.trees.serialization import dump_host
+
+MADE_UP = "made-up"  # stands where the id of a model would
+GUEST = "guest"
+WEIGHT = 0.1  # spread of leaf weights, as after a learning rate of 0.1
+SCORE_BITS = 10  # as in training, where nothing else is asked for
+SHAPE_LIMITS = {"trees": range(1, 201), "depth": range(2, 9), "features": range(4, 101), "hosts": range(1, 6)}
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a made-up model is.
+
+    Attributes
+    ----------
+    trees : int
+        1 to 200, each complete: ``2**depth`` leaves.
+    depth : int
+        2 to 8.
+    features : int
+        4 to 100; half of them, rounded down, are the Hosts', at least one each.
+    hosts : int
+        1 to 5.
+
+    Raises
+    ------
+    ParameterError
+        A number is out of its range.
+    """
+
+    trees: int = 50
+    depth: int = 4
+    features: int = 20
+    hosts: int = 1
+
+    def __post_init__(self) -> None:
+        for name, allowed in SHAPE_LIMITS.items():
+            if (found := getattr(self, name)) not in allowed:
+                raise ParameterError(
+                    f"{name} of the made-up model is {found}; choose from {allowed[0]} to {allowed[-1]}."
+                )
+        if self.features // 2 < self.hosts:
+            raise ParameterError(
+                f"{self.features} features cannot be split over {self.hosts} Hosts; give 2 or more each."
+            )
+
+    @property
+    def leaves(self) -> int:
+        """Leaves over all trees."""
+        return int(self.trees << self.depth)
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """A made-up model in its halves and every party's records, as an operator of a simulation sees them.
+
+    Attributes
+    ----------
+    model : GuestModel
+    halves : dict of str to HostModel
+    tables : dict of str to PartyTable
+        Every party holds all records.
+    """
+
+    model: GuestModel
+    halves: dict[str, HostModel] = field(repr=False)
+    tables: dict[str, PartyTable] = field(repr=False)
+
+
+def make_up(shape: Shape, samples: int, seed: int) -> MadeUp:
+    """Draw owners, cuts, weights and records; the model is the same for every number of `samples`."""
+    draw = np.random.default_rng(seed)
+    hosts = tuple(f"host{i + 1}" for i in range(shape.hosts))
+    features = _features(shape, hosts)
+    rules: dict[str, dict[NodeKey, Rule]] = {party: {} for party in features}
+    trees = tuple(_tree(draw, t, shape.depth, features, rules) for t in range(shape.trees))
+    ids = tuple(f"r{i}" for i in range(samples))
+    tables = {
+        party: PartyTable(party, ids, {f.name: draw.normal(size=samples) for f in own})
+        for party, own in features.items()
+    }
+    dictionary = tuple((party, f) for party, own in features.items() for f in own)
+    model = GuestModel(GUEST, hosts, trees, (0.0,), SCORE_BITS, dictionary, rules[GUEST])
+    halves = {h: HostModel(h, GUEST, hosts, model.skeletons, rules[h], MADE_UP) for h in hosts}
+    return MadeUp(model, halves, tables)
+
+
+def _features(shape: Shape, hosts: tuple[str, ...]) -> dict[str, list[Feature]]:
+    """Party → its features: the Hosts' half is dealt out one by one."""
+    theirs = shape.features // 2
+    owners = [GUEST] * (shape.features - theirs) + [hosts[i % len(hosts)] for i in range(theirs)]
+    found: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
+    for owner in owners:
+        place = len(found[owner]) + 1
+        found[owner].append(Feature(name=f"{owner}_{place}", meaning=f"made-up feature {place} of {owner}"))
+    return found
+
+
+def _tree(
+    draw: np.random.Generator,
+    number: int,
+    depth: int,
+    features: dict[str, list[Feature]],
+    rules: dict[str, dict[NodeKey, Rule]],
+) -> GuestTree:
+    """A complete tree: node i leads to 2i + 1 and 2i + 2. Every other split, in a drawn order, is a Host's, so that none is without."""
+    count = 2**depth - 1
+    turns = [party for host in features if host != GUEST for party in (host, GUEST)]
+    nodes: list[Split | Leaf] = []
+    for i, owner in enumerate(draw.permutation(np.resize(turns, count)).tolist()):
+        feature = features[owner][draw.integers(len(features[owner]))].name
+        rule = Rule(feature, bool(draw.random() < 0.5), float(draw.normal()))
+        rules[owner][number, i] = rule
+        nodes.append(Split(owner, feature, 2 * i + 1, 2 * i + 2, rule.default_left, 1.0, 1.0))
+    return GuestTree((*nodes, *(Leaf(w, 1.0) for w in (draw.normal(size=count + 1) * WEIGHT).tolist())))
+
+
+class MadeUpRoom:
+    """The parties of a made-up model while it is scored with, as :class:`backend.protocols.simulation.simulator.Room` is a federation's.
+
+    Leaving its ``with`` block stops the Hosts.
+
+    Parameters
+    ----------
+    made : MadeUp
+    key : KeySide
+        The Guest's. The Hosts take its length as it is: it was checked where it was made.
+    pools : bool
+        Whether the Hosts make obfuscators in the background.
+    """
+
+    def __init__(self, made: MadeUp, key: KeySide, pools: bool) -> None:
+        federation = _federation(made.model)
+        self.guest = GuestParty(federation, made.tables[GUEST])
+        self._key, self._hosts = key, made.model.hosts
+        self._network = Network()
+        hosts = [
+            HostParty(
+                name,
+                made.tables[name],
+                federation.party(name).features,
+                _Kept(dump_host(half)),
+                simulated=True,
+                key_floor=key.bits,
+                pool=HOST_POOL if pools else 0,
+            )
+            for name, half in made.halves.items()
+        ]
+        self._simulated = SimulatedHosts(self._network, hosts)
+
+    def __enter__(self) -> MadeUpRoom:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._simulated.stop()
+
+    def converse(
+        self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = False
+    ) -> Conversation:
+        """Begin a scoring; nobody counts questions about made-up people."""
+        return Conversation(self._network, self.guest.name, f"made-up-{next(_numbers)}", hosts, cancelled)
+
+    def warm_up(self) -> None:
+        """Have every Host start its pool, before the first sample comes."""
+        talk = self.converse(self._hosts)
+        talk.broadcast(OfferKey(talk.name, self._key.scheme, self._key.offer()))
+        talk.close()
+
+    def pools(self) -> tuple[PoolLevel, ...]:
+        """Fill level of every party's pool."""
+        own = self._key.obfuscators if isinstance(self._key, PaillierKeySide) else None
+        guest = PoolLevel(self.guest.name, own.ready if own else 0, own.target if own else 0)
+        return (guest, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
+
+
+class _Kept:
+    """A Host's store that holds one half, in memory."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def artefact(self, model_id: str) -> str:
+        """Its only half."""
+        return self._text
+
+    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
+        """Nothing is trained here."""
+
+
+def _federation(model: GuestModel) -> Federation:
+    """The parties as a federation file would name them."""
+
+    def party(name: str) -> Party:
+        features = tuple(feature for owner, feature in model.dictionary if owner == name)
+        return Party(name=name, title=name, file=f"{name}.csv", id="id", features=features)
+
+    label = Label(column="label", positive="1", meaning="made-up")
+    hosts = tuple(party(h) for h in model.hosts)
+    return Federation(name="made_up", title=MADE_UP, label=label, guest=party(model.guest), hosts=hosts)

@@ -1,0 +1,161 @@
+"""A Host's desk for training: finds joint records, adds up what it cannot read, keeps its half of the model."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.crypto.interface import PairPublicSide
+from backend.data.dictionary import Feature
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
+from backend.protocols.alignment.methods import HostSide, host_side
+from backend.protocols.host_models import Halves
+from backend.protocols.host_session import Answer, Handlers, Sessions
+from backend.protocols.scoring.dither import check_layout
+from backend.protocols.training.host_splits import HostTraining
+from backend.protocols.training.messages import (
+    AskBinSums,
+    Gradients,
+    KeepModel,
+    ModelKept,
+    StartRanks,
+    StartTraining,
+    TakeRankSplits,
+    TakeSplit,
+)
+from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
+from backend.protocols.transport.message import Message
+from backend.trees.ensemble import HostModel, Layout
+from backend.trees.serialization import load_skeleton
+
+NO_TRAINING = "This conversation is no training."
+
+
+@dataclass(frozen=True, repr=False)
+class _Alignment:
+    """Ids that are being compared."""
+
+    side: HostSide
+
+
+class TrainingDesk:
+    """Answers alignment and training.
+
+    Parameters
+    ----------
+    name : str
+        The Host.
+    table : PartyTable
+    features : sequence of Feature
+    halves : Halves
+    sessions : Sessions
+    """
+
+    def __init__(
+        self, name: str, table: PartyTable, features: Sequence[Feature], halves: Halves, sessions: Sessions
+    ) -> None:
+        self._name, self._table, self._features = name, table, tuple(features)
+        self._halves, self._sessions = halves, sessions
+        self._noisy = NoisyColumns(table, self._features)
+
+    def handlers(self) -> Handlers:
+        """What this desk answers."""
+        return {
+            StartAlignment: self._start_alignment,
+            HiddenIds: self._hidden_ids,
+            JointRecords: self._joint_records,
+            StartTraining: self._start_training,
+            Gradients: self._gradients,
+            AskBinSums: self._bin_sums,
+            TakeSplit: self._take_split,
+            StartRanks: self._start_ranks,
+            TakeRankSplits: self._take_rank_splits,
+            KeepModel: self._keep_model,
+        }
+
+    def _start_alignment(self, sender: str, start: StartAlignment) -> Answer:
+        side = host_side(start.method, self._table.ids)
+        self._sessions.of(start.conversation, sender).keep(_Alignment, _Alignment(side))
+        yield sender, AlignmentStarted(start.conversation, side.records, side.open(start.records, start.opening))
+
+    def _side(self, message: Message) -> HostSide:
+        return self._sessions.of(message.conversation).need(_Alignment, "Ids came that belong to no alignment.").side
+
+    def _hidden_ids(self, sender: str, hidden: HiddenIds) -> Answer:
+        yield sender, HiddenAnswer(hidden.conversation, self._side(hidden).take(hidden.piece))
+
+    def _joint_records(self, sender: str, joint: JointRecords) -> Answer:
+        session = self._sessions.of(joint.conversation)
+        session.rows = self._side(joint).rows(joint.joint)
+        session.drop(_Alignment)
+        return iter(())
+
+    def _start_training(self, sender: str, start: StartTraining) -> Answer:
+        session = self._sessions.of(start.conversation)
+        if session.cipher is None:
+            raise SecurityError("Training was asked for before a key was offered.")
+        if not isinstance(session.cipher, PairPublicSide):
+            raise SecurityError(f"Nothing can be trained under the cipher {session.cipher.scheme}; choose paillier.")
+        if session.rows is None:
+            raise SecurityError("Training was asked for before ids were aligned.")
+        training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
+        session.drop(HostRanks)
+        yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
+
+    def _summing(self, message: Message) -> HostTraining:
+        session = self._sessions.of(message.conversation)
+        if session.kept(HostRanks) is not None:
+            raise SecurityError("This training is one on ranks; no sums are made in it.")
+        return session.need(HostTraining, NO_TRAINING)
+
+    def _start_ranks(self, sender: str, start: StartRanks) -> Answer:
+        session = self._sessions.of(start.conversation)
+        if session.rows is None:
+            raise SecurityError("Ranks were asked for before ids were aligned.")
+        session.drop(HostTraining)
+        ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
+        yield sender, ranks.ranks(start.conversation)
+
+    def _take_rank_splits(self, sender: str, splits: TakeRankSplits) -> Answer:
+        session = self._sessions.of(splits.conversation)
+        if session.kept(HostTraining) is not None:
+            raise SecurityError("This training is none on ranks; its splits come one by one.")
+        session.need(HostRanks, NO_TRAINING).take_splits(splits)
+        return iter(())
+
+    def _gradients(self, sender: str, gradients: Gradients) -> Answer:
+        self._summing(gradients).take_gradients(gradients)
+        return iter(())
+
+    def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
+        yield sender, self._summing(asked).bin_sums(asked)
+
+    def _take_split(self, sender: str, split: TakeSplit) -> Answer:
+        yield sender, self._summing(split).take_split(split)
+
+    def _keep_model(self, sender: str, keep: KeepModel) -> Answer:
+        session = self._sessions.of(keep.conversation)
+        training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
+        if session.kept(ModelKept) is not None:  # fewer of the same trees under another name: a way round the budget
+            raise SecurityError(
+                "This training's model is kept already; one training gives one model. Train again for another."
+            )
+        skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
+        parties = (keep.guest, *keep.hosts)
+        owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
+        if keep.guest != sender or len(set(parties)) < len(parties) or not owners | {self._name} <= set(parties):
+            raise SecurityError(
+                "The model names other parties than the Guest that asks and its Hosts; it was not kept."
+            )
+        training.keep_trees(len(skeletons))
+        own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
+        if own != set(training.rules):
+            raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
+        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
+        salt = secrets.token_hex(16)
+        model = HostModel(self._name, keep.guest, keep.hosts, skeletons, training.rules, salt, layout, keep.guest_hash)
+        kept = ModelKept(keep.conversation, keep.model_id, self._halves.put(model, keep.model_id))
+        yield sender, session.keep(ModelKept, kept)

@@ -1,0 +1,122 @@
+"""A Host during training: sums what it cannot read, keeps the thresholds. Knows no label, no gradient, no weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import PairPublicSide
+from backend.crypto.paillier.bin_products import BinIndex
+from backend.data.dictionary import Feature, Kind
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.messages import (
+    AskBinSums,
+    BinSums,
+    FeatureBins,
+    Gradients,
+    SplitRows,
+    StartTraining,
+    TakeSplit,
+)
+from backend.protocols.training.parameters import BINS
+from backend.protocols.training.row_sets import pack_rows, unpack_rows
+from backend.protocols.transport.packing import from_bitmap
+from backend.trees.ensemble import NodeKey, Rule
+
+
+class HostTraining:
+    """One training at one Host.
+
+    Parameters
+    ----------
+    table : PartyTable
+        The Host's records.
+    features : sequence of Feature
+    rows : ndarray of int
+        The Host's joint rows, in the common order.
+    start : StartTraining
+    cipher : PairPublicSide
+    """
+
+    def __init__(
+        self,
+        table: PartyTable,
+        features: Sequence[Feature],
+        rows: NDArray[np.intp],
+        start: StartTraining,
+        cipher: PairPublicSide,
+    ) -> None:
+        if not BINS[0] <= start.bins <= BINS[1]:
+            raise SecurityError(f"{start.bins:,} bins a feature were asked for; {BINS[0]} to {BINS[1]} can be.")
+        self._n = len(rows)
+        self._training = unpack_rows(start.training, self._n)
+        columns = table.take(rows).columns
+        self._columns = BinnedColumns(
+            features, columns, self._training, start.bins, start.exclude, hide_order=start.hide_order
+        )
+        self._cipher = cipher
+        self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
+        self._place = np.zeros(self._n, dtype=np.intp)  # joint row → place among them
+        self._batches: list[Any] = []
+        self.rules: dict[NodeKey, Rule] = {}
+
+    def feature_bins(self, conversation: str) -> FeatureBins:
+        """What the Guest has to know of the bins: how many."""
+        bins = self._columns.bins
+        return FeatureBins(
+            conversation,
+            tuple(b.feature.name for b in bins),
+            tuple(b.count for b in bins),
+            tuple(b.feature.kind is Kind.CATEGORICAL for b in bins),
+        )
+
+    def take_gradients(self, message: Gradients) -> None:
+        """Keep these encrypted pairs instead of the last ones."""
+        self._sent = unpack_rows(message.rows, self._n)
+        if (self._sent & ~self._training).any():
+            raise SecurityError("Gradients came for records that are no training rows; they were refused.")
+        self._place = np.cumsum(self._sent) - 1
+        rows = int(self._sent.sum())
+        self._batches = [self._cipher.load_pairs(blob, rows) for blob in message.pairs]
+
+    def bin_sums(self, message: AskBinSums) -> BinSums:
+        """Per node and batch: encrypted sums of the bins of the features that are asked about, refreshed."""
+        parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
+        wanted = sorted({b for batches in message.batches for b in batches})
+        if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(self._batches))):
+            raise SecurityError("Bin sums were asked for that no gradients came for.")
+        asked = list(zip(message.rows, message.features, message.batches, strict=True))
+        nodes = [self._node(rows, features) for rows, features, _ in asked]
+        sums: dict[tuple[int, int], bytes] = {}
+        for batch in wanted:
+            places = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
+            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in places])
+            sums |= {(i, batch): blob for i, blob in zip(places, made, strict=True)}
+        answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
+        return BinSums(message.conversation, message.trees, message.nodes, answer)
+
+    def _node(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
+        """Places of a node's rows among the pairs, and the bins of them by each feature that is asked about."""
+        inside = unpack_rows(rows_asked, self._n)
+        if (inside & ~self._sent).any():
+            raise SecurityError("Bin sums were asked for over records that no gradients came for.")
+        rows = np.flatnonzero(inside)
+        asked = from_bitmap(features_asked, len(self._columns.bins))
+        chosen = [b for b, used in zip(self._columns.bins, asked, strict=True) if used]
+        return self._place[rows], [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in chosen]
+
+    def take_split(self, message: TakeSplit) -> SplitRows:
+        """Keep the threshold of a split; tell which of the node's joint records go left."""
+        rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
+        self.rules[message.tree, message.node] = rule
+        inside = unpack_rows(message.rows, self._n)
+        return SplitRows(message.conversation, message.tree, message.node, pack_rows(left[inside]))
+
+    def keep_trees(self, count: int) -> None:
+        """Forget the rules of trees that early stopping dropped."""
+        self.rules = {key: rule for key, rule in self.rules.items() if key[0] < count}

@@ -1,0 +1,313 @@
+"""The one wire: everything that leaves a party passes `send`, becomes bytes, and is written into the transcript.
+
+A network knows mailboxes and bytes; it holds no party, so nothing that can reach the network can reach a party through it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from backend.errors import Cancelled, PartyUnreachable, SecurityError
+from backend.protocols.baselines.messages import PassOn
+from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import EndConversation, Refusal
+
+M = TypeVar("M", bound=Message)
+POLL = 0.1  # seconds between looks at the cancel flag
+PATIENCE = 300.0  # seconds a party may stay silent before it counts as unreachable
+
+
+@dataclass(frozen=True)
+class TranscriptEntry:
+    """One message as an onlooker may know it: never its content.
+
+    Attributes
+    ----------
+    number : int
+        Place in the conversation, from 1.
+    sender, receiver : str
+    kind : str
+        The message's class.
+    bytes : int
+        Length on the wire.
+    seconds : float
+        Since the conversation began.
+    holds, readable_by : str
+        Plain words: what it carries, and who can read that.
+    work : tuple of (int, float)
+        What the sender did for this message since its last one of the conversation, in order: once it had taken in message
+        `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
+        :mod:`backend.protocols.transport.simulated_latency` reads it.
+    """
+
+    number: int
+    sender: str
+    receiver: str
+    kind: str
+    bytes: int
+    seconds: float
+    holds: str
+    readable_by: str
+    work: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class _Letter:
+    """A message in a mailbox; `number` is its place in the transcript, 0 where there is none any more."""
+
+    sender: str
+    blob: bytes
+    conversation: str
+    number: int
+    round: int
+
+
+@dataclass
+class _Desk:
+    """What the owner of a mailbox is at work on (the message it took in last), and since when."""
+
+    since: float
+    conversation: str
+    number: int = 0
+    round: int = 0
+
+
+@dataclass
+class _Work:
+    """Seconds of work on one message, not yet told in the transcript."""
+
+    number: int
+    round: int
+    seconds: float
+
+
+class Network:
+    """Mailboxes in one process. Another network (sockets, say) needs only the same four methods."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[tuple[str, str], queue.SimpleQueue[_Letter | None]] = {}
+        self._desks: dict[tuple[str, str], _Desk] = {}
+        self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet told
+        self._transcripts: dict[str, list[TranscriptEntry]] = {}
+        self._began: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def open(self, party: str, conversation: str = "") -> None:
+        """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
+        self._boxes.setdefault((party, conversation), queue.SimpleQueue())
+        self._desks.setdefault((party, conversation), _Desk(time.perf_counter(), conversation))
+        if conversation:
+            with self._lock:
+                self._transcripts.setdefault(conversation, [])
+                self._began.setdefault(conversation, time.perf_counter())
+                self._work.setdefault(conversation, {})
+
+    def close(self, party: str, conversation: str = "") -> None:
+        """Take a mailbox away; a waiting receiver is woken."""
+        box = self._boxes.pop((party, conversation), None)
+        self._desks.pop((party, conversation), None)
+        if box is not None:
+            box.put(None)
+
+    def send(self, sender: str, receiver: str, message: Message) -> None:
+        """Turn `message` into bytes, note it in the transcript and deliver it.
+
+        Raises
+        ------
+        PartyUnreachable
+            `receiver` has no mailbox: it is down.
+        """
+        conversation, round_ = message.conversation, message.round if isinstance(message, PassOn) else 0
+        blob = encode(message)
+        self._put_down(sender, conversation if (sender, conversation) in self._desks else "")
+        box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
+        if box is None:
+            raise PartyUnreachable(
+                f"{receiver} is not reachable: it has stopped or was never started. Start it again and repeat the request."
+            )
+        with self._lock:  # so that a mailbox holds messages in the transcript's order
+            log = self._transcripts.get(conversation)
+            if log is not None:  # the Guest may have ended the conversation while a Host was still at work
+                log.append(
+                    TranscriptEntry(
+                        number=len(log) + 1,
+                        sender=sender,
+                        receiver=receiver,
+                        kind=type(message).__name__,
+                        bytes=len(blob),
+                        seconds=time.perf_counter() - self._began[conversation],
+                        holds=message.HOLDS,
+                        readable_by=message.READABLE_BY,
+                        work=self._told(conversation, sender, round_),
+                    )
+                )
+            box.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
+
+    def receive(self, party: str, conversation: str = "", timeout: float | None = None) -> tuple[str, Message] | None:
+        """Next sender and message for `party`; None when the mailbox is closed or `timeout` seconds have passed."""
+        box = self._boxes.get((party, conversation))
+        if box is None:
+            return None
+        self._put_down(party, conversation)
+        try:
+            letter = box.get(timeout=timeout)
+        except queue.Empty:
+            letter = None
+        desk = self._desks.get((party, conversation))
+        if desk is not None:
+            desk.since = time.perf_counter()
+            if letter is not None:
+                desk.conversation, desk.number, desk.round = letter.conversation, letter.number, letter.round
+        return None if letter is None else (letter.sender, decode(letter.blob))
+
+    def _put_down(self, party: str, mailbox: str) -> None:
+        """Note what the owner of a mailbox has worked since it last sent or took in a message."""
+        desk = self._desks.get((party, mailbox))
+        if desk is None:
+            return
+        now = time.perf_counter()
+        with self._lock:
+            if desk.conversation in self._work:
+                pending = self._work[desk.conversation].setdefault(party, [])
+                if not pending or pending[-1].number != desk.number:
+                    pending.append(_Work(desk.number, desk.round, 0.0))
+                pending[-1].seconds += now - desk.since
+        desk.since = now
+
+    def _told(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
+        """Work to be told with a message. One of a round rests on earlier rounds; what has come early is told later."""
+        pending = self._work[conversation].pop(party, [])
+        rested_on = [work for work in pending if not round_ or work.round < round_]
+        if len(rested_on) < len(pending):
+            self._work[conversation][party] = [work for work in pending if work.round >= round_]
+        return tuple((work.number, work.seconds) for work in rested_on)
+
+    def is_up(self, party: str) -> bool:
+        """Whether `party` has a mailbox."""
+        return (party, "") in self._boxes
+
+    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
+        """Every message of a conversation so far, between any two parties."""
+        return tuple(self._transcripts.get(conversation, ()))
+
+    def forget(self, conversation: str) -> None:
+        """Drop a conversation's transcript and clock."""
+        with self._lock:
+            self._transcripts.pop(conversation, None)
+            self._began.pop(conversation, None)
+            self._work.pop(conversation, None)
+
+
+class Conversation:
+    """The Guest's end of one training or scoring: sends, waits, and can be cancelled at any wait.
+
+    Parameters
+    ----------
+    network : Network
+    party : str
+        Who speaks.
+    name : str
+        Unique per training or scoring.
+    hosts : tuple of str
+        Whom it may wait for.
+    cancelled : callable
+        Asked at least every 0.1 s while waiting.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        party: str,
+        name: str,
+        hosts: tuple[str, ...],
+        cancelled: Callable[[], bool] = lambda: False,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.name, self.hosts = name, hosts
+        self._network, self._party, self._cancelled, self._patience = network, party, cancelled, patience
+        self._met: set[str] = set()
+        network.open(party, name)
+
+    def send(self, receiver: str, message: Message) -> None:
+        """Send one message."""
+        self._network.send(self._party, receiver, message)
+        self._met.add(receiver)
+
+    def broadcast(self, message: Message) -> None:
+        """Send the same message to every Host of the conversation."""
+        for host in self.hosts:
+            self.send(host, message)
+
+    def expect(self, kind: type[M]) -> tuple[str, M]:
+        """Wait for the next message, which must be of class `kind`; returns its sender too.
+
+        Raises
+        ------
+        Cancelled
+            The user stopped the job.
+        PartyUnreachable
+            A Host went down, or none answered in time.
+        SecurityError
+            A Host refused, or sent something else.
+        """
+        sender, message = self._next()
+        if isinstance(message, Refusal):
+            raise SecurityError(f"{sender} refused: {message.reason}")
+        if not isinstance(message, kind):
+            raise SecurityError(
+                f"A {kind.__name__} was expected, a {type(message).__name__} came; the exchange was stopped."
+            )
+        return sender, message
+
+    def expect_each(self, kind: type[M], hosts: Collection[str]) -> dict[str, M]:
+        """Wait for one message of class `kind` from each of `hosts`, in whatever order they come."""
+        answers: dict[str, M] = {}
+        while len(answers) < len(hosts):
+            sender, message = self.expect(kind)
+            if sender in answers or sender not in hosts:
+                raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+            answers[sender] = message
+        return answers
+
+    def check(self) -> None:
+        """Raise Cancelled if the user stopped the job."""
+        if self._cancelled():
+            raise Cancelled("Stopped at your request; nothing half-done was kept.")
+
+    def _next(self) -> tuple[str, Message]:
+        deadline = time.monotonic() + self._patience
+        while True:
+            self.check()
+            letter = self._network.receive(self._party, self.name, timeout=POLL)
+            if letter is not None:
+                return letter
+            down = [h for h in self.hosts if not self._network.is_up(h)]
+            if down:
+                raise PartyUnreachable(
+                    f"{', '.join(down)} stopped while it was being asked. Start it again and repeat."
+                )
+            if time.monotonic() > deadline:
+                raise PartyUnreachable(
+                    f"No answer from {', '.join(self.hosts)} for {self._patience:g} s. Check that the Hosts run, and repeat."
+                )
+
+    def transcript(self) -> tuple[TranscriptEntry, ...]:
+        """The messages so far."""
+        return self._network.transcript(self.name)
+
+    def close(self) -> tuple[TranscriptEntry, ...]:
+        """End the conversation, however far it got: Hosts forget it too. Returns its transcript."""
+        for host in sorted(self._met):
+            with suppress(PartyUnreachable):
+                self._network.send(self._party, host, EndConversation(self.name))
+        transcript = self._network.transcript(self.name)
+        self._network.close(self._party, self.name)
+        self._network.forget(self.name)
+        return transcript

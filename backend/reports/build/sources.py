@@ -1,0 +1,82 @@
+"""What a report is made of: what the Guest's registry, store and audit log know. No Host's table and no Host's half is among it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from backend.compliance.assessment import ComplianceReport
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.evaluation.performance import Performance, Stability
+from backend.explain.direction import LearnedDirection
+from backend.explain.importance import FeatureImportance
+from backend.fairness.evidence import Basis, Evidence
+from backend.reports.model_comparison import SideBySide
+from backend.results import ModelRecord
+from backend.store.audit_log import Entry
+from backend.store.reviews import Review, SignOff
+from backend.trees.ensemble import GuestModel
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a report takes of the model's card.
+
+    Attributes
+    ----------
+    part : Performance or None
+        On the part to believe.
+    source : {"training", "scoring", "import"}
+        When these scores were learned.
+    shifts : tuple of Stability
+    """
+
+    part: Performance
+    source: str
+    shifts: tuple[Stability, ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a report is made of.
+
+    Attributes
+    ----------
+    reviews : tuple of Review
+        Oldest first.
+    entries : sequence of Entry
+        Of the federation's audit log.
+    card : Card or None
+        How good the model is, by the scores that are kept of it; None where none are.
+    disparities, proxies : dict of str to tuple of Evidence, optional
+        Feature → what was measured about it; by default what the findings carry.
+    bases : mapping of (claim, feature) to Basis
+        What that was measured on.
+    retrained : tuple of SideBySide
+        The model beside the one it replaces, and those that replace it.
+    """
+
+    record: ModelRecord
+    federation: Federation
+    model: GuestModel
+    importance: Sequence[FeatureImportance]
+    directions: Sequence[LearnedDirection]
+    compliance: ComplianceReport
+    reviews: Sequence[Review]
+    sign_offs: Sequence[SignOff]
+    entries: Sequence[Entry]
+    card: Card | None
+    disparities: Mapping[str, tuple[Evidence, ...]] | None = None
+    proxies: Mapping[str, tuple[Evidence, ...]] | None = None
+    bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
+    retrained: tuple[SideBySide, ...] = ()
+
+    def feature(self, name: str) -> Feature:
+        """A feature of the federation, or of the model where the federation has given it up."""
+        return self._features.get(name) or Feature(name=name, meaning=name)
+
+    @cached_property
+    def _features(self) -> dict[str, Feature]:
+        return {f.name: f for _, f in (*self.model.dictionary, *self.federation.features())}

@@ -1,0 +1,217 @@
+"""A report as PDF, drawn by fpdf2 from the same outline as the HTML; the canonical JSON is attached inside. Knows the report alone.
+
+Letters come from fonts of this machine: Chinese needs one with Chinese letters, otherwise the PDF is drawn in English. What no font
+here can draw is drawn as "?"; the attached JSON holds every letter.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from fpdf import FPDF
+from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
+from fpdf.fonts import FontFace
+
+from backend.errors import ModelError
+from backend.i18n import Words
+from backend.reports.document import Report, canonical, read
+from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
+from backend.reports.render.html_form import COLOURS, TICKS, shortened
+from backend.reports.render.outline import outline
+from backend.reports.render.page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+
+ATTACHED = "report.json"
+LABELS, BAR = 74.0, 5.4  # millimetres
+PANEL = 78.0  # millimetres: side of a small chart with its words
+UP = 36.0  # millimetres: room for the name of an axis that stands upright; a place left of the page would be counted from its right
+_START = re.compile(rb'\{"content":\{.*?\n?(?=\r?\nendstream)', re.S)
+
+
+def language_of_pdf(language: str) -> str:
+    """The language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
+    return language if language != "zh" or has_chinese() else "en"
+
+
+def to_pdf(report: Report, language: str) -> bytes:
+    """The report as PDF, in `language_of_pdf(language)`; the same bytes for the same report, language, fonts and fpdf2."""
+    shown = language_of_pdf(language)
+    pdf = pages(outline(report, shown), shown, datetime.fromisoformat(report.issued.time))
+    pdf.embed_file(
+        bytes=canonical(report.body()).encode(), basename=ATTACHED, mime_type="application/json", compress=False
+    )
+    return bytes(pdf.output())
+
+
+def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
+    """An outline drawn on pages, in a language that this machine has letters for."""
+    words = Words(language)
+    pdf = Page(words, time)
+    pdf.set_title(drawn.title)
+    pdf.add_page()
+    pdf.say(drawn.title, 18, bold=True)
+    pdf.say(drawn.subtitle, SIZE, colour=FAINT)
+    for block in drawn.blocks:
+        _draw(pdf, block, words)
+    return pdf
+
+
+def read_pdf(blob: bytes) -> Report:
+    """The report attached to a PDF.
+
+    Raises
+    ------
+    ModelError
+        There is none, or its hashes do not fit.
+    """
+    found = _START.search(blob)
+    if found is None:
+        raise ModelError("The PDF file holds no report. Ask for it again.")
+    return read(found[0].decode("ascii", errors="replace"))
+
+
+def is_drawn_here(blob: bytes, report: Report) -> bool:
+    """Whether this machine draws exactly this file from the report in it; other fonts or another version draw another file."""
+    return any(to_pdf(report, language) == blob for language in ("en", "zh"))
+
+
+def _draw(pdf: Page, block: Block, words: Words) -> None:
+    match block:
+        case Heading(text, level):
+            if pdf.will_page_break(30):
+                pdf.add_page()
+            pdf.ln(4 if level == 1 else 2)
+            pdf.start_section(pdf.drawable(text), level - 1)
+            pdf.say(text, 14 if level == 1 else 10.5, bold=True)
+        case Text(text, tone):
+            pdf.say(text, SIZE, colour={"plain": INK, "note": FAINT, "finding": RED}[tone])
+        case Code(text):
+            pdf.set_fill_color(244, 246, 248)
+            pdf.face(SMALL)
+            pdf.multi_cell(
+                0,
+                4,
+                pdf.drawable(text),
+                fill=True,
+                align="L",
+                new_x=XPos.LMARGIN,
+                new_y=YPos.NEXT,
+                wrapmode=WrapMode.CHAR,
+            )
+            pdf.ln(1.5)
+        case Facts(rows):
+            _table(pdf, Table((), rows, (3, 7)), SIZE - 1)
+        case Table():
+            _table(pdf, block, SMALL)
+        case Bars():
+            _bars(pdf, block, words)
+        case Panels():
+            _panels(pdf, block)
+
+
+def _table(pdf: Page, table: Table, size: float) -> None:
+    pdf.face(size)
+    pdf.set_draw_color(216, 222, 228)
+    pdf.set_fill_color(255, 255, 255)
+    align = tuple("RIGHT" if i in table.numeric else "LEFT" for i in range(len(table.widths)))
+    bold = FontFace(emphasis="BOLD")
+    chinese = pdf.family == "chinese"
+    with pdf.table(
+        col_widths=table.widths,
+        text_align=align,
+        borders_layout="HORIZONTAL_LINES",
+        headings_style=bold,
+        first_row_as_headings=bool(table.head),
+        line_height=size * 0.5,
+        padding=(0.8, 1.2, 0.8, 0),
+        cell_fill_mode=TableCellFillMode.NONE,
+        wrapmode=WrapMode.CHAR if chinese else WrapMode.WORD,
+    ) as grid:
+        for row in (table.head, *table.rows) if table.head else table.rows:
+            line = grid.row()
+            for i, cell in enumerate(row):
+                line.cell(pdf.drawable(cell) or " ", style=bold if not table.head and i == 0 else None)
+    pdf.ln(2)
+
+
+def _bars(pdf: Page, bars: Bars, words: Words) -> None:
+    pdf.say(bars.sentence, SIZE)
+    room = pdf.epw - LABELS - 22
+    for bar in bars.rows:
+        if pdf.will_page_break(BAR):
+            pdf.add_page()
+        y = pdf.get_y()
+        pdf.face(SMALL)
+        pdf.cell(LABELS, BAR, pdf.drawable(shortened(bar.label)), align="R")
+        pdf.set_fill_color(*_rgb(bar.party))
+        length = max(0.6, bar.share * room)
+        pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
+        pdf.set_xy(pdf.l_margin + LABELS + 3 + length, y)
+        pdf.cell(20, BAR, bar.shown, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.ln(1)
+    before, _, after = words("document.colours", listed="\0").partition("\0")
+    pdf.face(SMALL, colour=FAINT)
+    pdf.cell(pdf.get_string_width(before) + 3, LINE, before)
+    for i, name in enumerate(bars.parties):
+        pdf.set_fill_color(*_rgb(i))
+        pdf.rect(pdf.get_x(), pdf.get_y() + 1.1, 2.4, 2.4, style="F")
+        pdf.set_x(pdf.get_x() + 3)
+        pdf.cell(pdf.get_string_width(pdf.drawable(name)) + 5, LINE, pdf.drawable(name))
+    pdf.cell(5, LINE, after, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.ln(2)
+
+
+def _panels(pdf: Page, panels: Panels) -> None:
+    pdf.say(panels.sentence, SIZE)
+    if pdf.will_page_break(PANEL):
+        pdf.add_page()
+    top = pdf.get_y()
+    for k, panel in enumerate(panels.panels):
+        _panel(pdf, panel, pdf.l_margin + k * (PANEL + 6), top)
+    pdf.set_xy(pdf.l_margin, top + PANEL)
+    pdf.ln(2)
+
+
+def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
+    """One chart with its axes, its corner at `left` and `top`."""
+    x0, y0, side = left + 13, top + PANEL - 13, PANEL - 21
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return x0 + side * x, y0 - side * y
+
+    def line(a: tuple[float, float], b: tuple[float, float]) -> None:
+        pdf.line(*place(*a), *place(*b))
+
+    def label(text: str, x: float, y: float, width: float) -> None:
+        pdf.set_xy(x, y)
+        pdf.cell(width, 4, pdf.drawable(text), align="C")
+
+    pdf.face(SMALL)
+    label(panel.title, x0, top, side)
+    label(panel.across, left, y0 + 6, PANEL)
+    with pdf.rotation(90, left + 3, y0 - side / 2):
+        label(panel.up, left + 3 - UP / 2, y0 - side / 2 - 2, UP)
+    for tick in TICKS:
+        (x, _), (_, y) = place(tick, 0), place(0, tick)
+        label(f"{tick:g}", x - 5, y0 + 1.5, 10)
+        label(f"{tick:g}", x0 - 9, y - 2, 8)
+    pdf.set_draw_color(154, 167, 178)
+    line((0, 0), (1, 0))
+    line((0, 0), (0, 1))
+    with pdf.local_context():
+        pdf.set_dash_pattern(dash=1, gap=1)
+        line((0, 0), (1, 1))
+    pdf.set_draw_color(*INK)
+    for (x, _), (low, high) in zip(panel.points, panel.whiskers, strict=False):
+        line((x, low), (x, high))
+    pdf.set_fill_color(*INK)
+    for a, b in zip(panel.points, panel.points[1:], strict=False):
+        if not panel.whiskers:
+            line(a, b)
+    for point in panel.points if panel.whiskers else ():
+        pdf.circle(*place(*point), 0.8, style="F")
+
+
+def _rgb(party: int) -> tuple[int, int, int]:
+    colour = COLOURS[min(party, len(COLOURS) - 1)]
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

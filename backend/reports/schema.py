@@ -1,0 +1,247 @@
+"""The fields of the canonical report: what is in it, and what each of them means.
+
+``Content`` depends on the model, its findings and what people decided about them; ``Issued`` is what belongs to the day of the report.
+No field has room for a Host's threshold, a Host's value, a score, a label or an id.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from backend.reports.schema_claims import Assessment, Evidenced, Part, Retrained
+
+
+class Identity(Part):
+    """Which model this is, and how it was made; sizes in bits, `training_seconds` in seconds."""
+
+    model: str
+    federation: str
+    title: str
+    title_zh: str
+    synthetic: bool = Field(description="every person is made up")
+    created: str
+    task: str
+    predicts: str = Field(description="what the label says about a person")
+    predicts_zh: str
+    algorithm: str
+    cipher: str
+    key_bits: int
+    score_bits: int
+    guest_sha256: str = Field(description="content hash of the Guest's half of the model")
+    host_sha256: dict[str, str] = Field(description="Host → content hash of its half, as it told it")
+    parameters: dict[str, str]
+    left_out: tuple[str, ...] = Field(description="features that were kept out of training")
+    training_seconds: float
+
+
+class PartyLine(Part):
+    """One party and its part in the model; shares from 0 to 1."""
+
+    name: str
+    title: str
+    title_zh: str
+    role: Literal["guest", "host"]
+    records: int | None = Field(description="brought to the alignment; null for an imported model")
+    features: int
+    used: int
+    splits: int
+    gain_share: float
+
+
+class FeatureLine(Part):
+    """One disclosed feature: what it means, how much the model uses it and which way; shares from 0 to 1."""
+
+    name: str
+    party: str
+    meaning: str
+    meaning_zh: str
+    unit: str
+    kind: str
+    sensitivity: str
+    codes: dict[str, str] = Field(description="code → what it stands for, as disclosed")
+    splits: int
+    trees: int
+    gain_share: float
+    cover_share: float
+    expected: str
+    learned: str
+    strength: float = Field(description="-1 every bit of gain points down, 1 up")
+    contradicts: bool
+    against: int = Field(description="splits that point against the expectation")
+
+
+class Structure(Part):
+    """How the model decides, in numbers."""
+
+    trees: int
+    leaves: int
+    depth: int
+    splits: int
+    hidden_splits: int = Field(description="splits of which the Guest does not know the threshold")
+    aggregation: str
+    outputs: int = Field(description="numbers that the Guest learns of each person scored")
+
+
+class Quality(Part):
+    """Figures on one part of the data; null where one does not apply to the task."""
+
+    part: str
+    n: int
+    auc: float | None
+    ks: float | None
+    log_loss: float | None
+    accuracy: float | None
+    rmse: float | None
+    r2: float | None
+    positive_rate: float | None
+    rows: dict[str, int] = Field(description="joint records in each part")
+
+
+class EstimateLine(Part):
+    """One figure of quality with its 95 % interval over records drawn with replacement."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+class CalibrationLine(Part):
+    """People with predictions next to each other: mean prediction, and what came with its 95 % interval."""
+
+    n: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+
+
+class CutoffLine(Part):
+    """Shares of the people with the positive label, and of the others, at or above a probability."""
+
+    cutoff: float
+    true_positive: float
+    false_positive: float
+
+
+class StabilityLine(Part):
+    """How far the predictions of one part of the data are from those of another; above `chance`, more than two samples differ by."""
+
+    reference: str
+    part: str
+    n: int
+    psi: float
+    chance: float
+
+
+class Performance(Part):
+    """The model's quality with intervals, on one part of the data; no line stands for fewer than 20 people."""
+
+    part: str
+    n: int
+    source: str = Field(description="when the scores were learned: training, scoring or import")
+    figures: tuple[EstimateLine, ...]
+    calibration: tuple[CalibrationLine, ...]
+    separation: tuple[CutoffLine, ...] = Field(
+        description="falling cut-offs, both of whose shares are ROC; empty = no two outcomes"
+    )
+    stability: tuple[StabilityLine, ...]
+
+
+class Release(Part):
+    """What scores give away, measured before the model was registered, in the simulation; shares from 0 to 1."""
+
+    score_bits: int = Field(description="bits behind the point of a score")
+    dither: float = Field(description="width of what the last Host adds to a score, on the margin; 0 = nothing")
+    named: float = Field(description="of the people, whose score fits one path only among the records")
+    named_without: float | None = Field(description="the same without dither; null = not measured, or there is none")
+    paths: float = Field(description="median of the paths that fit a score")
+    people: int
+    records: int
+
+
+class Traffic(Part):
+    """Messages of one class between two parties, as they were counted on the wire."""
+
+    kind: str
+    sender: str
+    receiver: str
+    messages: int
+    bytes: int
+    holds: str
+    readable_by: str
+
+
+class Limit(Part):
+    """What this report does not say, or what is not protected."""
+
+    key: str
+    text: str
+
+
+class Content(Part):
+    """What people assess and sign."""
+
+    identity: Identity
+    parties: tuple[PartyLine, ...]
+    features: tuple[FeatureLine, ...] = Field(description="largest share of the gain first")
+    structure: Structure
+    assessment: Assessment
+    fairness: tuple[Evidenced, ...] | None = Field(description="outcome disparity; null = not measured")
+    proxies: tuple[Evidenced, ...] | None = Field(
+        description="association with protected features; null = not measured"
+    )
+    retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
+    quality: Quality
+    performance: Performance | None = Field(description="null = no scores are kept that it could be measured on")
+    release: Release | None = Field(description="null = not measured, or no Host is asked")
+    training_traffic: tuple[Traffic, ...] | None = Field(
+        description="null = training was not logged, or there was none"
+    )
+    limits: tuple[Limit, ...]
+
+
+class SignOffLine(Part):
+    """A person's statement; `covers` = it names the hash of this very content."""
+
+    person: str
+    role: str
+    statement: str
+    report_sha256: str
+    covers: bool
+    time: str
+
+
+class Use(Part):
+    """How much the model was used, by the audit log."""
+
+    scorings: int
+    rows: int
+    failed: int
+    in_the_clear: int = Field(description="rows that were scored on plain numbers, in the simulation")
+    comparisons: int
+    traffic: tuple[Traffic, ...]
+
+
+class AuditLine(Part):
+    """The audit log as it was checked for this report."""
+
+    entries: int
+    head_sha256: str
+    holds: bool
+    problems: tuple[str, ...]
+    witnesses: tuple[str, ...]
+
+
+class Issued(Part):
+    """What belongs to the day of the report."""
+
+    time: str
+    actor: str
+    role: str
+    law_of: str = Field(description="the day whose law was applied")
+    sign_offs: tuple[SignOffLine, ...]
+    use: Use
+    audit: AuditLine

@@ -1,0 +1,154 @@
+"""What a model makes of the age of elderly applicants, measured for a user: the same people scored at elderly and at younger ages.
+
+As the Guest sees it: scores, and its own columns. A Host draws ages from its own records and keeps them, and the classes' edges, to itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import KeySide
+from backend.crypto.registry import Cipher
+from backend.data.dictionary import Feature
+from backend.data.table import PartyTable
+from backend.errors import ParameterError
+from backend.fairness.age_discrimination import AgeCheck, check_ages
+from backend.jobs import Job
+from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.scoring.age_classes import ELDERLY, YOUNGER, age_classes, is_in_years
+from backend.protocols.scoring.permuted_values_guest import have_ages
+from backend.protocols.transport.channel import Conversation
+from backend.services.measurement import Ground, Talks, drawn
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AgeRequest:
+    """What a model makes of elderly ages, on at most so many test records; scores come under the fastest cipher, or on plain numbers.
+
+    Attributes
+    ----------
+    feature : str
+        A number of years that the model asks about, of any party.
+    """
+
+    model_id: str
+    feature: str
+    samples: int = 2000
+    cipher: Cipher = "paillier"
+    seed: int = 7
+
+
+def measure_ages(ground: Ground, request: AgeRequest, job: Job[AgeCheck]) -> AgeCheck:
+    """Score people with ages of 62 or more, then with ages of each younger class; all else stays as it is.
+
+    The Hosts see one person several times, as in shuffling
+    (:func:`backend.services.explanation.measure_permutation`): simulated Hosts allow it
+    for measuring, others count it.
+
+    Raises
+    ------
+    ParameterError
+        The model does not tell two outcomes apart or does not ask about the feature, the feature is no number of years, there are too few
+        records, or a Host refused some of the people.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    party, feature = _asked_about(ground, request.feature)
+    ages = (_OwnAges if party == ground.record.guest else _HostAges)(ground, party, feature, request, job)
+    elderly = ages.predicted(0)
+    younger = [ages.predicted(place) for place in range(1, ages.classes)]
+    return check_ages(party, feature.name, elderly, younger)
+
+
+def _asked_about(ground: Ground, name: str) -> tuple[str, Feature]:
+    """Party and entry of a feature whose ages can be held against 62."""
+    if ground.record.task != "binary":
+        raise ParameterError(
+            f"This check needs a model of two outcomes; the task of this one is {ground.record.task!r}."
+        )
+    asked = {split.feature for tree in ground.model.trees for split in tree.splits.values()}
+    found = next(((party, f) for party, f in ground.model.dictionary if f.name == name and name in asked), None)
+    if found is None:
+        raise ParameterError(
+            f"The model asks nobody about {name}, so that it makes nothing of it; choose a feature that it uses."
+        )
+    if not is_in_years(found[1]):
+        raise ParameterError(
+            f"{name} is no number of years by the feature dictionary (unit {found[1].unit!r}), so that nobody can tell who is {ELDERLY}. "
+            "State the unit in the federation file if it is one."
+        )
+    return found
+
+
+class _Ages:
+    """The same people, scored at ages of one class after another.
+
+    Attributes
+    ----------
+    classes : int
+        The elderly included; known once the first was scored.
+    """
+
+    def __init__(self, ground: Ground, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]) -> None:
+        self._ground, self._party, self._feature, self._cipher = ground, party, feature, request.cipher
+        self._talks = Talks(ground.room, job)
+        rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
+        self._people = ground.room.table.take(rows)
+        self._draw = np.random.default_rng(request.seed)
+        self.classes = 0
+
+    def _begin(self, classes: int) -> None:
+        if not classes:
+            raise ParameterError(
+                f"Fewer than {MIN_GROUP} of {self._party}'s records are {ELDERLY} or older by {self._feature.name}, or are younger: their "
+                "ages could be told. It cannot be checked on these records."
+            )
+        self.classes = classes
+
+    def predicted(self, place: int) -> Floats:
+        """``(n,)``: everybody's probability of the positive label at ages of a class."""
+        n = len(self._people.ids)
+        kept, margins = self._talks.score(
+            self._ground,
+            self._changed(place),
+            self._cipher,
+            lambda talk, key: self._first(talk, key, place),
+            at=(place * n, (self.classes or 1 + YOUNGER) * n),
+        )
+        if len(kept) < n:
+            raise ParameterError(
+                f"{n - len(kept)} of {n} people were refused by a Host that was asked about them before, so that ages cannot be compared "
+                "on the same people. Wait until the budget is renewed, or have the Host raise it."
+            )
+        predicted: Floats = self._ground.compiled.outputs.predict(margins)[:, 0]
+        return predicted
+
+    def _changed(self, place: int) -> PartyTable:
+        """The Guest's table."""
+        return self._people
+
+    def _first(self, talk: Conversation, key: KeySide, place: int) -> None:
+        """What is asked before scoring."""
+
+
+class _OwnAges(_Ages):
+    """The Guest holds the ages."""
+
+    def _changed(self, place: int) -> PartyTable:
+        column = self._ground.room.table.columns[self._feature.name]
+        classes = age_classes(self._feature, column)
+        self._begin(len(classes))
+        ages = column[self._draw.choice(classes[place], size=len(self._people.ids))]
+        return PartyTable(self._people.party, self._people.ids, {**self._people.columns, self._feature.name: ages})
+
+
+class _HostAges(_Ages):
+    """A Host holds the ages."""
+
+    def _first(self, talk: Conversation, key: KeySide, place: int) -> None:
+        self._begin(have_ages(talk, self._party, key, self._people.ids, self._feature.name, place))

@@ -1,0 +1,164 @@
+"""What a feature is worth to a model and how predictions move with it, measured for a user: by scores and sums under encryption.
+
+As the Guest sees it. Of a Host's feature: scores with its values dealt out anew by the Host, of which only the fall of quality is kept; and
+mean predictions over tenths of at least 50 people, whose edges stay with the Host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.data.table import PartyTable
+from backend.errors import ParameterError
+from backend.explain.dependence import DECILES, LEAST, GroupMean, GroupMeans, Scale, from_sums, marks
+from backend.explain.permutation import Permuted, candidates, permuted
+from backend.jobs import Job
+from backend.protocols.group_sums.grouping import Group
+from backend.protocols.scoring.permuted_values_guest import have_dealt
+from backend.protocols.transport.channel import Conversation
+from backend.services.measurement import Ground, Rows, Talks, drawn
+from backend.trees.ensemble import Columns
+
+MOST_REPEATS = 20  # shufflings of one feature
+LEAST_PEOPLE = LEAST  # a Host deals values out among no fewer
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PermutationRequest:
+    """What every feature in use, and every party, is worth to a model: on at most so many test records, each shuffled so many times."""
+
+    model_id: str
+    samples: int = 1000
+    repeats: int = 3
+    cipher: Cipher = "paillier"
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class MeansRequest:
+    """Mean predictions by groups of one Host feature, on at most so many test records.
+
+    Attributes
+    ----------
+    cipher : {"paillier", "paillier-short", "none"}
+    key_bits : int
+        Of the sums by group; scores come under the fastest cipher that holds them.
+    """
+
+    model_id: str
+    feature: str
+    samples: int = 2000
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+def measure_permutation(
+    ground: Ground, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
+) -> tuple[Permuted, ...]:
+    """What each feature in use and each party is worth; those so far are the job's `result`, features first, in the dictionary's order.
+
+    A feature of the Guest is shuffled in the Guest's sheet, one of a Host by the Host. The Hosts see one person several times, as in the
+    attack by differencing (SECURITY.md A8): simulated Hosts allow it for measuring, others count it.
+
+    Raises
+    ------
+    ParameterError
+        The number of samples or repeats is not usable, or a Host refused some of the people.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    if not 1 <= request.repeats <= MOST_REPEATS:
+        raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MOST_REPEATS}.")
+    most = len(ground.test_ids)
+    if request.samples < LEAST_PEOPLE or most < LEAST_PEOPLE:
+        raise ParameterError(
+            f"{min(request.samples, most)} people would be scored; values are dealt out among {LEAST_PEOPLE} or more."
+        )
+    rows = drawn(ground, min(request.samples, most), request.seed)
+    own, labels, talks = ground.room.table.take(rows), ground.room.labels()[rows], Talks(ground.room, job)
+    guest, draw = ground.record.guest, np.random.default_rng(request.seed)
+    asked = candidates(ground.model)
+    runs, done = 1 + len(asked) * request.repeats, 0
+    job.result = ()
+
+    def score(table: PartyTable, first: Callable[[Conversation, KeySide], None] = lambda talk, key: None) -> Floats:
+        nonlocal done
+        kept, margins = talks.score(ground, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
+        if len(kept) < len(rows):
+            raise ParameterError(
+                f"{len(rows) - len(kept)} of {len(rows)} people were refused by a Host that was asked about them before; what a "
+                "feature is worth cannot be told from the others alone. Draw other people, or wait until the budget is renewed."
+            )
+        done += 1
+        return margins
+
+    whole = score(own)
+    for party, features in asked:
+        shuffled = [
+            score(PartyTable(own.party, own.ids, _shuffled(own.columns, features, draw)))
+            if party == guest
+            else score(own, lambda talk, key: have_dealt(talk, party, key, own.ids, features))  # noqa: B023 (called here)
+            for _ in range(request.repeats)
+        ]
+        worth = permuted(party, features, labels, whole, shuffled, ground.compiled.outputs, request.seed)
+        job.result = (*job.result, worth)
+    return job.result
+
+
+def _shuffled(columns: Columns, features: Sequence[str], draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
+    """The same people with each other's values of some features, all from the same other person."""
+    order = draw.permutation(len(columns[features[0]]))
+    return {**columns, **{name: columns[name][order] for name in features}}
+
+
+def read_means(kept: dict[str, Any]) -> GroupMeans:
+    """Means as they were kept (``dataclasses.asdict``, from JSON)."""
+    groups = tuple(
+        GroupMean(Group(**row["group"]), tuple(row["mean"]), tuple(row["low"]), tuple(row["high"]), row["observed"])
+        for row in kept["groups"]
+    )
+    return GroupMeans(kept["party"], kept["feature"], kept["n"], groups)
+
+
+def measure_means(ground: Ground, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
+    """Mean predictions by tenths, or codes, of a Host's feature: test records are scored, then summed by group, both under encryption.
+
+    Raises
+    ------
+    ParameterError
+        The feature is no Host's of this model, or there are too few test records.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    room, outputs = ground.room, ground.compiled.outputs
+    party = next((p for p, f in ground.model.dictionary if f.name == request.feature), "")
+    if party not in ground.record.hosts:
+        raise ParameterError(f"{request.feature} is no feature that a Host offered to this model; choose one of those.")
+    rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
+    talks = Talks(room, job)
+    scored, margins = talks.score(ground, room.table.take(rows), request.cipher)
+    rows, predicted = rows[scored], outputs.predict(margins)
+    positive = room.labels()[rows] > 0 if outputs.task == "binary" else None
+    scale = Scale.of(predicted, outputs.task)
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    with talks.begin((party,)) as talk:
+        questions, counted = talks.ask(talk, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+        at: Rows = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+        made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
+        questions.send(made, (party,), largest=largest, on_piece=talks.progress)
+        job.at("sums", party)
+        found = questions.ask({party: (request.feature,)}, DECILES, least=LEAST).get((party, request.feature))
+    if found is None:
+        return GroupMeans(party, request.feature, questions.records, ())
+    return from_sums(party, request.feature, found.groups, found.sums, scale)

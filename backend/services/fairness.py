@@ -1,0 +1,218 @@
+"""Evidence behind a compliance finding, measured: outcomes by group, and features that go with a protected attribute.
+
+As the Guest sees it: scores, labels and its own columns; of a Host's feature the groups of at least 20 records and sums over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.errors import ParameterError
+from backend.fairness import disparity
+from backend.fairness.disparity import Disparity
+from backend.fairness.proxies import Association, associations
+from backend.i18n import Words
+from backend.jobs import Job
+from backend.protocols.group_sums.contingency import Crossing
+from backend.protocols.group_sums.grouping import MIN_GROUP, MOST_GROUPS, Group, group
+from backend.protocols.group_sums.guest import GroupTable
+from backend.services.measurement import Ground, Rows, Talks, drawn
+
+RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
+GROUPS = 5  # of a protected attribute that is a number
+BINS = 10  # of a feature that may go with it
+
+
+@dataclass(frozen=True)
+class DisparityRequest:
+    """Outcomes of a model's decisions by the groups of one feature, of the Guest or of a Host.
+
+    Attributes
+    ----------
+    cutoff : float
+        ``decline`` at or above this probability of the positive label.
+    samples : int or None
+        Test records drawn; None = all.
+    groups : int
+        Most groups of a number, or codes.
+    cipher : {"paillier", "paillier-short", "none"}
+    key_bits : int
+        Of the sums by group; scores come under the fastest cipher that holds them.
+    """
+
+    model_id: str
+    feature: str
+    cutoff: float = 0.5
+    samples: int | None = None
+    groups: int = GROUPS
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class ProxyRequest:
+    """Which of the features a model was offered go with a protected attribute, which may be any feature of the federation.
+
+    Attributes
+    ----------
+    records : int
+        Joint records drawn, at most.
+    groups, bins : int
+        Most groups of the attribute, and of each feature.
+    """
+
+    model_id: str
+    attribute: str
+    records: int = RECORDS
+    groups: int = GROUPS
+    bins: int = BINS
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class Proxies:
+    """How closely features go with a protected attribute.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        Of the attribute.
+    n : int
+        Records.
+    features : tuple of Association
+        The closest first.
+    not_examined : tuple of (str, str)
+        (party, feature) that do not make two groups of 20 records.
+    """
+
+    party: str
+    attribute: str
+    groups: tuple[Group, ...]
+    n: int
+    features: tuple[Association, ...]
+    not_examined: tuple[tuple[str, str], ...]
+
+
+def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tuple[str, ...]:
+    """Groups in words: a code's disclosed text, a bin by its place; no edge of a bin is known here.
+
+    Parameters
+    ----------
+    language : {"en", "zh"}
+        A code's text is its owner's word and is the same in both.
+    """
+    say, bins = Words(language), sum(group.kind == "bin" for group in groups)
+    return tuple(
+        feature.categories.get(group.name, group.name)
+        if group.kind == "code"
+        else say("measure.group_bin", place=group.name, bins=bins)
+        if group.kind == "bin"
+        else say(f"measure.group_{group.kind}")
+        for group in groups
+    )
+
+
+def measure_disparity(ground: Ground, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
+    """Score test records, then compare decisions and labels between the groups of a feature.
+
+    Raises
+    ------
+    ParameterError
+        The feature, the cut-off, the number of groups or samples is not usable, or the model does not tell two outcomes apart.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    disparity.check_cutoff(request.cutoff)
+    room, task = ground.room, ground.record.task
+    if task != "binary":
+        raise ParameterError(f"Outcomes by group need a model of two outcomes; the task of this one is {task!r}.")
+    party, feature = _feature(room.federation, request.feature)
+    _check_groups(request.groups)
+    rows = drawn(ground, request.samples, request.seed)
+    talks = Talks(room, job)
+    scored, margins = talks.score(ground, room.table.take(rows), request.cipher)
+    rows, probabilities = rows[scored], ground.compiled.outputs.predict(margins)[:, 0]
+    labels = room.labels()[rows] > 0
+    if party == room.guest.name:
+        own = group(feature, room.table.columns[feature.name][rows], request.groups)
+        return disparity.from_records(
+            party, feature.name, request.cutoff, own.groups, own.index, labels, probabilities, seed=request.seed
+        )
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    with talks.begin((party,)) as talk:
+        questions, counted = talks.ask(talk, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+        at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+        marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
+        questions.send(marks, (party,), largest=largest, on_piece=talks.progress)
+        job.at("sums", party)
+        found = questions.ask({party: (feature.name,)}, request.groups)
+    told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
+    return disparity.from_sums(party, feature.name, request.cutoff, told.groups, told.sums, seed=request.seed)
+
+
+def measure_proxies(ground: Ground, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
+    """How closely each of the features that the model was offered goes with an attribute, whichever parties hold the two.
+
+    Raises
+    ------
+    ParameterError
+        The attribute or a number is not usable, or the attribute does not make two groups of 20 records.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    room = ground.room
+    party, attribute = _feature(room.federation, request.attribute)
+    _check_groups(request.groups, request.bins)
+    if request.records < 2 * MIN_GROUP:
+        raise ParameterError(f"{request.records} records were to be examined; ask for {2 * MIN_GROUP} or more.")
+    examined = [(p, f) for p, f in ground.model.dictionary if f.name != attribute.name]
+    hosts = tuple(h for h in room.hosts if h == party or h in ground.record.hosts)
+    talks = Talks(room, job)
+    with talks.begin(hosts) as talk:
+        questions, rows = talks.ask(talk, request.cipher, request.key_bits, lambda joint: _some(joint, request))
+        crossing = Crossing(
+            questions,
+            room.guest.name,
+            room.table.take(rows).columns,
+            examined,
+            most=request.groups,
+            bins=request.bins,
+            at=job.at,
+            on_piece=talks.progress,
+        )
+        groups, tables = crossing.tables(party, attribute)
+    job.at("associations", room.guest.name)
+    left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
+    found = associations(tables, request.seed)
+    return Proxies(party, attribute.name, groups, questions.records, found, left)
+
+
+def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
+    for party, feature in federation.features():
+        if feature.name == name:
+            return party, feature
+    raise ParameterError(f"{name} is no feature of this federation; choose one of its feature dictionary.")
+
+
+def _check_groups(*numbers: int) -> None:
+    least, most = MOST_GROUPS
+    for number in numbers:
+        if not least <= number <= most:
+            raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")
+
+
+def _some(joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:
+    """Flags of at most so many joint rows, drawn."""
+    chosen = np.random.default_rng(request.seed).permutation(len(joint))[: request.records]
+    return np.isin(np.arange(len(joint)), chosen)

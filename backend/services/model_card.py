@@ -1,0 +1,109 @@
+"""A model's card: how good it is and on whom that was measured, from labels and released scores that the Guest keeps without ids.
+
+The Guest learned these scores in training (docs/decisions/0009-scores-without-ids.md). Where none are kept, test records are scored again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.registry import Cipher
+from backend.evaluation.performance import Performance, Stability, performance, stability
+from backend.jobs import Job
+from backend.results import ModelRecord
+from backend.services.measurement import Ground, Talks, drawn
+from backend.services.model_import import JOINT
+from backend.store.measurements import Kept
+from backend.trees.outputs import Outputs
+
+PARTS = ("test", JOINT, "validation", "training")  # the first that is kept is what counts
+REFERENCE = "training"
+TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where scores came from
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CardRequest:
+    """Score at most so many test records again, under encryption, for a card."""
+
+    model_id: str
+    samples: int = 2000
+    cipher: Cipher = "paillier"
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What is known of a model's quality.
+
+    Attributes
+    ----------
+    parts : tuple of Performance
+        By :data:`PARTS`; the first is the one to believe. Empty where no scores are kept.
+    shifts : tuple of Stability
+        Other parts' predictions against those of the training rows, which the model has seen.
+    sources : dict of str to str
+        Part → "training" (learned while it was grown), "scoring" (scored again) or "import".
+    """
+
+    record: ModelRecord
+    parts: tuple[Performance, ...]
+    shifts: tuple[Stability, ...]
+    sources: dict[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the record without its curve, and every figure."""
+        record = {name: value for name, value in asdict(self.record).items() if name != "curve"}
+        parts = [{**asdict(part), "source": self.sources[part.part]} for part in self.parts]
+        return {"model": record, "parts": parts, "shifts": [{**asdict(s), "moved": s.moved} for s in self.shifts]}
+
+
+def without_ids(labels: Floats, margins: Floats, source: str) -> Kept:
+    """Labels and margins of one part as they are kept: in the order of their values, so that no place names a person."""
+    table = np.column_stack([labels, margins.reshape(len(labels), -1)])
+    table = table[np.lexsort(table.T[::-1])]
+    return Kept([{"labels": table[:, 0].tolist(), "margins": table[:, 1:].tolist()}], {"source": source})
+
+
+def make_card(record: ModelRecord, outputs: Outputs, kept: Mapping[str, Kept]) -> ModelCard:
+    """The card of a model from what is kept of it, part by part."""
+    found = {
+        part: tuple(np.array(kept[part].rows[0][name], dtype=np.float64) for name in ("labels", "margins"))
+        for part in PARTS
+        if part in kept
+    }
+    shifts: list[Stability | None] = []
+    if REFERENCE in found:
+        shifts = [
+            stability(REFERENCE, found[REFERENCE][1], part, margins, outputs)
+            for part, (_, margins) in found.items()
+            if part != REFERENCE
+        ]
+    return ModelCard(
+        record,
+        tuple(performance(labels, margins, outputs, part) for part, (labels, margins) in found.items()),
+        tuple(s for s in shifts if s is not None),
+        {part: str(kept[part].basis["source"]) for part in found},
+    )
+
+
+def measure_card(ground: Ground, request: CardRequest, job: Job[Any]) -> dict[str, Kept]:
+    """Score test records (any joint ones of an imported model) again; part → what is kept of it.
+
+    Raises
+    ------
+    ParameterError
+        There is no test record.
+    Cancelled, PartyUnreachable, SecurityError
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
+    scored, margins = Talks(ground.room, job).score(ground, ground.room.table.take(rows), request.cipher)
+    part = "test" if "test" in ground.record.parts else JOINT
+    return {part: without_ids(ground.room.labels()[rows[scored]], margins, SCORING)}

@@ -1,0 +1,126 @@
+"""A model that another library trained becomes a federated one: read, divided between the parties, measured, registered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.plain import PlainKeySide
+from backend.errors import FederationError, ParameterError
+from backend.protocols.guest import MIN_ROWS
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.packing import Packing
+from backend.protocols.simulation.simulator import Room
+from backend.protocols.training.parameters import SCORE_BITS
+from backend.results import ModelRecord
+from backend.trees.ensemble import GuestModel
+from backend.trees.importers import read_categories, read_model
+from backend.trees.importers.partition import split_between_parties
+from backend.trees.metrics import measure
+from backend.trees.serialization import content_hash, dump_guest
+
+JOINT = "joint"  # the part of every record that all parties hold; the model may have been trained on it
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import gives.
+
+    Attributes
+    ----------
+    record : ModelRecord
+    model : GuestModel
+    part_of : dict of str to str
+        Id → :data:`JOINT`.
+    notes : tuple of str
+        What whoever imports should know of the file.
+    labels, margins : ndarray of float64
+        ``(n,)`` and ``(n, outputs.count)`` of the joint records.
+    """
+
+    record: ModelRecord
+    model: GuestModel
+    part_of: dict[str, str]
+    notes: tuple[str, ...]
+    labels: NDArray[np.float64]
+    margins: NDArray[np.float64]
+
+
+def import_model(
+    room: Room, file: Path, features: Sequence[str] | None, categories: Path | None, score_bits: int
+) -> Imported:
+    """Divide the model in `file` between the parties of a simulated federation; each Host's half goes into that Host's store.
+
+    Raises
+    ------
+    ModelError
+        The file or its features do not fit.
+    ParameterError
+        `score_bits` is out of range.
+    FederationError
+        Too few records are held by every party to measure the model.
+    """
+    began = time.perf_counter()
+    if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
+        raise ParameterError(f"score_bits is {score_bits}; choose a value from {SCORE_BITS[0]} to {SCORE_BITS[1]}.")
+    federation = room.federation
+    whole = read_model(file, features)
+    texts = read_categories(categories) if categories is not None else None
+    halves = split_between_parties(
+        whole, federation.features(), federation.label, federation.guest.name, room.hosts, score_bits, texts
+    )
+    model = replace(halves.guest, outputs=halves.guest.outputs.for_labels(room.labels()))
+    text = dump_guest(model)
+    digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
+    model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
+    layout, hashed = Packing(model).layout, content_hash(text)
+    kept = {host: replace(half, layout=layout, guest_hash=hashed) for host, half in halves.hosts.items()}
+    host_hashes = room.keep_halves(model_id, kept)
+    talk = room.converse(room.hosts, counted=False)
+    try:
+        compiled = CompiledGuest(model)
+        scored = room.guest.score(model_id, compiled, room.table, PlainKeySide(), talk)
+    finally:
+        talk.close()
+    held = np.logical_and.reduce([np.ones(len(room.table.ids), dtype=bool), *scored.held.values()])
+    labels = room.labels()[held]
+    if held.sum() < MIN_ROWS or len(np.unique(labels)) < 2:
+        raise FederationError(
+            f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
+            "label, are needed to measure the model. Check that the files use the same ids."
+        )
+    margins = compiled.margins(scored.units)[held]
+    metrics = measure(labels, margins, JOINT, model.outputs)
+    ids = [i for i, h in zip(room.table.ids, held, strict=True) if h]
+    record = ModelRecord(
+        id=model_id,
+        federation=federation.name,
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        algorithm=f"imported: {whole.made_by}",
+        cipher="none",
+        key_bits=0,
+        content_hash=content_hash(text),
+        guest=federation.guest.name,
+        hosts=room.hosts,
+        n_trees=len(model.trees),
+        n_leaves=model.n_leaves,
+        depth=max(t.depth for t in model.trees),
+        score_bits=score_bits,
+        metrics=metrics,
+        parameters={"file": file.name, "sha256": digest, "score_bits": score_bits},
+        seconds=time.perf_counter() - began,
+        parts={JOINT: len(ids)},
+        curve=(),
+        host_hashes=host_hashes,
+        positive_rate=float(labels.mean()) if model.outputs.task == "binary" else float("nan"),
+        exclude=(),
+        task=model.outputs.task,
+    )
+    return Imported(record, model, dict.fromkeys(ids, JOINT), halves.notes, labels, margins)

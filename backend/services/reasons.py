@@ -1,0 +1,340 @@
+"""Reasons for a user: the names of what raised a person's score most, and means of contributions over a group. As the Guest sees it.
+
+Of one person it learns names and the parts that it can work out alone; of a group of at least 50 people, mean contributions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.crypto.rlwe.residues import ResidueKeySide
+from backend.crypto.workers import Workers
+from backend.data.federation import Federation
+from backend.data.table import SampleSheet
+from backend.errors import ParameterError
+from backend.jobs import Job
+from backend.protocols.explanations.cohort import LEAST
+from backend.protocols.explanations.encryption import ReasonKey
+from backend.protocols.explanations.guest import Asking, Named
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.simulation.simulator import Room
+from backend.protocols.transport.channel import TranscriptEntry
+from backend.reports.adverse_action_notice import MOST_REASONS, Line, Notice
+from backend.results import Compiled, ModelRecord, Score, ScoreBatch, ScoringRequest
+from backend.services.audit import DONE, of_model, traffic
+from backend.services.measurement import Ground, drawn
+from backend.services.scoring_run import score
+from backend.trees.ensemble import GuestModel
+
+STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
+COHORT = 200  # people of a group where nobody says how many
+
+
+@dataclass(frozen=True)
+class ReasonsRequest:
+    """Whose reasons are wanted.
+
+    Attributes
+    ----------
+    names : int
+        At most so many a person.
+    cipher : {"rlwe", "paillier", "paillier-short"}
+    scored : ScoreBatch or None
+        A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
+    """
+
+    model_id: str
+    samples: SampleSheet
+    names: int = MOST_REASONS
+    cutoff: float = 0.5
+    cipher: Cipher = "rlwe"
+    key_bits: int = KEY_BITS
+    scored: ScoreBatch | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One feature that raised a person's score.
+
+    Attributes
+    ----------
+    expected, learned : str
+        What a higher value does to the risk, by the dictionary and in the model (:class:`LearnedDirection`).
+    blockers : tuple of str
+        Provisions of which the feature is a prohibited basis.
+    """
+
+    party: str
+    feature: str
+    expected: str
+    learned: str
+    blockers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PersonReasons:
+    """One person: decision and the parties' totals stand in the score; `reasons`, by name, are empty where there is a `problem`."""
+
+    score: Score
+    reasons: tuple[Reason, ...]
+    problem: str = ""
+
+    @property
+    def status(self) -> Literal["ok", "failed"]:
+        """Whether names were found (they may be none)."""
+        return "failed" if self.problem else "ok"
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a reason is a prohibited basis."""
+        return any(reason.blockers for reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Everything that a request for reasons gives.
+
+    Attributes
+    ----------
+    features : int
+        Ranked, of all parties.
+    ciphertexts : int
+        That the Guest encrypted a person.
+    seconds : float
+        Without the scoring.
+    stages : mapping of (stage, party) to float
+        Seconds.
+    """
+
+    model_id: str
+    people: tuple[PersonReasons, ...]
+    names: int
+    features: int
+    cipher: str
+    key_bits: int
+    ciphertexts: int
+    seconds: float
+    stages: Mapping[tuple[str, str], float]
+    transcript: tuple[TranscriptEntry, ...]
+
+
+@dataclass(frozen=True)
+class CohortRequest:
+    """Mean contributions over a group: the people named, or `samples` random test records where nobody is."""
+
+    model_id: str
+    ids: tuple[str, ...] = ()
+    samples: int = COHORT
+    cipher: Cipher = "rlwe"
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class CohortImportance:
+    """What one feature added to the margins of a group of people, on average; signed, so that ups and downs cancel out."""
+
+    party: str
+    feature: str
+    mean: float
+    people: int
+    error_bound: float
+    cipher: str
+    key_bits: int
+
+
+def give_reasons(
+    room: Room,
+    record: ModelRecord,
+    model: GuestModel,
+    compiled: Compiled,
+    request: ReasonsRequest,
+    told: Mapping[str, Reason],
+    job: Job[Any],
+) -> Reasons:
+    """Score where that was not done, then ask for names.
+
+    Parameters
+    ----------
+    told : mapping of str to Reason
+        What is to be said of each feature.
+
+    Raises
+    ------
+    ParameterError
+        The request or the model is none that reasons are given for.
+    PartyUnreachable, SecurityError, Cancelled
+        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+    """
+    if request.cipher == "none":
+        raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
+    terms = CompiledTerms(model)
+    batch = request.scored or _scored(room, record, compiled, request, job)
+    if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
+        raise ParameterError(
+            "The scores are of another sheet or another model than the reasons; score these people first."
+        )
+    began, before = time.perf_counter(), () if request.scored else batch.transcript
+    good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
+    if not len(good):
+        raise ParameterError(
+            f"Nobody in the sheet was scored, so there is nothing to explain: {batch.scores[0].problem}"
+        )
+    load = terms.shape(request.names).load(terms.rows)
+    key = room.reason_key(request.cipher, request.key_bits, load)
+    found, transcript = _named(room, record, terms, request, good, key, before, job)
+    people = [PersonReasons(s, (), s.problem) for s in batch.scores]
+    for k, i in enumerate(good.tolist()):
+        reasons = tuple(told[feature] for _, feature in found.names[k] or ())
+        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
+    return Reasons(
+        model_id=record.id,
+        people=tuple(people),
+        names=request.names,
+        features=len(terms.items),
+        cipher=_named_cipher(key),
+        key_bits=key.bits,
+        ciphertexts=found.ciphertexts,
+        seconds=time.perf_counter() - began,
+        stages=found.seconds,
+        transcript=transcript,
+    )
+
+
+def _named(
+    room: Room,
+    record: ModelRecord,
+    terms: CompiledTerms,
+    request: ReasonsRequest,
+    good: NDArray[np.intp],
+    key: ReasonKey,
+    before: tuple[TranscriptEntry, ...],
+    job: Job[Any],
+) -> tuple[Named, tuple[TranscriptEntry, ...]]:
+    """One conversation about the `good` rows of the sheet, its transcript behind the one `before`."""
+    job.total = len(good) * len(STEPS)
+    job.at("key", room.guest.name, 0)
+
+    def at(stage: str, party: str, people: int) -> None:
+        job.at(stage, party, people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0))
+
+    talk = room.converse(terms.chain, job.cancelled)
+    job.read_transcript = lambda: (*before, *talk.transcript())
+    transcript = before
+    try:
+        for host, table in request.samples.hosts.items():
+            if host in terms.chain:
+                room.play(talk, host, table.take(good))
+        asking = Asking(talk, room.guest.name, record.id, terms, key, at)
+        found = asking.names(request.samples.guest.take(good), request.names)
+    finally:
+        transcript = (*before, *talk.close())
+        job.keep_transcript(transcript)
+    return found, transcript
+
+
+def _scored(room: Room, record: ModelRecord, compiled: Compiled, request: ReasonsRequest, job: Job[Any]) -> ScoreBatch:
+    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
+    return score(room, record, compiled, asked, job, Workers(), counted=True)
+
+
+def mean_contributions(
+    ground: Ground, request: CohortRequest, job: Job[tuple[CohortImportance, ...]]
+) -> tuple[CohortImportance, ...]:
+    """Add contributions up over a group under encryption; largest mean first, by size.
+
+    Raises
+    ------
+    ParameterError
+        The group is too small or names somebody unknown, or the model is none that contributions are worked out for.
+    PartyUnreachable, SecurityError, Cancelled
+        A Host refuses groups that, with earlier ones, set fewer than 50 people apart, among others.
+    """
+    room = ground.room
+    unknown = [i for i in request.ids if i not in room.table.row_of]
+    count = len(request.ids) or min(request.samples, len(ground.test_ids))
+    if unknown or count < LEAST:
+        raise ParameterError(
+            f"A group of {count} people was named, {len(unknown)} of them unknown to the Guest; {LEAST} or more known people are needed."
+        )
+    rows = np.array([room.table.row_of[i] for i in request.ids], dtype=np.intp)
+    people = room.table.take(rows if request.ids else drawn(ground, count, request.seed))
+    terms, job.total = CompiledTerms(ground.model), count
+    job.at("key", room.guest.name, 0)
+    key = room.reason_key(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
+    talk = room.converse(terms.chain, job.cancelled)
+    job.read_transcript = talk.transcript
+    try:
+        found = Asking(talk, room.guest.name, ground.record.id, terms, key, job.at).sums(people)
+    finally:
+        job.keep_transcript(talk.close())
+    means = found.sums / found.people
+    bound, cipher = found.error_bound / found.people, _named_cipher(key)
+    out = [
+        CohortImportance(*item, float(mean), found.people, bound, cipher, key.bits)
+        for item, mean in zip(found.items, means, strict=True)
+    ]
+    return tuple(sorted(out, key=lambda one: -abs(one.mean)))
+
+
+def _named_cipher(key: ReasonKey) -> str:
+    """As a user chose it."""
+    return "rlwe" if isinstance(key, ResidueKeySide) else key.scheme
+
+
+def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:
+    """The notice for one person.
+
+    Raises
+    ------
+    ParameterError
+        The person was not declined, reasons were not found, or there are more than a notice states.
+    """
+    if person.problem:
+        raise ParameterError(f"No notice: {person.problem}")
+    if person.score.decision != "decline":
+        raise ParameterError(
+            f"{person.score.id} was not declined at this cut-off; a notice states the reasons of a denial."
+        )
+    if len(person.reasons) > MOST_REASONS:
+        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MOST_REASONS}.")
+    lines = []
+    for reason in person.reasons:
+        party = federation.party(reason.party)
+        lines.append(
+            Line(
+                feature=model.feature(reason.feature),
+                party=party.title,
+                party_zh=party.title_zh,
+                of_guest=reason.party == model.guest,
+                learned=reason.learned,
+                blockers=reason.blockers,
+            )
+        )
+    guest = federation.guest
+    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines))
+
+
+def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:
+    """What the audit log says of reasons: counts and hashes; no name and no id."""
+    return {
+        **of_model(record),
+        "rows": len(reasons.people),
+        "failed": sum(person.status == "failed" for person in reasons.people),
+        "blocked": sum(person.blocked for person in reasons.people),
+        "names": reasons.names,
+        "cipher": reasons.cipher,
+        "key_bits": reasons.key_bits,
+        "counted": True,
+        "traffic": traffic(reasons.transcript),
+        "input_sha256": input_sha256,
+        "outcome": DONE,
+    }

@@ -1,0 +1,97 @@
+"""Training a model anew without the features that were flagged, and measuring both: same algorithm, same parameters, same records.
+
+Nothing is mitigated by itself: a person ticks the features, and the first model stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.data.federation import Federation
+from backend.errors import ParameterError
+from backend.fairness.disparity import check_cutoff
+from backend.protocols.training.algorithms import ALGORITHMS
+from backend.results import ModelRecord, TrainingRequest
+from backend.services.fairness import DisparityRequest
+from backend.trees.ensemble import GuestModel
+
+
+@dataclass(frozen=True)
+class RetrainingRequest:
+    """A model to be trained anew.
+
+    Attributes
+    ----------
+    without : tuple of str
+        Features to be left out, besides those that were left out already.
+    by : tuple of str
+        Features by whose groups decisions of both models are compared; may be left out of both, and of any party.
+    cutoff : float
+        ``decline`` at or above this probability of the positive label.
+    cipher : {"paillier", "paillier-short", "none"}
+        Of that comparison; training goes as it did.
+    key_bits : int
+    """
+
+    model_id: str
+    without: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    cutoff: float = 0.5
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+
+    def measured(self, model_id: str) -> tuple[DisparityRequest, ...]:
+        """What is measured of one of the two models; records are drawn alike."""
+        return tuple(
+            DisparityRequest(model_id, feature, self.cutoff, cipher=self.cipher, key_bits=self.key_bits)
+            for feature in self.by
+        )
+
+
+def training_of(
+    record: ModelRecord, model: GuestModel, request: RetrainingRequest, federation: Federation
+) -> TrainingRequest:
+    """The training that made `record`, without some more features.
+
+    Raises
+    ------
+    ParameterError
+        The model was not trained here, no feature is named, or one is none of this model's, or of the federation's.
+    """
+    if record.algorithm not in ALGORITHMS:
+        raise ParameterError(
+            f"The model {record.id} was not grown here ({record.algorithm}), so it cannot be grown anew. "
+            "Train it without these features where it comes from, and import the result."
+        )
+    if request.by:
+        check_cutoff(request.cutoff)
+        if record.task != "binary":
+            raise ParameterError(
+                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Name none."
+            )
+    offered = [feature.name for _, feature in model.dictionary]
+    _check("leave out", request.without, offered, "was offered to this model's training")
+    if not request.without:
+        raise ParameterError("No feature was named. Name at least one that the new model is to do without.")
+    _check("compare by", request.by, [f.name for _, f in federation.features()], "is in the federation")
+    known: dict[str, Any] = dict(record.parameters)
+    parameters = ALGORITHMS[record.algorithm](**known)
+    exclude = tuple(dict.fromkeys((*record.exclude, *request.without)))
+    return TrainingRequest(record.federation, parameters, record.hosts, exclude)
+
+
+def _check(to: str, named: Sequence[str], known: Sequence[str], what: str) -> None:
+    strange = [name for name in named if name not in known]
+    if strange:
+        raise ParameterError(f"To {to}: {', '.join(strange)}. No such feature {what}; known are {', '.join(known)}.")
+
+
+def lineage(record: ModelRecord, models: Sequence[ModelRecord]) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
+    """The model that a model replaces (None = none that is still there), and those that replace it, newest first."""
+    first = [m for m in models if m.id == record.retrained_from]
+    after = sorted((m for m in models if m.retrained_from == record.id), key=lambda m: m.created, reverse=True)
+    return first[0] if first else None, tuple(after)

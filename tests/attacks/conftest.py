@@ -1,0 +1,59 @@
+"""Every attack once at a small size, so that tests can share what was measured."""
+
+from functools import cache
+
+import pytest
+
+from backend.attacks import (
+    bad_key,
+    chain,
+    crafted_weights,
+    differencing,
+    exponents,
+    garbled_filter,
+    host_reaction,
+    one_round,
+    raw_curve,
+    riac_labels,
+    score_names_path,
+    short_key,
+    unrefreshed_reply,
+)
+from backend.attacks.setup import scene
+
+BITS = 512  # of keys: for arithmetic, not for secrets
+PEOPLE = 1500
+
+SMALL = {
+    "A1": lambda: unrefreshed_reply.run(1, BITS, entries=400),
+    "A2": lambda: bad_key.run_ciphertexts(1, BITS),
+    "A2-key": lambda: bad_key.run_key(1, BITS),
+    "A3": lambda: chain.run(1, BITS),
+    "A4": lambda: exponents.run(1, BITS),
+    "A5": lambda: score_names_path.run(1, PEOPLE, targets=150),
+    "A6": lambda: crafted_weights.run(1, BITS, PEOPLE),
+    "A7": lambda: host_reaction.run(1, BITS, PEOPLE),
+    "A8": lambda: differencing.run(1, PEOPLE, targets=40, queries=32),
+    "A9": lambda: short_key.run(1, BITS),
+    "T1": lambda: riac_labels.run(1, BITS, blocks=3),
+    "T2": lambda: garbled_filter.run(1, ids=1000),
+    "T3": lambda: raw_curve.run(1),
+    "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
+}
+
+
+@pytest.fixture(scope="session")
+def measured():
+    """Id of an attack → its outcome, measured once."""
+    return cache(lambda id_: SMALL[id_]())
+
+
+@pytest.fixture(scope="session")
+def stage():
+    """The scene that the attacks on scoring use."""
+    return scene(PEOPLE)
+
+
+@pytest.fixture(scope="session")
+def key_bits():
+    return BITS

@@ -1,0 +1,91 @@
+"""Attacks on scoring, over the wire and against the shipped Host, on a small model."""
+
+import numpy as np
+import pytest
+
+from backend.attacks.score_names_path import meet_in_the_middle
+from backend.attacks.setup import EXACT_BITS, MODEL_ID, MemoryStore
+from backend.crypto.plain import PlainKeySide
+from backend.errors import ModelError
+
+
+def test_the_scene_knows_the_hosts_decision_vectors(stage):
+    compiled = stage.compiled(EXACT_BITS)
+    rows = np.arange(50)
+    constant, entries = compiled.encode(stage.guest.take(rows).columns, 50)
+    expected = np.array(constant) + np.where(stage.keep[rows], entries, 0).sum(axis=1)
+    assert stage.score(compiled, stage.guest.take(rows), PlainKeySide(), stage.host_party()) == expected.tolist()
+    assert stage.keep.any() and not stage.keep.all()
+
+
+def test_a_store_in_memory_refuses_what_it_does_not_hold():
+    with pytest.raises(ModelError, match="not known"):
+        MemoryStore().artefact(MODEL_ID)
+
+
+def test_exact_scores_name_paths_and_coarser_ones_name_fewer(measured):
+    outcome = measured("A5")
+    coarse = outcome.rates["named_6_bits"]
+    assert outcome.off.rate == 1.0
+    assert coarse < 0.2 < outcome.rates["named_10_bits"] <= outcome.rates["named_16_bits"] <= 1.0
+    assert outcome.numbers["records_6_bits"] > outcome.numbers[f"records_{EXACT_BITS}_bits"]
+    assert abs(outcome.numbers["auc_6_bits"] - outcome.numbers[f"auc_{EXACT_BITS}_bits"]) < 0.02
+
+
+def test_dither_names_fewer_still_than_a_guess_at_the_same_accuracy(measured):
+    outcome = measured("A5")
+    assert outcome.on.rate == outcome.rates["named_dither_4"] <= outcome.rates["named_dither_6"] < 0.1
+    assert 0.0 < outcome.chance < 0.1 and not outcome.on.beats(outcome.chance) and outcome.off.beats(outcome.chance)
+    assert outcome.numbers["records_dither_4"] > 2 * outcome.numbers["records_dither_6"]
+    for width in (6, 4):
+        assert abs(outcome.numbers[f"auc_dither_{width}"] - outcome.numbers["auc_10_bits"]) < 0.005
+
+
+def test_the_combination_behind_an_exact_score_is_found_without_any_record(stage):
+    found = meet_in_the_middle(stage, 0)
+    assert found["middle_combinations"] > 10**6 and found["middle_solutions"] == 1
+
+
+def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out(measured):
+    outcome = measured("A6")
+    assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert not outcome.on.beats(outcome.chance)
+    assert 0.0 < outcome.rates["caught_one"] < 0.3 and outcome.rates["honest_accused"] == 0.0
+
+
+def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_meddles(measured):
+    outcome = measured("A7")
+    assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert outcome.on.rate == outcome.chance < 0.9
+
+
+def test_a_host_that_adds_to_the_true_sum_is_caught_whenever_it_learns_that_a_weight_is_there(measured):
+    rates = measured("A7").rates
+    assert rates["told_by_stopping"] == 1.0  # the check shows one bit a scoring, and is an alarm
+    assert 0.0 < rates["caught"] < 1.0
+
+
+def test_a_host_that_adds_to_a_score_quietly_is_caught_by_canaries_and_not_by_the_range(measured):
+    rates = measured("A7").rates
+    assert rates["quiet_caught_canary"] == 1.0 and rates["quiet_caught_range"] < 0.5
+
+
+def test_many_coarse_scores_name_what_one_does_not(measured):
+    outcome = measured("A8")
+    once, often = outcome.rates["named_after_1"], outcome.off.rate
+    assert once < 0.2 and often > 0.9
+    rising = [once, *(outcome.rates[f"named_after_{q}"] for q in (2, 4, 16)), often]
+    assert rising == sorted(rising) and rising[1] > once
+
+
+def test_a_host_that_counts_leaves_many_scores_with_what_the_first_ones_name(measured):
+    outcome = measured("A8")
+    assert outcome.setting["budget"] == 1
+    assert outcome.on.rate == outcome.rates["named_after_1"] and outcome.on.trials == outcome.off.trials
+
+
+def test_one_round_in_the_clear_names_every_leaf_and_fed_eini_leaves_a_guess(measured):
+    outcome = measured("T5")
+    assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert outcome.on.rate == outcome.chance < 0.95
+    assert outcome.numbers["bits_fed_eini"] < outcome.numbers["bits_one_round"]

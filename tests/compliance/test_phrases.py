@@ -1,0 +1,101 @@
+"""How names are taken apart and phrases are found in them."""
+
+import pytest
+
+from backend.compliance.phrases import Pattern, Phrase, Reading
+
+LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
+
+
+def found(phrase: str, text: str, *exclusions: str) -> str:
+    pattern = Pattern.of((Phrase.of(phrase, LISTS),), tuple(Phrase.of(e, LISTS) for e in exclusions))
+    match = pattern.find(Reading.of(text), Reading.of(""), Reading.of(""))
+    return match[0] if match else ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("applicantGender", " applicant gender "),
+        ("gender_code", " gender code "),
+        ("cust-age2", " cust age 2 "),
+        ("SEXCode", " sex code "),
+        ("DOB", " dob "),
+        ("applicant's sex", " applicant s sex "),
+        ("性别", " "),
+        ("", " "),
+    ],
+)
+def test_a_name_is_taken_apart_at_case_changes_marks_and_digits(name, words):
+    assert Reading.of(name).words == words
+
+
+def test_a_match_is_told_as_it_is_written():
+    assert found("date of birth", "customerDateOfBirth") == "DateOfBirth"
+
+
+def test_a_word_is_matched_only_as_a_whole():
+    assert found("age", "page") == ""
+    assert found("age", "cust_age") == "age"
+
+
+def test_a_star_matches_every_word_that_begins_so():
+    assert found("pregnan*", "is_pregnant") == "pregnant"
+
+
+def test_choices_options_lists_and_numbers_are_matched():
+    assert found("birth|born year", "born_year") == "born_year"
+    assert found("age of [the] {thing}", "age of the credit file") == "age of the credit file"
+    assert found("age of [the] {thing}", "age of account") == "age of account"
+    assert found("aged {number}", "aged 62") == "aged 62"
+
+
+def test_a_phrase_can_be_barred_from_what_follows():
+    assert found("age of {thing} !holder", "age of account holder") == ""
+    assert found("age of {thing} !holder", "age of account in days") == "age of account"
+
+
+def test_a_phrase_can_be_tied_to_the_whole_text():
+    assert found("^ color $", "COLOR") == "COLOR"
+    assert found("^ color $", "color of hope") == ""
+    assert found("^ color $", "hope color") == ""
+
+
+def test_an_exclusion_takes_back_only_what_it_covers():
+    assert found("age", "account age", "account age") == ""
+    assert found("age", "account age, client age", "account age") == "age"
+
+
+def test_a_chinese_phrase_is_found_wherever_it_stands():
+    assert found("性别", "客户性别代码") == "性别"
+    assert found("年龄", "账户的年龄", "{thing_zh} [的] 年龄") == ""
+
+
+def test_a_single_chinese_character_must_stand_alone():
+    assert found("男", "男/女") == "男"
+    assert found("男", "男装") == ""
+    assert found("女", "子女") == ""
+
+
+def test_wide_letters_are_read_as_plain_ones():
+    assert found("sex", "ＳＥＸ") == "SEX"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "reason"),
+    [
+        ("[the]", "at least one word"),
+        ("", "at least one word"),
+        ("^ $", "at least one word"),
+        ("age of {nothing}", "one of the lists"),
+        ("a|", "empty choice"),
+        ("[the age", "expected a word"),
+        ("Sex", "small letters"),
+        ("sex_code", "small letters"),
+        ("!(", "at least one word"),
+        ("age ]", "expected a word"),
+    ],
+)
+def test_a_badly_written_phrase_is_refused_with_the_reason(phrase, reason):
+    with pytest.raises(ValueError, match=reason):
+        Phrase.of(phrase, LISTS)

@@ -1,0 +1,260 @@
+"""Refusing a bad rule pack with file, line and reason."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from backend.compliance.assessment import assess
+from backend.compliance.rule_pack import add_rule_pack, load_packs, read_own_packs, read_rule_pack
+from backend.data.dictionary import Feature
+from backend.errors import GlassleafError
+
+GOOD = """\
+name: tiny
+version: "1"
+title: Tiny law
+title_zh: 小法
+jurisdiction: Nowhere
+source: The book
+as_of: 2026-01-31
+rules:
+  - id: sex
+    title: Sex
+    title_zh: 性别
+    citation: Chapter 1
+    status: prohibited
+    effective_from: 2020-01-01
+    sensitivity: [sex]
+    phrases: [sex]
+    explanation: Because.
+    explanation_zh: 因为。
+    remedy: Leave it out.
+    remedy_zh: 移除。
+"""
+
+
+def refusal(tmp_path, text: str | bytes) -> str:
+    file = tmp_path / "tiny.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(GlassleafError) as refused:
+        read_rule_pack(file)
+    return str(refused.value)
+
+
+def test_a_good_pack_is_read(tmp_path):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    pack = read_rule_pack(file)
+    assert (pack.name, pack.rules[0].id, pack.rules[0].status) == ("tiny", "sex", "prohibited")
+
+
+def test_text_that_is_not_yaml_is_refused_with_its_line(tmp_path):
+    assert "tiny.yaml, line 3: found text that is not YAML" in refusal(tmp_path, "name: tiny\nversion: [1\n  a: b: c\n")
+
+
+def test_a_tag_that_would_make_an_object_is_refused(tmp_path):
+    assert "tiny.yaml" in refusal(tmp_path, "name: !!python/object/apply:os.getcwd []\n")
+
+
+def test_an_unknown_status_is_refused_with_line_rule_and_choices(tmp_path):
+    text = refusal(tmp_path, GOOD.replace("status: prohibited", "status: forbidden"))
+    assert text.startswith("tiny.yaml, line 13, rules 'sex', status: found 'forbidden', expected one of 'prohibited'")
+
+
+def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_told(tmp_path):
+    bad = GOOD.replace("    citation: Chapter 1\n", "").replace("2020-01-01", "soon") + "    colour: red\n"
+    text = refusal(tmp_path, bad)
+    assert "rules 'sex', citation: found nothing" in text
+    assert "rules 'sex', effective_from: found 'soon', expected a date" in text
+    assert "line 20, rules 'sex', colour: found an unknown key" in text
+
+
+def test_a_key_that_stands_twice_is_refused_as_the_first_would_be_lost(tmp_path):
+    assert "line 21: found the key 'phrases' twice" in refusal(tmp_path, GOOD + "    phrases: [gender]\n")
+
+
+def test_a_badly_written_phrase_is_refused_with_its_line(tmp_path):
+    text = refusal(tmp_path, GOOD.replace("phrases: [sex]", 'phrases: ["age of {nothing}"]'))
+    assert text.startswith("tiny.yaml, line 16, rule 'sex', phrases: found {nothing} in the phrase 'age of {nothing}'")
+    assert "one of the lists" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("phrases: [sex]", "phrases: []", "line 16, rule 'sex', phrases: found nothing to look for"),
+        ("phrases: [sex]", "concept: sexx", "rule 'sex', concept: found 'sexx', expected one of race, color"),
+        ("phrases: [sex]", "concept: age", "line 15, rule 'sex', sensitivity: found it beside a concept"),
+        ("phrases: [sex]", "scope: model", "rule 'sex', sensitivity: found something to look for in a rule for models"),
+        ("phrases: [sex]", "scope: model", "rule 'sex', evidence_zh: found nothing, expected what can be shown"),
+        ("phrases: [sex]", "scope: models", "line 16, rules 'sex', scope: found 'models', expected one of 'feature'"),
+        (
+            "phrases: [sex]",
+            "phrases: [sex]\n    evidence: x",
+            "line 17, rule 'sex', evidence: found it in a rule for features",
+        ),
+        (
+            "2020-01-01",
+            "2020-01-01\n    effective_to: 2019-12-31",
+            "line 15, rule 'sex', effective_to: found 2019-12-31",
+        ),
+        ("2020-01-01", "2026-13-45", "line 14, rules 'sex', effective_from: found '2026-13-45', expected a date"),
+        ("sensitivity: [sex]", "sensitivity: [none]", "line 15, rule 'sex', sensitivity: found the tag 'none'"),
+        ("title: Tiny law", "title: &t Tiny law\nversion2: *t", "found the alias *t"),
+        ("title: Tiny law", "? [a, b]\n: c", "tiny.yaml"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_rule_field_and_what_to_do(tmp_path, old, new, told):
+    assert told in refusal(tmp_path, GOOD.replace(old, new))
+
+
+def test_a_pack_without_rules_is_refused(tmp_path):
+    assert "rules" in refusal(tmp_path, GOOD[: GOOD.index("rules:")] + "rules: []\n")
+
+
+def test_the_same_rule_twice_is_refused_at_the_second(tmp_path):
+    again = GOOD[GOOD.index("  - id") :]
+    assert "tiny.yaml, line 21, rule 'sex', id: found 'sex' again" in refusal(tmp_path, GOOD + again)
+
+
+def test_yes_and_no_in_a_list_are_words(tmp_path):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(GOOD.replace("phrases: [sex]", "phrases: [no, on, yes]"), encoding="utf-8")
+    assert read_rule_pack(file).rules[0].phrases == ("no", "on", "yes")
+
+
+def test_a_file_nested_too_deeply_or_too_large_is_refused(tmp_path):
+    assert "nested too deeply" in refusal(tmp_path, "[" * 100_000 + "]" * 100_000)
+    assert "found more than 1,000,000 bytes" in refusal(tmp_path, "#" * 1_000_001)
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "just words\n"])
+def test_a_file_that_is_no_table_is_refused(tmp_path, text):
+    assert refusal(tmp_path, text).startswith("tiny.yaml, line 1")
+
+
+def test_a_file_that_is_not_utf_8_or_absent_is_refused(tmp_path):
+    assert "cannot be read" in refusal(tmp_path, "name: é".encode("latin-1"))
+    with pytest.raises(GlassleafError, match="cannot be read"):
+        read_rule_pack(tmp_path / "none.yaml")
+
+
+POLICY = """\
+name: house
+version: "1"
+title: House policy
+title_zh: 内部政策
+jurisdiction: The bank
+source: Policy 12
+as_of: 2026-11-01
+rules:
+  - id: house_sex
+    title: Sex
+    title_zh: 性别
+    citation: Policy 12
+    status: prohibited
+    effective_from: 2026-01-01
+    concept: sex
+    explanation: Not in scores.
+    explanation_zh: 不用于评分。
+    remedy: Leave it out.
+    remedy_zh: 移除。
+  - id: house_owner
+    scope: model
+    title: Owner
+    title_zh: 负责人
+    citation: Policy 13
+    status: informational
+    effective_from: 2027-01-01
+    explanation: Every model has an owner.
+    explanation_zh: 每个模型有负责人。
+    remedy: Name one.
+    remedy_zh: 指定一名。
+    evidence: Sign-offs.
+    evidence_zh: 签署记录。
+"""
+
+
+def written(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_pack_of_the_users_own_is_applied_beside_the_built_in_ones(tmp_path):
+    add_rule_pack(written(tmp_path, "mine.yaml", POLICY), tmp_path / "rules")
+    own, problems = read_own_packs(tmp_path / "rules")
+    report = assess(
+        [("bank", Feature(name="gender", meaning="A column"))], {}, (*load_packs(), *own), on=dt.date(2026, 11, 20)
+    )
+    assert problems == ()
+    assert {f.rule_id for f in report.findings} == {"ecoa_sex", "house_sex"}
+    assert {d.rule_id: d.force for d in report.duties}["house_owner"] == "not_yet"
+    assert [stamp.name for stamp in report.packs if not stamp.built_in] == ["house"]
+
+
+def test_a_tag_that_only_a_users_pack_knows_cannot_hide_a_feature_from_the_built_in_rules(tmp_path):
+    text = POLICY.replace("concept: sex", "sensitivity: [sx]\n    phrases: [sx]")
+    own = read_rule_pack(written(tmp_path, "mine.yaml", text))
+    table = [("bank", Feature(name="gender", meaning="A column", sensitivity="sx"))]
+    report = assess(table, {}, (*load_packs(), own), on=dt.date(2026, 11, 20))
+    assert {f.rule_id: f.matched_in for f in report.findings} == {"ecoa_sex": "name", "house_sex": "sensitivity"}
+
+
+def test_a_broken_pack_is_told_with_file_line_and_reason_and_the_others_still_apply(tmp_path):
+    written(tmp_path, "a.yaml", "name: [\n")
+    written(tmp_path, "b.yml", POLICY)
+    written(tmp_path, "c.yaml", POLICY.replace("prohibited", "forbidden"))
+    written(tmp_path, "notes.txt", "no pack")
+    packs, problems = read_own_packs(tmp_path)
+    assert [pack.name for pack in packs] == ["house"]
+    assert len(problems) == 2
+    assert problems[0].startswith("a.yaml, line 2: found text that is not YAML")
+    assert problems[1].startswith("c.yaml, line 13, rules 'house_sex', status: found 'forbidden'")
+
+
+def test_a_folder_that_is_not_there_holds_no_packs(tmp_path):
+    assert read_own_packs(tmp_path / "rules") == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("name: house", "name: ecoa", "found the pack name ecoa, which another pack has"),
+        ("id: house_sex", "id: ecoa_sex", "found the rule ids ecoa_sex, which another pack has"),
+    ],
+)
+def test_a_pack_that_takes_the_name_of_another_is_refused_and_set_aside(tmp_path, old, new, told):
+    file = written(tmp_path, "mine.yaml", POLICY.replace(old, new))
+    with pytest.raises(GlassleafError, match=told):
+        add_rule_pack(file, tmp_path / "rules")
+    assert not (tmp_path / "rules").exists()
+    packs, (problem,) = read_own_packs(tmp_path)
+    assert packs == () and told in problem
+
+
+def test_a_newer_version_takes_the_place_of_the_older_and_the_same_one_is_refused(tmp_path):
+    rules = tmp_path / "rules"
+    add_rule_pack(written(tmp_path, "mine.yaml", POLICY), rules)
+    with pytest.raises(GlassleafError, match="found version '1' of the pack house, which is there already"):
+        add_rule_pack(tmp_path / "mine.yaml", rules)
+    add_rule_pack(written(tmp_path, "mine.yaml", POLICY.replace('version: "1"', 'version: "2"')), rules)
+    assert [pack.version for pack in read_own_packs(rules)[0]] == ["2"]
+    assert [file.name for file in rules.iterdir()] == ["house.yaml"]
+
+
+def test_a_pack_that_cannot_be_used_is_not_kept(tmp_path):
+    with pytest.raises(GlassleafError):
+        add_rule_pack(written(tmp_path, "mine.yaml", POLICY.replace("concept: sex", "concept: x")), tmp_path / "rules")
+    assert not (tmp_path / "rules").exists()
+
+
+def test_the_pack_in_the_documents_can_be_used(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    pack = add_rule_pack(written(tmp_path, "mine.yaml", page.split("```yaml\n")[1].split("```")[0]), tmp_path / "rules")
+    table = [("bank", Feature(name=name, meaning="A column")) for name in ("has_dogs", "dog_food", "gender", "pets")]
+    report = assess(table, {}, [pack], on=dt.date(2026, 11, 20))
+    assert [f.feature for f in report.findings] == ["gender", "has_dogs", "pets"]
+    assert [(d.rule_id, d.force) for d in report.duties] == [("house_owner", "not_yet")]

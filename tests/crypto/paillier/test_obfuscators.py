@@ -1,0 +1,189 @@
+"""Obfuscators are n-th residues, spread evenly, and each is used once."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpz
+
+from backend.crypto.paillier.obfuscator_process import MakerProcess
+from backend.crypto.paillier.obfuscators import (
+    BASES,
+    FEW,
+    FEW_KEPT,
+    SLACK_BITS,
+    OwnerMaker,
+    PublicMaker,
+    _digits_per_base,
+    _PrimeTable,
+    _window,
+)
+from backend.crypto.pool import Pool
+
+P, Q = mpz(251), mpz(241)
+
+
+@pytest.fixture(params=["owner", "public"])
+def maker(request, secret_key):
+    return OwnerMaker(secret_key.p, secret_key.q) if request.param == "owner" else PublicMaker(secret_key.public.n)
+
+
+@pytest.mark.parametrize("how", ["make", "make_quietly"])
+def test_every_obfuscator_encrypts_zero(maker, how, key_side):
+    made = getattr(maker, how)(80)
+    assert key_side.decrypt_numbers(made) == [0] * 80
+    assert len(set(made)) == 80
+
+
+def test_the_first_few_need_no_table_and_many_make_one(secret_key):
+    maker = PublicMaker(secret_key.public.n)
+    maker.make(FEW)
+    assert maker._rows is None
+    maker.make(1)
+    assert maker._rows is not None
+
+
+def test_the_tables_hold_enough_entropy(secret_key):
+    maker = OwnerMaker(secret_key.p, secret_key.q)
+    maker.prepare()
+    for table in maker._tables:
+        assert len(table.rows) * maker._window >= table.p.bit_length() + SLACK_BITS
+    public = PublicMaker(secret_key.public.n)
+    public.prepare()
+    assert len(public._rows) * public._window >= secret_key.public.bits + SLACK_BITS
+
+
+def test_every_base_has_its_share_of_the_digits_and_there_are_enough_bases():
+    digits = _digits_per_base(1536 + SLACK_BITS, 8)
+    assert len(digits) == BASES >= 66 and max(digits) - min(digits) <= 1
+    assert sum(digits) * 8 >= 1536 + SLACK_BITS > (sum(digits) - 1) * 8
+    assert _digits_per_base(101 + SLACK_BITS, 8) == [1] * 29  # a toy key: one digit a base
+
+
+def test_a_half_width_table_gives_the_power_of_the_product(secret_key):
+    """Oracle: multiply the chosen entries as they stand and raise to the p-th power."""
+    drawn = _PrimeTable.draw(secret_key.p, 8, 256 + SLACK_BITS)
+    for table in (drawn, _PrimeTable.load(secret_key.p, drawn.dump())):
+        digits = np.random.default_rng(1).integers(0, 256, (len(table.rows), 5)).astype(np.uint16)
+        digits[:, 0] = 255  # the largest sums of quotients
+        products = [mpz(1)] * 5
+        for (values, _), row in zip(table.rows, digits, strict=True):
+            products = [p * values[d] % table.p for p, d in zip(products, row, strict=True)]
+        assert table.powers(iter(digits)) == [gmpy2.powmod(p, table.p, table.p2) for p in products]
+
+
+def test_the_window_is_the_widest_that_fits_the_memory():
+    assert _window(1000, 100, 10**9) == 12  # 84 rows of 4,096 entries: 34 MB; wider ones are not offered
+    assert _window(1000, 100, 84 * 4096 * 100 - 1) == 11
+    assert _window(1000, 100, 1) == 4
+
+
+def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_is_built_anew(maker, key_side, tmp_path):
+    numbers = (maker._p, maker._q) if isinstance(maker, OwnerMaker) else (maker._n,)
+    file = tmp_path / "kept" / "tables"
+    first, second, third = (type(maker)(*numbers, file=file) for _ in range(3))
+    first.prepare()
+    assert file.stat().st_mode & 0o077 == 0
+    second.prepare()
+    if isinstance(maker, PublicMaker):
+        assert second._rows == first._rows
+    else:
+        assert [t.dump() for t in second._tables] == [t.dump() for t in first._tables]
+    assert key_side.decrypt_numbers(second.make(70)) == [0] * 70
+    kept = file.read_bytes()
+    file.write_bytes(kept[:1000] + b"\0" + kept[1001:])
+    third.prepare()
+    assert key_side.decrypt_numbers(third.make(70)) == [0] * 70
+    assert file.read_bytes() not in (kept, kept[:1000] + b"\0" + kept[1001:])  # its own, new
+
+
+def test_a_table_of_another_key_is_not_taken(tmp_path, secret_key):
+    file = tmp_path / "tables"
+    OwnerMaker(P, Q, file=file).prepare()
+    maker = OwnerMaker(secret_key.p, secret_key.q, file=file)
+    maker.prepare()
+    assert maker._tables[0].p == secret_key.p
+
+
+def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
+    PublicMaker(secret_key.public.n, tmp_path / "t").prepare()
+    maker = PublicMaker(secret_key.public.n, tmp_path / "t")
+    maker.make(FEW_KEPT)
+    assert maker._rows is None
+    maker.make(1)
+    assert maker._rows is not None
+
+
+def test_short_exponents_are_half_as_long_and_still_encrypt_zero(secret_key, key_side):
+    full, short = (OwnerMaker(secret_key.p, secret_key.q, how) for how in ("full", "short"))
+    assert short._bits == [128, 128] and full._bits == [256 + SLACK_BITS] * 2
+    assert key_side.decrypt_numbers(short.make(100)) == [0] * 100
+
+
+@pytest.mark.parametrize("how", ["make", "make_quietly"])
+def test_a_toy_key_gives_every_residue_about_equally_often(how):
+    """250·240 residues are too many to count; their images modulo p are 250 classes of n-th residues."""
+    maker = OwnerMaker(P, Q)
+    maker.prepare()
+    drawn = Counter(int(r % P) for r in getattr(maker, how)(25_000))
+    assert len(drawn) == P - 1
+    expected = 25_000 / float(P - 1)
+    chi_square = sum((count - expected) ** 2 / expected for count in drawn.values())
+    assert chi_square < 249 + 6 * (2 * 249) ** 0.5  # six standard deviations
+
+
+@pytest.fixture(params=["owner", "public"])
+def process(request, secret_key):
+    numbers = {"n": int(secret_key.public.n)}
+    if request.param == "owner":
+        numbers = {"p": int(secret_key.p), "q": int(secret_key.q)}
+    process = MakerProcess(numbers, secret_key.public.width)
+    yield process
+    process.close()
+
+
+def test_the_second_process_makes_fresh_obfuscators_until_it_is_closed(process, key_side):
+    assert process.ask(30) and not process.ask(1)  # busy until it is collected
+    made = process.collect(30)
+    assert key_side.decrypt_numbers(made) == [0] * 30 and len(set(made)) == 30
+    assert process.ask(5) and len(process.collect(5)) == 5
+
+
+def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
+    process = MakerProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
+    pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
+    assert len(pool.take(600)) == 600
+    process._process.kill()
+    process._process.wait()
+    made = pool.take(600)
+    assert len(set(made)) == 600 and key_side.decrypt_numbers(made[:3] + made[-3:]) == [0] * 6
+    pool.close()
+
+
+def test_the_key_is_neither_on_the_command_line_nor_in_the_environment_of_the_second_process(process):
+    assert process.ask(1) and process.collect(1)
+    folder = Path(f"/proc/{process._process.pid}")
+    if not folder.is_dir():
+        pytest.skip("this system has no /proc to look a process up in")
+    seen = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+    assert not any(str(number).encode() in seen for number in process._numbers.values())
+    assert not any(str(number) in repr(process) for number in process._numbers.values())
+
+
+def test_a_pool_fills_in_the_background_and_hands_each_obfuscator_out_once(secret_key, process):
+    pool = Pool(OwnerMaker(secret_key.p, secret_key.q), process, target=48)
+    pool.fill()
+    pool.fill()
+    while pool.ready < 48:
+        time.sleep(0.01)
+    taken = pool.take(40) + pool.take(700)
+    pool.close()
+    assert len(set(taken)) == 740
+
+
+def test_an_empty_pool_still_answers(secret_key, key_side, process):
+    pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
+    assert key_side.decrypt_numbers(pool.take(12)) == [0] * 12

@@ -1,0 +1,256 @@
+"""Sums by group: as if counted in one place, under either cipher; small groups stay at the Host; nobody reads more than its part."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joints import joined
+from worlds import GUEST
+
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.errors import Cancelled, ParameterError, SecurityError
+from backend.protocols.group_sums import guest
+from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums.guest import GroupQuestions, _possible
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.codec import decode
+
+N = 300
+
+
+@contextmanager
+def asking(seed=0, n=N, share=0.8, gaps=0.2, **options):
+    """Parties whose records overlap wholly, and the Guest's end of a conversation about a part of the records."""
+    with joined(seed, n=n, gaps=gaps, **options) as parties:
+        joint = parties.joint
+        rows = np.random.default_rng(seed).random(n) < share
+        yield parties, GroupQuestions(joint.conversation, GUEST, joint.key, rows), rows
+
+
+def in_the_clear(column, rows, groups):
+    """Masks of the records in each group, worked out from the column alone: codes by name, bins by rank."""
+    values = column[rows]
+    if values.dtype == object:
+        known = {g.name for g in groups if g.kind == "code"} | {None for g in groups if g.kind == "missing"}
+        return [
+            np.array([v not in known if g.kind == "rest" else v == (g.name or None) for v in values]) for g in groups
+        ]
+    ranks = np.argsort(values, kind="stable")  # missing ones last
+    masks, start = [], 0
+    for g in groups:
+        mask = np.zeros(len(values), dtype=bool)
+        mask[ranks[start : start + g.n]] = True
+        masks.append(mask)
+        start += g.n
+    return masks
+
+
+def every_feature(parties):
+    return {host: [f.name for f in parties.joint.features[host]] for host in parties.joint.conversation.hosts}
+
+
+@pytest.mark.parametrize("cipher", ["none", "paillier"])
+def test_sums_by_group_are_those_counted_in_one_place(cipher, secret_key):
+    with asking(key=PaillierKeySide(secret_key) if cipher == "paillier" else None) as (parties, questions, rows):
+        draw = np.random.default_rng(1)
+        marks = [draw.integers(0, 2, rows.sum()) for _ in range(9)] + [draw.integers(0, 1 << 16, rows.sum())]
+        questions.send(marks, parties.joint.conversation.hosts, largest=[1] * 9 + [1 << 16])
+        tables = questions.ask(every_feature(parties), 4)
+        assert len(tables) == 6
+        for (_, feature), table in tables.items():
+            masks = in_the_clear(parties.columns[feature], rows, table.groups)
+            assert [g.n for g in table.groups] == [mask.sum() for mask in masks]
+            assert table.sums.tolist() == [[int(mark[mask].sum()) for mask in masks] for mark in marks]
+
+
+@pytest.mark.parametrize("cipher", ["none", "paillier"])
+def test_two_hosts_features_are_related_and_a_hosts_own_too(cipher, secret_key):
+    with asking(key=PaillierKeySide(secret_key) if cipher == "paillier" else None) as (parties, questions, rows):
+        groups = questions.have_sent("host0", "host0_c", 4, ["host1", "host0"])
+        assert [g.kind for g in groups] == ["code"] * 4 + ["missing"]
+        rest = {"host1": ["host1_x", "host1_c"], "host0": ["host0_y"]}
+        tables = questions.ask(rest, 3, source="host0")
+        assert set(tables) == {("host1", "host1_x"), ("host1", "host1_c"), ("host0", "host0_y")}
+        asked = in_the_clear(parties.columns["host0_c"], rows, groups)
+        for (_, feature), table in tables.items():
+            masks = in_the_clear(parties.columns[feature], rows, table.groups)
+            assert table.sums.tolist() == [[int((a & b).sum()) for b in masks] for a in asked[:-1]]
+
+
+def test_what_one_host_sends_of_each_record_never_reaches_the_guest():
+    with asking() as (parties, questions, _):
+        questions.have_sent("host0", "host0_c", 4, ["host1"])
+        questions.ask({"host1": ["host1_x"]}, 3, source="host0")
+        told = [(a, b, kind) for a, b, kind, _ in parties.sent if "Group" in kind]
+        assert told == [
+            (GUEST, "host0", "AskGroupPairs"),
+            ("host0", "host1", "GroupPairs"),
+            ("host0", GUEST, "GroupPairsSent"),
+            (GUEST, "host1", "AskGroupSums"),
+            ("host1", GUEST, "GroupSums"),
+        ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_group_that_leaves_a_host_is_small(seed):
+    with asking(seed, n=110, gaps=0.15) as (parties, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], parties.joint.conversation.hosts)
+        questions.ask(every_feature(parties), 8)
+        answers = [decode(blob) for _, to, kind, blob in parties.sent if kind == "GroupSums" and to == GUEST]
+        sizes = [[n for _, _, n in groups] for answer in answers for groups in answer.groups]
+        assert sizes and all(min(of) >= MIN_GROUP and sum(of) == rows.sum() for of in sizes)
+
+
+def test_of_few_records_nothing_is_told():
+    with asking(n=100, share=0.3) as (parties, questions, rows):
+        assert rows.sum() < 2 * MIN_GROUP
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], parties.joint.conversation.hosts)
+        assert questions.ask(every_feature(parties), 8) == {}
+        assert questions.have_sent("host0", "host0_c", 4, ["host1"]) == ()
+
+
+def test_the_same_question_is_answered_in_fresh_ciphertexts(secret_key):
+    with asking(n=90, share=2.0, key=PaillierKeySide(secret_key)) as (parties, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        first, second = (questions.ask({"host0": ["host0_x"]}, 3) for _ in range(2))
+        assert [t.sums.tolist() for t in first.values()] == [t.sums.tolist() for t in second.values()]
+        one, other = (decode(blob).sums for _, _, kind, blob in parties.sent if kind == "GroupSums")
+        assert one != other
+
+
+def test_equal_marks_of_a_host_are_different_ciphertexts(secret_key):
+    side = PaillierKeySide(secret_key)
+    with asking(n=90, share=2.0, key=side) as (parties, questions, rows):
+        questions.have_sent("host0", "host0_x", 2, ["host1"])
+        [pairs] = [decode(blob) for _, _, kind, blob in parties.sent if kind == "GroupPairs"]
+        width = side.public.width
+        assert len({pairs.pairs[0][i : i + width] for i in range(0, len(pairs.pairs[0]), width)}) == rows.sum()
+
+
+def to_host(parties, host, message):
+    """What a Host answers if a party departs from the protocol."""
+    return list(parties.served._hosts[host].answer(GUEST, message))
+
+
+def test_a_host_refuses_what_is_not_its_to_answer():
+    with asking() as (parties, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        questions.ask({"host0": ["host0_x"]}, 4)
+        everyone = pack_rows(rows)
+        for message, reason in [
+            (AskGroupSums("c", GUEST, ("host1_x",), 4), "unknown feature"),
+            (AskGroupSums("c", GUEST, ("host0_x",), 1), "in 1 groups"),
+            (AskGroupSums("c", GUEST, ("host0_x",), 33), "in 33 groups"),
+            (AskGroupSums("c", "host1", ("host0_x",), 4), "host1 has not sent"),
+            (AskGroupPairs("c", everyone, "host0_c", 4, ("host1", GUEST)), "who could read them"),
+            (AskGroupPairs("c", everyone, "label", 4, ("host1",)), "unknown feature"),
+            (AskGroupPairs("c", everyone[:-1], "host0_c", 4, ("host1",)), "was refused"),
+            (GroupPairs("c", everyone, (b"\x00" * 8,)), "were expected"),
+        ]:
+            with pytest.raises(SecurityError, match=reason):
+                to_host(parties, "host0", message)
+
+
+def test_only_the_guest_is_told_sums():
+    with asking() as (parties, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        questions.ask({"host0": ["host0_x"]}, 4)
+        host = parties.served._hosts["host0"]
+        with pytest.raises(SecurityError, match="Only the Guest"):
+            list(host.answer("host1", AskGroupSums("c", GUEST, ("host0_x",), 4)))
+        with pytest.raises(SecurityError, match="Only the Guest"):
+            list(host.answer("host1", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",))))
+
+
+def test_without_alignment_there_are_no_groups():
+    with asking() as (parties, _, rows):
+        host = parties.served._hosts["host0"]
+        host._sessions.of("c").rows = None
+        with pytest.raises(SecurityError, match="before ids were aligned"):
+            to_host(parties, "host0", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",)))
+
+
+class Meddler:
+    """Changes what comes back to the Guest."""
+
+    def __init__(self, talk, **changes):
+        self._talk, self._changes = talk, changes
+
+    def __getattr__(self, name):
+        return getattr(self._talk, name)
+
+    def expect_each(self, kind, hosts):
+        return {h: replace(m, **self._changes) for h, m in self._talk.expect_each(kind, hosts).items()}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source": "host1"},
+        {"features": ("host0_y",)},
+        {"features": ("host0_x", "host0_x")},
+        {"sums": ()},
+        {"groups": ((),)},
+        {"groups": ((("bin", "1", 200), ("bin", "2", 200)),)},
+    ],
+)
+def test_an_answer_to_another_question_is_thrown_away(changes):
+    with asking() as (_, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        questions._talk = Meddler(questions._talk, **changes)
+        with pytest.raises(SecurityError, match="stopped"):
+            questions.ask({"host0": ["host0_x"]}, 2)
+
+
+def test_sums_that_do_not_add_up_are_thrown_away():
+    with asking() as (_, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        wrong = np.array([[1, 2, 3], [0, 0, 0]], dtype="<i8").tobytes()
+        questions._talk = Meddler(questions._talk, sums=(wrong,))
+        with pytest.raises(SecurityError, match="do not add up"):
+            questions.ask({"host0": ["host0_x"]}, 2)
+
+
+@pytest.mark.parametrize("moved", [1, -1])
+def test_sums_that_their_groups_are_too_small_for_are_thrown_away(moved):
+    """As many in all as were sent, but more than a group has people, or fewer than none in the other."""
+    with asking() as (_, questions, rows):
+        questions.send([np.zeros(rows.sum(), dtype=np.int64), np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        right = questions.ask({"host0": ["host0_x"]}, 2)["host0", "host0_x"]
+        sums = right.sums.copy()
+        sums[:, 0] += moved
+        sums[:, 1] -= moved
+        assert _possible(right, questions._sent[GUEST])
+        for wrong in (np.stack([sums[0], right.sums[1]]), np.stack([right.sums[0], sums[1]])):
+            assert not _possible(replace(right, sums=wrong), questions._sent[GUEST])
+
+
+def test_groups_of_another_feature_are_thrown_away():
+    with asking() as (_, questions, _):
+        questions._talk = Meddler(questions._talk, feature="host0_x")
+        with pytest.raises(SecurityError, match="out of turn"):
+            questions.have_sent("host0", "host0_c", 4, ["host1"])
+
+
+def test_sending_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(guest, "PIECE", 100)
+    with asking(share=2.0) as (parties, questions, _):
+        seen = []
+        marks = [np.ones(N, dtype=np.int64)] * 9  # 9 bits each: four to a number, eight to a pair
+        questions.send(marks, ["host0"], on_piece=lambda done, total: seen.append((done, total)))
+        assert seen == [(d, 600) for d in range(0, 700, 100)]
+
+        def stop():
+            raise Cancelled("stopped")
+
+        monkeypatch.setattr(parties.joint.conversation, "check", stop)
+        with pytest.raises(Cancelled):
+            questions.send(marks, ["host0"])
+
+
+def test_what_fits_no_message_is_refused_before_anything_is_encrypted(monkeypatch):
+    monkeypatch.setattr(guest, "MAX_MESSAGE", 1000)
+    with asking() as (_, questions, rows), pytest.raises(ParameterError, match="a message holds 1,000"):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])

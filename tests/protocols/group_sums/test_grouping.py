@@ -1,0 +1,117 @@
+"""Records in groups: by hand, and for any column: no group that is told is small, and none is left out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.data.dictionary import Feature, Kind
+from backend.errors import SecurityError
+from backend.protocols.group_sums.grouping import MIN_GROUP, group, read_groups, told
+
+
+def feature(kind):
+    return Feature(name="f", meaning="f", kind=kind)
+
+
+def coded(**counts):
+    """So many of each code; `none` = missing."""
+    values = [None if code == "none" else code for code, n in counts.items() for _ in range(n)]
+    return np.array(values, dtype=object)
+
+
+def codes(column, most=8, least=3):
+    return [(g.kind, g.name, g.n) for g in group(feature(Kind.CATEGORICAL), column, most, least).groups]
+
+
+def test_large_codes_are_groups_of_their_own_in_alphabetical_order():
+    assert codes(coded(b=4, a=5, none=3)) == [("code", "a", 5), ("code", "b", 4), ("missing", "", 3)]
+
+
+def test_small_codes_are_put_together_without_their_names():
+    assert codes(coded(a=5, b=1, c=2, d=4)) == [("code", "a", 5), ("code", "d", 4), ("rest", "", 3)]
+
+
+def test_what_is_still_small_joins_the_smallest_group_so_that_no_difference_gives_it_away():
+    assert codes(coded(a=9, b=4, c=1)) == [("code", "a", 9), ("rest", "", 5)]
+    assert codes(coded(a=9, b=4, none=2)) == [("code", "a", 9), ("rest", "", 6)]
+
+
+def test_codes_beyond_the_most_are_put_together_even_if_large():
+    assert codes(coded(a=6, b=5, c=4), most=2) == [("code", "a", 6), ("code", "b", 5), ("rest", "", 4)]
+
+
+def test_two_values_are_told_as_zero_and_one():
+    grouped = group(feature(Kind.BOOLEAN), np.array([1.0, 0, 0, 1, 1, np.nan, np.nan]), 8, 2)
+    assert told(grouped.groups) == (("code", "0", 2), ("code", "1", 3), ("missing", "", 2))
+    assert grouped.index.tolist() == [1, 0, 0, 1, 1, 2, 2]
+
+
+def test_numbers_are_bins_of_equal_frequency_the_lowest_first_and_no_edge_is_told():
+    grouped = group(feature(Kind.NUMERIC), np.array([50.0, 10, 30, 20, 60, 40]), 3, 2)
+    assert told(grouped.groups) == (("bin", "1", 2), ("bin", "2", 2), ("bin", "3", 2))
+    assert grouped.index.tolist() == [2, 0, 1, 0, 2, 1]
+
+
+def test_a_small_bin_joins_its_smaller_neighbour_and_few_missing_values_the_smallest_bin():
+    values = np.array([1.0] * 5 + [2] + [3] * 3 + [4] * 6 + [np.nan])
+    grouped = group(feature(Kind.NUMERIC), values, 8, 3)
+    assert told(grouped.groups) == (("bin", "1", 5), ("bin", "2", 5), ("bin", "3", 6))  # 1 | 2 and 3, and missing | 4
+    assert grouped.index[-1] == 1
+    many = group(feature(Kind.NUMERIC), np.append(values, [np.nan, np.nan]), 8, 3)
+    assert told(many.groups)[-1] == ("missing", "", 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        (Kind.CATEGORICAL, coded(a=30)),
+        (Kind.CATEGORICAL, coded(a=30, b=2)),
+        (Kind.CATEGORICAL, coded(a=2, b=2, none=2)),
+        (Kind.NUMERIC, np.full(30, np.nan)),
+        (Kind.NUMERIC, np.array([5.0] * 30 + [6.0] * 2)),
+        (Kind.BOOLEAN, np.zeros(40)),
+        (Kind.NUMERIC, np.empty(0)),
+        (Kind.CATEGORICAL, np.empty(0, dtype=object)),
+    ],
+)
+def test_where_two_groups_cannot_be_made_nothing_is_told(kind, column):
+    assert group(feature(kind), column, 8, 3).groups == ()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_group_is_small_and_together_they_hold_every_record(data):
+    kind = data.draw(st.sampled_from(list(Kind)))
+    values = {
+        Kind.CATEGORICAL: st.one_of(st.none(), st.sampled_from("abcdefgh")),
+        Kind.BOOLEAN: st.sampled_from([0.0, 1.0, np.nan]),
+        Kind.NUMERIC: st.one_of(st.just(np.nan), st.integers(-9, 9).map(float)),
+    }[kind]
+    drawn = data.draw(st.lists(values, max_size=120))
+    column = np.array(drawn, dtype=object if kind is Kind.CATEGORICAL else float)
+    least, most = data.draw(st.integers(1, 30)), data.draw(st.integers(2, 12))
+    grouped = group(feature(kind), column, most, least)
+    if grouped.groups:
+        assert len(grouped.groups) >= 2
+        sizes = np.bincount(grouped.index, minlength=len(grouped.groups))
+        assert sizes.tolist() == [g.n for g in grouped.groups] and sizes.min() >= least and sizes.sum() == len(column)
+        assert read_groups(told(grouped.groups), len(column)) == grouped.groups
+    if kind is Kind.NUMERIC and grouped.groups:  # a bin is a run of values: none of another lies between two of it
+        order = column.argsort(kind="stable")
+        known = [int(k) for k in grouped.index[order] if grouped.groups[int(k)].kind == "bin"]
+        present = known[: int((~np.isnan(column)).sum())]
+        assert present == sorted(present)
+
+
+def test_the_smallest_group_is_twenty_records():
+    assert MIN_GROUP == 20
+    twenty = group(feature(Kind.CATEGORICAL), coded(a=20, b=20), 8)
+    assert [g.n for g in twenty.groups] == [20, 20]
+    assert group(feature(Kind.CATEGORICAL), coded(a=20, b=19), 8).groups == ()
+
+
+@pytest.mark.parametrize("wrong", [(("code", "a", 5),), (("place", "a", 9),), (("code", "a", 10), ("code", "b", -1))])
+def test_groups_that_are_not_those_of_the_records_are_refused(wrong):
+    with pytest.raises(SecurityError, match="not those of 9 records"):
+        read_groups(wrong, 9)

@@ -1,0 +1,306 @@
+"""The Guest learns the names and nothing else, the Host not even those; what either sees is tried for more."""
+
+from collections import Counter
+from math import comb
+from types import SimpleNamespace
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpz
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from backend.crypto.garbling import Evaluator
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.alignment.oblivious_transfer import COLUMNS, REPLIES
+from backend.protocols.ranking import guest as guest_side
+from backend.protocols.ranking import host as host_side
+from backend.protocols.ranking.circuit import top_names
+from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.host import RankingHost
+from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, Packing
+from backend.protocols.ranking.shape import SLACK_BITS, RankingShape
+
+BITS = 20
+BOUND = (1 << BITS) - 1
+SMALL = [3, -8, 0, 1, 12, -2, 7, 5]
+LARGE = [BOUND, -BOUND, BOUND - 1, 1 - BOUND, 2**19, -(2**19), 2**18, -(2**18)]
+
+
+@pytest.fixture
+def sides(key_side, public_side):
+    """Both sides of a ranking of some numbers."""
+
+    def made(values, k=3):
+        shape = RankingShape(len(values), k, BITS)
+        packing = Packing(shape, key_side.bits)
+        blinds = PackedBlinds(public_side, key_side.encrypt_numbers(values), packing)
+        return RankingGuest(PackedOpener(key_side, packing).opened, shape), RankingHost(blinds.blinded, shape)
+
+    return made
+
+
+@pytest.fixture
+def rank(sides):
+    def run(values, k=3):
+        guest, host = sides(values, k)
+        return guest.names(host.garble(guest.choose(host.share(guest.open()))))
+
+    return run
+
+
+@pytest.fixture
+def blinded(sides, key_side, monkeypatch):
+    """What the Guest decrypts in step 2, ``(times, n)``; without the base transfers, which take the most time."""
+
+    def seen(values, times):
+        monkeypatch.setattr(host_side, "TransferSender", lambda _: SimpleNamespace(replies=bytes(REPLIES)))
+        rows = []
+        for _ in range(times):
+            guest, host = sides(values)
+            rows.append(
+                PackedOpener(key_side, Packing(guest._shape, key_side.bits)).opened(host.share(guest.open())[REPLIES:])
+            )
+        return rows
+
+    return seen
+
+
+@st.composite
+def rankings(draw):
+    n = draw(st.integers(1, 12))
+    bound = draw(st.sampled_from([1, 3, BOUND]))
+    values = draw(st.lists(st.integers(-bound, bound), min_size=n, max_size=n))
+    return values, draw(st.integers(1, 6)), draw(st.permutations(range(n)))
+
+
+@given(rankings())
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_names_are_those_of_plain_arithmetic(rank, ranking):
+    values, k, order = ranking
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_side, "secret_order", lambda _: np.array(order))
+        assert rank(values, k) == top_names(values, k, order)
+
+
+def test_the_largest_and_smallest_numbers_that_are_allowed_keep_their_places(rank):
+    assert rank([-BOUND, BOUND, 0, 1, -1, BOUND - 1], 3) == (1, 3, 5)
+    assert rank([BOUND] * 4, 4) == (0, 1, 2, 3)
+    assert rank([-BOUND] * 4, 2) == ()
+
+
+def test_as_many_numbers_as_several_ciphertexts_hold_are_ranked(rank, key_side):
+    values = [(-1) ** i * (i * 7919 % 1000) for i in range(40)]
+    assert len(Packing(RankingShape(40, 4, BITS), key_side.bits).slots) > 3
+    assert rank(values, 4) == tuple(sorted(sorted(range(40), key=lambda i: values[i])[-4:]))
+
+
+def test_ties_are_broken_at_random(rank):
+    runs, fewest = 40, 5
+    found = Counter(rank([6, 9, 6], 2) for _ in range(runs))
+    assert set(found) == {(0, 1), (1, 2)}
+    assert min(found.values()) >= fewest
+    assert 2 * sum(comb(runs, i) for i in range(fewest)) / 2**runs < 1e-6  # the chance that this test fails for nothing
+
+
+def test_what_the_guest_decrypts_is_uniform_whatever_the_values_are(blinded, sides):
+    width = sides(SMALL)[0]._shape.width
+    for values in (SMALL, LARGE):
+        seen = np.array(blinded(values, 40), dtype=object)
+        for column in (*seen.T, seen.ravel()):
+            low = [int(x) % (1 << width) / (1 << width) for x in column]
+            whole = [int(x) / (1 << (width + SLACK_BITS)) for x in column]
+            assert kstest(low, "uniform").pvalue > 1e-6
+            assert kstest(whole, "uniform").pvalue > 1e-6
+
+
+def test_without_blinds_the_guest_would_read_every_value(blinded, sides, monkeypatch):
+    shape = sides(SMALL)[0]._shape
+    monkeypatch.setattr(host_side.secrets, "randbits", lambda _: 0)
+    (seen,) = blinded(SMALL, 1)
+    assert [((x - (1 << (shape.width - 1))) >> shape.tie_bits) + 1 for x in seen] == SMALL
+    assert kstest([x / (1 << shape.width) for x in seen], "uniform").pvalue < 0.05
+
+
+def test_differences_of_what_the_guest_decrypts_do_not_order_the_values(blinded):
+    """The best that two blinded numbers offer: is the larger one blinded larger? As often as not."""
+    seen = blinded([BOUND, -BOUND], 400)
+    larger = sum(a > b for a, b in seen)
+    assert 140 <= larger <= 260  # 200, give or take 6 standard deviations
+
+
+def test_the_guest_cannot_strip_its_own_obfuscators_from_the_reply(sides, key_side, public_side, monkeypatch):
+    """A1: it knows the obfuscator of every ciphertext that the numbers were computed from."""
+    known, make = [], key_side.obfuscators.take
+    monkeypatch.setattr(key_side.obfuscators, "take", lambda count: known.extend(make(count)) or known[-count:])
+
+    def left_over():
+        """The reply's obfuscator over that of the Guest's own ciphertexts: 1 where nothing was refreshed."""
+        known.clear()
+        guest, host = sides([5, -7])
+        shape, n, n2 = guest._shape, key_side.public.n, key_side.public.n2
+        (reply,) = key_side.public.load(host.share(guest.open())[REPLIES:], 1)
+        (plain,) = key_side.decrypt_numbers([reply])
+        own = gmpy2.powmod(known[0] * gmpy2.powmod(known[1], mpz(1) << shape.slot, n2), 1 << shape.tie_bits, n2)
+        return reply * (1 - n * plain) * gmpy2.invert(own, n2) % n2
+
+    assert left_over() != 1
+    monkeypatch.setattr(public_side.obfuscators, "take", lambda count: [mpz(1)] * count)
+    assert left_over() == 1
+
+
+def test_the_labels_that_the_guest_evaluates_tell_nothing_of_the_values(sides, monkeypatch):
+    seen = []
+
+    class Watched(Evaluator):
+        def both(self, left, right):
+            out = super().both(left, right)
+            seen.append(out.reshape(-1, 2).copy())
+            return out
+
+    monkeypatch.setattr(guest_side, "Evaluator", Watched)
+    for values in (SMALL, LARGE, [0] * 8, [BOUND] * 8):
+        seen.clear()
+        guest, host = sides(values)
+        guest.names(host.garble(guest.choose(host.share(guest.open()))))
+        labels = np.concatenate(seen)
+        assert abs(np.unpackbits(labels.view(np.uint8)).mean() - 0.5) < 0.02
+        assert abs((labels[:, 0] & np.uint64(1)).mean() - 0.5) < 0.1
+
+
+def test_the_guest_gets_one_label_of_each_of_its_wires(sides, monkeypatch):
+    garblers, opened = [], []
+    made, received = host_side.Garbler, guest_side.TransferReceiver.receive_either
+    monkeypatch.setattr(host_side, "Garbler", lambda: garblers.append(made()) or garblers[-1])
+    monkeypatch.setattr(
+        guest_side.TransferReceiver, "receive_either", lambda *given: opened.append(received(*given)) or opened[-1]
+    )
+    guest, host = sides(SMALL)
+    message = host.garble(guest.choose(host.share(guest.open())))
+    guest.names(message)
+    delta = garblers[0]._delta.tobytes()
+    (own,) = opened
+    assert delta not in message
+    for label in own[:50]:
+        other = bytes(a ^ b for a, b in zip(label.tobytes(), delta, strict=True))
+        assert other not in message and label.tobytes() not in message  # both lie there blinded
+
+
+def test_messages_have_the_same_lengths_whatever_the_values_are(sides):
+    lengths = set()
+    for values in (SMALL, LARGE, [0] * 8):
+        guest, host = sides(values)
+        first = guest.open()
+        second = host.share(first)
+        third = guest.choose(second)
+        lengths.add((len(first), len(second), len(third), len(host.garble(third))))
+    assert len(lengths) == 1
+
+
+def test_what_the_host_gets_looks_random_whatever_the_guest_holds(sides):
+    before = None
+    for values in (SMALL, SMALL, LARGE):
+        guest, host = sides(values)
+        choices = guest.choose(host.share(guest.open()))
+        bits = np.unpackbits(np.frombuffer(choices, dtype=np.uint8))
+        assert len(bits) == COLUMNS * guest._shape.inputs
+        assert abs(bits.mean() - 0.5) < 0.02
+        assert before is None or abs((bits ^ before).mean() - 0.5) < 0.02
+        before = bits
+
+
+def test_the_host_holds_no_number_and_no_factor_of_the_key(sides, secret_key):
+    values = [104729, -99991, 86453]
+    guest, host = sides(values)
+    host.garble(guest.choose(host.share(guest.open())))
+    held, stack = set(), [host]
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, (int, type(mpz(1)))):
+            held.add(int(thing))
+        elif isinstance(thing, (list, tuple)):
+            stack += thing
+        elif isinstance(getattr(thing, "__self__", None), PackedBlinds):
+            stack.append(thing.__self__)
+        elif hasattr(thing, "__dict__"):
+            assert not isinstance(thing, PaillierKeySide)
+            stack += vars(thing).values()
+    assert int(secret_key.public.n) in held
+    assert not held & {*values, *map(abs, values), int(secret_key.p), int(secret_key.q)}
+
+
+def test_a_step_out_of_turn_or_taken_twice_is_refused(sides):
+    guest, host = sides(SMALL)
+    for early in (guest.choose, guest.names, host.garble):
+        with pytest.raises(SecurityError, match="out of turn"):
+            early(b"")
+    offer = guest.open()
+    shares = host.share(offer)
+    choices = guest.choose(shares)
+    circuit = host.garble(choices)
+    guest.names(circuit)
+    for step, message in ((host.share, offer), (guest.choose, shares), (host.garble, choices), (guest.names, circuit)):
+        with pytest.raises(SecurityError, match="twice"):
+            step(message)
+
+
+@pytest.mark.parametrize("change", [lambda blob: blob[:-1], lambda blob: blob + b"\x00", lambda _: b""])
+def test_a_message_of_a_wrong_length_is_refused(sides, change):
+    guest, host = sides(SMALL)
+    with pytest.raises(SecurityError):
+        sides(SMALL)[1].share(change(guest.open()))
+    guest, host = sides(SMALL)
+    shares = host.share(guest.open())
+    with pytest.raises(SecurityError, match="expected"):
+        guest.choose(change(shares))
+    guest, host = sides(SMALL)
+    choices = guest.choose(host.share(guest.open()))
+    with pytest.raises(SecurityError, match="expected"):
+        host.garble(change(choices))
+    guest, host = sides(SMALL)
+    circuit = host.garble(guest.choose(host.share(guest.open())))
+    with pytest.raises(SecurityError, match="expected"):
+        guest.names(change(circuit))
+
+
+def test_ciphertexts_outside_the_group_and_masked_numbers_outside_their_slot_are_refused(sides, key_side, secret_key):
+    n2, packing = key_side.public.n2, Packing(sides(SMALL)[0]._shape, key_side.bits)
+    outside = key_side.encrypt_numbers([-1, 1 << (packing.slots[0] * packing.slot)])
+    for bad in (mpz(0), n2, secret_key.p, *outside):
+        guest, host = sides(SMALL)
+        shares = host.share(guest.open())
+        rest = shares[REPLIES + key_side.public.width :]
+        with pytest.raises(SecurityError, match=r"ciphertext|slot"):
+            guest.choose(shares[:REPLIES] + int(bad).to_bytes(key_side.public.width, "big") + rest)
+
+
+def test_elements_that_are_none_are_refused(sides):
+    for offer in (bytes(32), b"\xff" * 32):
+        with pytest.raises(SecurityError, match="ristretto255"):
+            sides(SMALL)[1].share(offer)
+    guest, host = sides(SMALL)
+    shares = host.share(guest.open())
+    with pytest.raises(SecurityError, match="ristretto255"):
+        guest.choose(b"\xff" * 32 + shares[32:])
+
+
+def test_a_damaged_circuit_is_refused(sides):
+    guest, host = sides(SMALL)
+    circuit = bytearray(host.garble(guest.choose(host.share(guest.open()))))
+    start = guest._shape.lengths[0]
+    circuit[start : start + guest._shape.lengths[1]] = bytes(guest._shape.lengths[1])  # the Host's labels
+    with pytest.raises(SecurityError, match="damaged"):
+        guest.names(bytes(circuit))
+
+
+def test_ciphertexts_or_a_key_that_do_not_fit_the_shape_are_refused(public_side, key_side):
+    values_enc = key_side.encrypt_numbers([1, 2])
+    with pytest.raises(ParameterError, match="do not fit"):
+        PackedBlinds(public_side, values_enc, Packing(RankingShape(3, 1, BITS), key_side.bits))
+    with pytest.raises(ParameterError, match="do not fit"):
+        PackedBlinds(public_side, values_enc, Packing(RankingShape(2, 1, BITS), 2048))
+    with pytest.raises(ParameterError, match="does not fit"):
+        PackedOpener(key_side, Packing(RankingShape(2, 1, BITS), 2048))

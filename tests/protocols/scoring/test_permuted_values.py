@@ -1,0 +1,112 @@
+"""A Host deals values out anew: scores are those of records put together in one hand; the Guest never sees by which permutation."""
+
+from collections import Counter
+
+import pytest
+from actors import MODEL_ID, running
+from worlds import GUEST, random_world
+
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.errors import SecurityError
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DealValues
+from backend.protocols.scoring.permuted_values_guest import have_dealt
+from backend.protocols.scoring.permuted_values_host import LEAST, Dealt, deal
+from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.codec import decode
+from backend.protocols.transport.messages import OfferKey
+from backend.store.query_budget import QueryBudget
+
+
+def dealt_scores(world, host, features, key, tap=None, ids=None):
+    """Units of everybody, and whose values each of them got; the second from within the Host, where no Guest can look."""
+    with running(world, tap=tap) as (guest, network, served):
+        talk = Conversation(network, GUEST, "c", world.model.hosts, patience=20)
+        try:
+            have_dealt(talk, host, key, ids or world.tables[GUEST].ids, features)
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
+            return scored.units, served._hosts[host]._sessions.of("c").kept(Dealt).givers
+        finally:
+            talk.close()
+
+
+@pytest.mark.parametrize(("cipher", "n_trees"), [("none", 6), ("paillier", 2)])
+@pytest.mark.parametrize("features", [("host0_x",), ("host0_x", "host0_y", "host0_c")])
+def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, features, secret_key):
+    world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
+    key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
+    units, givers = dealt_scores(world, "host0", features, key)
+    held = set(world.tables["host0"].ids)
+    assert set(givers) == held and Counter(givers.values()) == Counter(held)
+    for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
+        row = world.row(i)
+        other = world.row(givers.get(i, i))
+        assert unit == world.oracle({**row, **{f: other.get(f) for f in features}})
+
+
+def test_the_host_draws_a_new_permutation_each_time():
+    world = random_world(0, n_hosts=1, n=80)
+    first, second = (dealt_scores(world, "host0", ("host0_x",), PlainKeySide())[1] for _ in range(2))
+    assert first != second
+
+
+def test_the_permutation_and_the_values_never_leave_the_host():
+    world, tap = random_world(0, n_hosts=1, n=80), []
+    dealt_scores(world, "host0", ("host0_x",), PlainKeySide(), tap)
+    assert Counter(kind for sender, _, kind, _ in tap if sender == "host0") == {"HeldRecords": 1, "EncryptedScores": 1}
+    [asked] = [decode(blob) for _, _, kind, blob in tap if kind == "DealValues"]
+    assert asked == DealValues("c", world.tables[GUEST].ids, ("host0_x",))
+
+
+def test_a_person_whose_values_were_not_dealt_is_not_scored():
+    world = random_world(0, n_hosts=1, n=90)
+    with pytest.raises(SecurityError, match="among other people"):
+        dealt_scores(world, "host0", ("host0_x",), PlainKeySide(), ids=world.tables[GUEST].ids[:80])
+
+
+@pytest.mark.parametrize(
+    ("ids", "features", "reason"),
+    [
+        (90, ("host1_x",), "none of this Host's"),
+        (90, (), "none of this Host's"),
+        (LEAST - 1, ("host0_x",), "50 or more are needed"),
+    ],
+)
+def test_what_would_single_people_out_is_refused(ids, features, reason):
+    table = random_world(0, n_hosts=1, n=90).tables["host0"]
+    with pytest.raises(SecurityError, match=reason):
+        deal(table, DealValues("c", table.ids[:ids], features))
+
+
+def test_the_same_person_named_often_does_not_make_a_crowd():
+    table = random_world(0, n_hosts=1, n=90).tables["host0"]
+    with pytest.raises(SecurityError, match="among 10 people"):
+        deal(table, DealValues("c", table.ids[:10] * 9, ("host0_x",)))
+
+
+def test_only_the_guest_of_a_conversation_may_ask():
+    world = random_world(0, n_hosts=1, n=80)
+    with running(world) as (_, _, served):
+        host, key = served._hosts["host0"], PlainKeySide()
+        list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        with pytest.raises(SecurityError, match="Only the Guest"):
+            host.answer("host1", DealValues("c", world.tables[GUEST].ids, ("host0_x",)))
+        with pytest.raises(SecurityError, match="not opened"):
+            host.answer(GUEST, DealValues("other", world.tables[GUEST].ids, ("host0_x",)))
+
+
+def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
+    world = random_world(0, n_hosts=1, n_trees=2, n=70)
+    with running(world) as (guest, network, served):
+        desk = served._hosts["host0"]._handlers[DealValues].__self__
+        desk._budget = QueryBudget(limit=1)
+        refused = []
+        for name in ("first", "second"):
+            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+            key = PaillierKeySide(secret_key)
+            have_dealt(talk, "host0", key, world.tables[GUEST].ids, ("host0_x",))
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
+            talk.close()
+            refused.append(len(scored.refused))
+        assert refused == [0, len(world.tables["host0"].ids)]

@@ -1,0 +1,164 @@
+"""What a Host does when its budget for a person is spent: that row says nothing, the others are as ever."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from actors import MODEL_ID, MemoryStore, federation_of, score
+from worlds import GUEST, random_world
+
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.crypto.rlwe.parameters import parameters_for
+from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.data.demo import write_demo
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.guest import GuestParty
+from backend.protocols.host import HostParty
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.simulation.simulator import Room
+from backend.protocols.training.messages import KeepModel, ModelKept
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.channel import Network
+from backend.store.query_budget import QUERIES_MADE_UP, QueryBudget
+from backend.trees.serialization import content_hash, dump_host, dump_skeleton
+
+
+@contextmanager
+def counting(world, limits):
+    """The world's parties; each Host counts with its own limit."""
+    federation, network, hosts = federation_of(world), Network(), []
+    for (name, half), limit in zip(world.hosts.items(), limits, strict=True):
+        store, text = MemoryStore(), dump_host(half)
+        store.put_artefact(MODEL_ID, text, content_hash(text))
+        budget = QueryBudget(limit=limit)
+        hosts.append(HostParty(name, world.tables[name], (), store, simulated=True, key_floor=512, budget=budget))
+    served = SimulatedHosts(network, hosts)
+    try:
+        yield GuestParty(federation, world.tables[GUEST]), network, served
+    finally:
+        served.stop()
+
+
+def key_of(cipher, world, secret_key):
+    if cipher == "paillier":
+        return PaillierKeySide(secret_key)
+    if cipher == "none":
+        return PlainKeySide()
+    compiled = CompiledGuest(world.model)
+    hosts = len(compiled.folding.steps)
+    return RlweKeySide(SecretKey.generate(parameters_for(hosts, compiled.folding.n_entries, compiled.largest)))
+
+
+@pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
+@pytest.mark.parametrize("limits", [(1, 9), (9, 1)])
+def test_a_row_over_budget_comes_back_empty_wherever_in_the_chain_it_is_refused(cipher, limits, secret_key):
+    world = random_world(3, 2, n=6)
+    ids = world.tables[GUEST].ids
+    counts = f"host{limits.index(1)}"
+    with counting(world, limits) as (guest, network, _):
+        key = key_of(cipher, world, secret_key)
+        first, _ = score(world, guest, network, key, name="c")
+        again, transcript = score(world, guest, network, key, name="d")
+    assert first.refused == {} and first.units == [world.oracle(world.row(i)) for i in ids]
+    held = [i for i, name in enumerate(ids) if name in world.tables[counts].row_of]
+    assert 0 < len(held) < len(ids) and sorted(again.refused) == held
+    assert all(f"spent at {counts}, which answers 1 time" in text for text in again.refused.values())
+    constant, _ = CompiledGuest(world.model).encode(world.tables[GUEST].columns, len(ids))
+    for i, value in enumerate(again.units):
+        assert value == (constant[i] if i in held else first.units[i])
+    assert "EncryptedScores" in {e.kind for e in transcript}  # nobody was told less than in any other scoring
+
+
+def test_people_of_whom_a_host_holds_no_record_are_not_counted():
+    world = random_world(3, 1, n=6)
+    with counting(world, [1]) as (guest, network, _):
+        runs = [score(world, guest, network, PlainKeySide(), name=f"c{i}")[0] for i in range(3)]
+    strangers = {i for i, held in enumerate(runs[0].held["host0"]) if not held}
+    assert strangers and not strangers & set(runs[2].refused)
+
+
+def test_played_records_and_measuring_conversations_are_not_counted():
+    world = random_world(3, 1, n=6)
+    with counting(world, [1]) as (guest, network, served):
+        for i in range(2):
+            served.play("host0", f"played{i}", GUEST, world.tables["host0"])
+            assert score(world, guest, network, PlainKeySide(), name=f"played{i}")[0].refused == {}
+            served.leave_uncounted(f"measured{i}", ["host0"])
+            assert score(world, guest, network, PlainKeySide(), name=f"measured{i}")[0].refused == {}
+        assert score(world, guest, network, PlainKeySide(), name="c")[0].refused == {}
+        assert score(world, guest, network, PlainKeySide(), name="d")[0].refused
+
+
+def test_a_real_host_always_counts_and_answers_nothing_uncounted():
+    world = random_world(3, 1, n=6)
+    name, half = next(iter(world.hosts.items()))
+    store = MemoryStore()
+    store.put_artefact(MODEL_ID, dump_host(half), "")
+    host = HostParty(name, world.tables[name], (), store, key_floor=512)
+    with pytest.raises(SecurityError, match="counts every question"):
+        host.leave_uncounted("c")
+    assert host._budget is not None and host._budget.limit == 1
+
+
+def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
+    monkeypatch.delenv("GLASSLEAF_BUDGET", raising=False)
+    federation = write_demo(tmp_path, rows=100)
+    own = federation.hosts[0].model_copy(update={"budget": 5})
+    federation = federation.model_copy(update={"hosts": (own, *federation.hosts[1:])})
+
+    def limits(given, **more):
+        room = Room(given, tmp_path / "parties", key_floor=512, pools=False, **more)
+        room.close()
+        return [h._budget.limit for h in room._simulated._hosts.values()]
+
+    assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
+    assert set(limits(federation, budget=3)) == {3}
+    assert limits(federation.model_copy(update={"synthetic": False}))[:2] == [5, 1]
+    monkeypatch.setenv("GLASSLEAF_BUDGET", "8")
+    assert limits(federation)[:2] == [5, 8]
+    monkeypatch.setenv("GLASSLEAF_BUDGET", "-1")
+    with pytest.raises(ParameterError, match="GLASSLEAF_BUDGET"):
+        limits(federation)
+
+
+def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_key):
+    """Not even entries that carry other Hosts' conditions alone go on to the next Host."""
+    world = random_world(8, 2, n_trees=6, n=3)
+    folded = {}
+    with counting(world, (1, 9)) as (guest, network, served):
+        second = served._hosts["host1"]
+        answer = second.answer
+
+        def watched(sender, message):
+            if type(message).__name__ == "DecisionVectors":
+                folded[message.conversation] = message
+            return answer(sender, message)
+
+        second.answer = watched
+        key = PaillierKeySide(secret_key)
+        score(world, guest, network, key, name="c")
+        scored, _ = score(world, guest, network, key, name="d")
+    side = key.public
+    message = folded["d"]
+    numbers = np.array(key.decrypt_numbers(side.load(message.vectors, 3 * message.entries))).reshape(3, -1)
+    spent = sorted(scored.refused)
+    assert spent and not numbers[spent].any()
+    ciphertexts = side.load(message.vectors, 3 * message.entries)
+    assert len(set(ciphertexts)) == len(ciphertexts) and 1 not in ciphertexts
+
+
+def test_one_training_gives_one_model_so_that_fewer_of_its_trees_have_no_budget_of_their_own(tmp_path):
+    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    talk = room.converse(room.hosts)
+    try:
+        parameters = SecureBoostParameters(trees=3, depth=2, bins=6, cipher="none")
+        model = room.guest.train(room.labels(), parameters, PlainKeySide(), talk).model
+        shapes = tuple(tuple(tuple(fork) for fork in dump_skeleton(s)) for s in model.skeletons[:-1])
+        talk.broadcast(KeepModel(talk.name, "m-shorter", "bank", model.hosts, shapes, 10, 1, 0, 0, ""))
+        with pytest.raises(SecurityError, match="one training gives one model"):
+            talk.expect(ModelKept)
+    finally:
+        talk.close()
+        room.close()

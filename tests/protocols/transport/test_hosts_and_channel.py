@@ -1,0 +1,212 @@
+"""What a Host refuses, and what happens when one is down, silent or cancelled upon."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from actors import MODEL_ID, running, score
+from worlds import GUEST, random_world
+
+from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.errors import Cancelled, PartyUnreachable, SecurityError
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, HeldRecords, MoreVectors
+from backend.protocols.training.messages import AskBinSums
+from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.trees.folding import fold_structure
+
+
+def ask(network, *messages, host="host0", patience=5):
+    talk = Conversation(network, GUEST, "c", (host,), patience=patience)
+    try:
+        for message in messages:
+            talk.send(host, message)
+        while isinstance(answer := talk.expect(Message)[1], HeldRecords):
+            pass  # a Host tells on arrival which ids it holds
+        return answer
+    finally:
+        talk.close()
+
+
+def offer(secret_key):
+    return OfferKey("c", "paillier", PaillierKeySide(secret_key).offer())
+
+
+def test_a_real_host_refuses_plain_numbers():
+    refused = pytest.raises(SecurityError, match="host0 refused: Plain numbers were offered")
+    with running(random_world(1, 1), simulated=False) as (_, network, _), refused:
+        ask(network, OfferKey("c", "none", b""))
+
+
+def test_a_real_host_cannot_be_played():
+    world = random_world(1, 1)
+    with running(world, simulated=False) as (_, _, served), pytest.raises(SecurityError, match="simulated"):
+        served.play("host0", "c", GUEST, world.tables["host0"])
+
+
+def test_a_short_key_is_refused():
+    tiny = SecretKey.generate(256, floor=256)
+    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="at least 512"):
+        ask(network, offer(tiny))
+
+
+def test_an_unknown_cipher_is_refused():
+    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="riac"):
+        ask(network, OfferKey("c", "riac", b""))
+
+
+def test_a_crafted_ciphertext_is_refused(secret_key):
+    world = random_world(1, 1)
+    entries = _entries(world)
+    width = secret_key.public.width
+    vectors = int(secret_key.p).to_bytes(width, "big") * entries
+    with running(world) as (_, network, _), pytest.raises(SecurityError, match="shares a factor"):
+        ask(network, offer(secret_key), DecisionVectors("c", MODEL_ID, ("id0",), entries, 1, vectors))
+
+
+def test_a_vector_that_does_not_fit_the_model_is_refused(secret_key):
+    world = random_world(1, 1)
+    with running(world) as (_, network, _), pytest.raises(SecurityError, match="entries a sample were expected"):
+        ask(
+            network,
+            offer(secret_key),
+            DecisionVectors("c", MODEL_ID, ("id0",), 1, 1, b"\x01" * secret_key.public.width),
+        )
+
+
+def test_a_piece_that_belongs_to_no_batch_is_refused(secret_key):
+    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="belongs to no batch"):
+        ask(network, offer(secret_key), MoreVectors("c", b""))
+
+
+@pytest.mark.parametrize("pieces", [0, -1, 1 << 40])
+def test_a_batch_of_an_impossible_number_of_messages_is_refused(secret_key, pieces):
+    world = random_world(1, 1)
+    vectors = DecisionVectors("c", MODEL_ID, ("id0",), _entries(world), pieces, b"")
+    with running(world) as (_, network, _), pytest.raises(SecurityError, match="messages was announced"):
+        ask(network, offer(secret_key), vectors)
+
+
+def test_an_internal_fault_is_answered_without_its_text(secret_key):
+    with (
+        running(random_world(1, 1)) as (_, network, _),
+        pytest.raises(SecurityError, match=r"an internal error \(KeyError\)"),
+    ):
+        ask(network, offer(secret_key), DecisionVectors("c", "no-such-model", (), 0, 1, b""))
+
+
+def test_sums_are_refused_outside_a_training(secret_key):
+    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="no training"):
+        ask(network, offer(secret_key), AskBinSums("c", (), (), (), (), ()))
+
+
+def test_a_host_that_is_down_is_named_at_once():
+    world = random_world(2, 2)
+    with running(world) as (guest, network, served):
+        served.stop("host1")
+        began = time.monotonic()
+        with pytest.raises((PartyUnreachable, SecurityError), match="host1"):
+            score(world, guest, network, PlainKeySide())
+        assert time.monotonic() - began < 5
+        served.stop("host0")
+        with pytest.raises(PartyUnreachable, match="Start it again"):
+            score(world, guest, network, PlainKeySide(), name="d")
+
+
+def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
+    network = Network()
+    network.open("host0")
+    talk = Conversation(network, GUEST, "c", ("host0",))
+    talk.send("host0", EndConversation("c"))
+    network.close("host0")
+    with pytest.raises(PartyUnreachable, match="host0 stopped"):
+        talk.expect(HeldRecords)
+
+
+def test_silence_ends_after_the_patience():
+    network = Network()
+    network.open("host0")
+    talk = Conversation(network, GUEST, "c", ("host0",), patience=0.2)
+    with pytest.raises(PartyUnreachable, match="No answer from host0"):
+        talk.expect(HeldRecords)
+
+
+def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
+    world = random_world(3, 1)
+    with running(world) as (guest, network, _):
+        talk = Conversation(network, GUEST, "c", ("host0",), cancelled=lambda: True)
+        with pytest.raises(Cancelled):
+            guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], PlainKeySide(), talk)
+        talk.close()
+        scored, _ = score(world, guest, network, PlainKeySide(), name="d")
+        assert len(scored.units) == len(world.tables[GUEST].ids)
+
+
+def test_an_answer_out_of_turn_stops_the_exchange():
+    network = Network()
+    network.open("host0")
+    talk = Conversation(network, GUEST, "c", ("host0",))
+    network.send("stranger", GUEST, HeldRecords("c", b""))
+    with pytest.raises(SecurityError, match="stranger answered out of turn"):
+        talk.expect_each(HeldRecords, ["host0"])
+    network.send("host0", GUEST, Refusal("c", "no"))
+    with pytest.raises(SecurityError, match="host0 refused: no"):
+        talk.expect(HeldRecords)
+
+
+def test_hosts_forget_a_conversation_that_was_cancelled():
+    world = random_world(3, 1)
+    with running(world) as (_, network, served):
+        talk = Conversation(network, GUEST, "c", ("host0",))
+        talk.send("host0", OfferKey("c", "none", b""))
+        transcript = talk.close()
+        assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
+        deadline = time.monotonic() + 5
+        while served._hosts["host0"]._sessions and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(served._hosts["host0"]._sessions) == 0
+
+
+def test_a_transcript_is_forgotten_with_its_conversation():
+    world = random_world(3, 1)
+    with running(world) as (guest, network, _):
+        _, transcript = score(world, guest, network, PlainKeySide())
+        assert transcript and network.transcript("c") == ()
+
+
+def test_two_conversations_at_once_do_not_mix(secret_key):
+    world = random_world(4, 2, n=6)
+    expected = [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
+    results = {}
+    with running(world) as (guest, network, _):
+
+        def work(name):
+            results[name] = score(world, guest, network, PaillierKeySide(secret_key), name=name)[0].units
+
+        threads = [threading.Thread(target=work, args=(f"c{i}",)) for i in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == {f"c{i}": expected for i in range(3)}
+
+
+def _entries(world):
+    return fold_structure(world.model.skeletons, GUEST, world.model.hosts).n_entries
+
+
+def test_playing_a_host_replaces_its_records_for_one_conversation_only():
+    world = random_world(6, 1)
+    ids = world.tables[GUEST].ids
+    blank = world.tables["host0"].take(np.array([], dtype=np.intp))
+    with running(world) as (guest, network, served):
+        served.play("host0", "c", GUEST, blank)
+        played, _ = score(world, guest, network, PlainKeySide(), name="c")
+        own, _ = score(world, guest, network, PlainKeySide(), name="d")
+    assert not played.held["host0"].any()
+    assert own.units == [world.oracle(world.row(i)) for i in ids]

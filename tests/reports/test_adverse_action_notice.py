@@ -1,0 +1,110 @@
+"""A notice says true reasons in words, the form's only where they fit, and none where one is a prohibited basis."""
+
+import pytest
+
+from backend.data.dictionary import Feature
+from backend.errors import ParameterError
+from backend.reports.adverse_action_notice import Line, Notice, draw, form, form_reason
+
+
+def feature(meaning, meaning_zh="", name="f"):
+    return Feature(name=name, meaning=meaning, meaning_zh=meaning_zh)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "learned", "of_guest", "words"),
+    [
+        ("Years at the present address", "down", True, "Length of residence"),
+        ("Years at the present address", "up", True, None),  # longer is worse: the form's reason would say the opposite
+        ("Months with the current employer", "down", False, "Length of employment"),
+        ("Months with the same network", "down", False, None),
+        ("Repayment status in May 2005: months of delay", "up", True, "Poor credit performance with us"),
+        (
+            "Repayment status in May 2005: months of delay",
+            "up",
+            False,
+            "Delinquent past or present credit obligations with others",
+        ),
+        ("Phone bills paid late in the last 6 months", "up", False, None),  # no credit obligation
+        (
+            "Number of credit inquiries in the last year",
+            "up",
+            False,
+            "Number of recent inquiries on credit bureau report",
+        ),
+        ("Debt to income ratio", "up", True, "Excessive obligations in relation to income"),
+        ("Net income per month", "down", True, None),  # says nothing of the amount requested
+        ("Bankruptcies in the last 7 years", "up", False, "Bankruptcy"),
+        ("Bankruptcies in the last 7 years", "mixed", False, None),
+        ("Value of the collateral", "down", True, "Value or type of collateral not sufficient"),
+        ("Age of the applicant", "down", True, None),
+    ],
+)
+def test_the_forms_words_are_taken_only_where_they_say_the_same(meaning, learned, of_guest, words):
+    found = form_reason(feature(meaning), learned, of_guest=of_guest)
+    assert (found.text if found else None) == words
+
+
+def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
+    printed = {  # form C-1, part I, of which eight state what no column of a model can
+        "Credit application incomplete", "Insufficient number of credit references provided",
+        "Unacceptable type of credit references provided", "Unable to verify credit references",
+        "Temporary or irregular employment", "Unable to verify employment", "Length of employment",
+        "Income insufficient for amount of credit requested", "Excessive obligations in relation to income",
+        "Unable to verify income", "Length of residence", "Temporary residence", "Unable to verify residence",
+        "No credit file", "Limited credit experience", "Poor credit performance with us",
+        "Delinquent past or present credit obligations with others", "Collection action or judgment",
+        "Garnishment or attachment", "Foreclosure or repossession", "Bankruptcy",
+        "Number of recent inquiries on credit bureau report", "Value or type of collateral not sufficient",
+    }  # fmt: skip
+    assert len(printed) == 23 and {reason.text for reason in form().reasons} <= printed
+    for reason in form().reasons:
+        chinese = feature("-", reason.phrases_zh[0])
+        found = form_reason(chinese, reason.learned, of_guest=reason.party != "host")
+        assert found is not None and reason.phrases_zh[0] in found.phrases_zh
+
+
+def notice(*lines):
+    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines)
+
+
+LATE = Line(feature("Repayment status of the card", "信用卡还款状态"), "Lender <Two>", "乙", False, "up")
+OWN = Line(feature("Share of the granted credit in use", "授信额度使用率"), "A & B Bank", "甲银行", True, "mixed")
+SEX = Line(feature("Sex of the client", "客户性别"), "A & B Bank", "甲银行", True, "up", ("15 USC 1691(a)(1)",))
+
+
+def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():
+    text = draw(notice(LATE, OWN), "en", "txt").decode()
+    assert (
+        "Delinquent past or present credit obligations with others — Repayment status of the card (held by Lender <Two>)"
+        in text
+    )
+    assert "A higher value counts against" in text and "depends on your other circumstances" in text
+    assert "information held by others: Lender <Two>." in text and "Appendix C, form C-1" in text
+    assert "form C-1" not in draw(notice(OWN), "en", "txt").decode()
+    chinese = draw(notice(LATE, OWN), "zh", "txt").decode()
+    assert "信用卡还款状态" in chinese and "由乙持有" in chinese and "甲银行" in chinese
+
+
+def test_names_that_look_like_tags_stay_text_in_html():
+    page = draw(notice(LATE), "en", "html").decode()
+    assert "<p17>" not in page and "&lt;p17&gt;" in page and "Lender &lt;Two&gt;" in page
+
+
+@pytest.mark.parametrize("kind", ["txt", "html"])
+def test_a_prohibited_basis_stops_the_whole_notice(kind):
+    blocked = notice(LATE, SEX)
+    text = draw(blocked, "en", kind).decode()
+    assert blocked.blocked and "No notice can be given" in text and "15 USC 1691(a)(1)" in text
+    assert "Repayment status" not in text and "Principal reasons" not in text.title()
+    assert "禁止依据" in draw(blocked, "zh", kind).decode()
+
+
+def test_a_notice_as_pdf_is_the_same_every_time():
+    first = draw(notice(LATE, OWN), "en", "pdf")
+    assert first.startswith(b"%PDF-") and first == draw(notice(LATE, OWN), "en", "pdf")
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(ParameterError, match="txt, html, pdf"):
+        draw(notice(OWN), "en", "docx")

@@ -1,0 +1,65 @@
+"""The Hosts' budgets at the door: rows that are not answered, and what is measured without being counted."""
+
+import pytest
+
+from backend.data.federation import load_federation, write_federation
+from backend.services import ComparisonRequest, Glassleaf, ScoringRequest
+
+KEY = 2048
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    door = Glassleaf(home, pools=False)
+    door.prepare_demo()
+    federation = door.federation("demo")
+    hosts = tuple(h.model_copy(update={"budget": 1}) for h in federation.hosts)
+    write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
+    assert load_federation(federation.folder).hosts[0].budget == 1
+    door.close()
+    return home
+
+
+@pytest.fixture
+def door(home):
+    door = Glassleaf(home, pools=False)
+    yield door
+    door.close()
+
+
+def people(door):
+    """Two ids that every Host holds, at random but always the same."""
+    record = door.model("latest")
+    return [i for i, part in door._part_of(record).items() if part == "test"][:2]
+
+
+def score(door, *ids, cipher="none"):
+    sheet = door.read_samples("latest", "\n".join([door.federation("demo").guest.id, *ids]).encode())
+    return door.start_scoring(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
+
+
+def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(door, home):
+    first, second = people(door)
+    for _ in range(2):
+        assert door.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
+        compared = door.start_comparison(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
+        assert all(row.equal for row in compared.runs.rows)
+    assert [s.status for s in score(door, first).scores] == ["ok"]
+    again = Glassleaf(home, pools=False)
+    try:
+        batch = score(again, first, second)
+        job = again._catalogue.guest_store("demo").score_jobs(batch.model_id)[0]
+    finally:
+        again.close()
+    assert [s.status for s in batch.scores] == ["failed", "ok"]
+    refused = batch.scores[0]
+    assert "The budget is spent at" in refused.problem and "1 time(s) in 28 days" in refused.problem
+    assert refused.units == 0 and refused.predictions == () and refused.decision == ""
+    assert b"failed,,," in Glassleaf.scores_csv(batch)
+    assert (job["rows"], job["failed"]) == (1, 1)
+
+
+def test_a_plain_cipher_is_counted_like_any_other(door):
+    third = [i for i, part in door._part_of(door.model("latest")).items() if part == "test"][2]
+    assert [score(door, third).scores[0].status for _ in range(2)] == ["ok", "failed"]

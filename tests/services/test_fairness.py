@@ -1,0 +1,162 @@
+"""What was planted in the demo is found by encrypted counts, and outcomes by group are those counted with everything in one hand."""
+
+from dataclasses import replace
+
+import measurement_contexts
+import pytest
+from measurement_contexts import KEY
+
+from backend.compliance.assessment import assess
+from backend.data.demo import PLANTED
+from backend.errors import Cancelled, ParameterError
+from backend.fairness.disparity import as_evidence
+from backend.fairness.proxies import as_evidence as proxy_evidence
+from backend.jobs import Job
+from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
+
+CUTOFF = 0.25
+
+
+class Ground(measurement_contexts.Ground):
+    """The two measurements as the door offers them."""
+
+    def proxies(self, attribute, cipher="none", **options):
+        request = ProxyRequest(self.record.id, attribute, cipher=cipher, key_bits=KEY, **options)
+        return Job(lambda job: measure_proxies(self.measured, request, job), 1)
+
+    def disparity(self, feature, cipher="none", **options):
+        request = DisparityRequest(self.record.id, feature, CUTOFF, cipher=cipher, key_bits=KEY, **options)
+        return Job(lambda job: measure_disparity(self.measured, request, job), 1)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory):
+    made = Ground(tmp_path_factory.mktemp("evidence"))
+    yield made
+    made.door.close()
+
+
+def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are_not(ground):
+    party, attribute = PLANTED.gender
+    found = ground.proxies(attribute).start().get()
+    assert (found.party, [g.name for g in found.groups], found.not_examined) == (party, ["1", "2"], ())
+    best = found.features[0]
+    assert (best.party, best.feature) == PLANTED.proxy_of_gender and best.found and 0.7 < best.v < 0.85
+    assert best.v_low < best.v < best.v_high and best.chance < 0.1 and best.p < 0.05
+    named = {a.feature for a in found.features if a.found}
+    assert named <= {PLANTED.proxy_of_gender[1], "orders_12m"}  # orders have a weak part of gender in them
+    assert {a.party for a in found.features} == {"bank", "telecom", "platform"} and len(found.features) == 23
+
+
+def test_an_attribute_of_the_guest_is_related_to_the_hosts_features(ground):
+    found = ground.proxies("age", records=800).start().get()
+    assert found.party == "bank" and found.n == 800 and len(found.groups) == 5
+    named = {a.feature for a in found.features if a.found}
+    assert {"account_age_months", "marital_status", "home_ownership"} <= named
+    assert named.isdisjoint({"basket_mix", "gender", "average_order", "spending_steadiness", "in_blacklist"})
+
+
+def test_a_rare_feature_is_not_examined_and_named(ground):
+    found = ground.proxies("gender", records=300).start().get()
+    assert ("telecom", "in_blacklist") in found.not_examined
+    assert "in_blacklist" not in {a.feature for a in found.features}
+
+
+@pytest.mark.parametrize("attribute", ["gender", "home_ownership"])
+def test_under_encryption_the_figures_are_the_same(ground, attribute):
+    plain, encrypted = (
+        ground.proxies(attribute, cipher, records=120, bins=3).start().get() for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and len(plain.features) > 10
+
+
+@pytest.mark.parametrize(("feature", "source"), [("gender", "sums"), ("home_ownership", "records")])
+def test_outcomes_are_those_counted_with_everything_in_one_hand(ground, feature, source):
+    disparity = ground.disparity(feature).start().get()
+    assert disparity.source == source and disparity.cutoff == CUTOFF
+    predicted = ground.probabilities()
+    people = ground.people.loc[predicted.index].assign(p=predicted)
+    assert disparity.n == len(people)
+    for outcome in disparity.groups:
+        code = int(outcome.group.name) if feature == "gender" else outcome.group.name
+        own = people[people[feature] == code]
+        bad = own.default_90d == 1
+        assert outcome.group.n == len(own)
+        shares = [(own.p < CUTOFF), (own.p >= CUTOFF)[bad], (own.p >= CUTOFF)[~bad]]
+        for rate, share in zip(outcome.rates.values(), shares, strict=True):
+            if rate.value is not None:
+                assert (rate.n, rate.value) == (len(share), pytest.approx(share.mean()))
+            else:
+                assert len(share) < 20
+        assert outcome.calibration.value == pytest.approx(bad.mean() - own.p.mean(), abs=2e-5)
+
+
+def test_outcomes_under_encryption_are_the_same(ground):
+    plain, encrypted = (
+        ground.disparity("gender", cipher, samples=150).start().get() for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and plain.n == 150 and plain.gaps[0].ratio.value is not None
+
+
+def test_measuring_leaves_the_budgets_alone_and_tells_every_message(ground, monkeypatch):
+    begun, converse = [], ground.room.converse
+
+    def watched(hosts, cancelled, *, counted=True):
+        begun.append((hosts, counted))
+        return converse(hosts, cancelled, counted=counted)
+
+    monkeypatch.setattr(ground.room, "converse", watched)
+    job = ground.disparity("gender", samples=60).start()
+    job.get()
+    assert begun == [(("telecom", "platform"), False), (("telecom",), True)]  # groups ask about nobody's score
+    kinds = [entry.kind for entry in job.transcript]
+    assert {"DecisionVectors", "EncryptedScores", "GroupPairs", "GroupSums"} <= set(kinds)
+    assert kinds.index("EncryptedScores") < kinds.index("GroupPairs")
+    assert ground.disparity("gender", samples=60).start().get() == job.result
+    assert {e.receiver for e in job.transcript if e.kind == "GroupPairs"} == {"telecom"}
+
+
+def test_the_evidence_belongs_to_a_compliance_finding(ground):
+    proxies, disparity = ground.proxies("gender").start().get(), ground.disparity("gender").start().get()
+    names = [g.group.name for g in disparity.groups]
+    report = assess(
+        ground.offered,
+        {},
+        proxies={"gender": proxy_evidence(proxies.features)},
+        disparities={"gender": as_evidence(disparity, names)},
+    )
+    findings = [f for f in report.findings if f.feature == "gender"]
+    assert findings and all(f.proxies[0].about == "basket_mix" and f.disparities[0].about == "1" for f in findings)
+    assert all(f.proxies is None for f in report.findings if f.feature != "gender")
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "reason"),
+    [
+        ("proxies", {"attribute": "shoe_size"}, "no feature of this federation"),
+        ("proxies", {"attribute": "gender", "bins": 1}, "into 1 groups"),
+        ("proxies", {"attribute": "gender", "records": 39}, "ask for 40 or more"),
+        ("proxies", {"attribute": "in_blacklist", "records": 200}, "two groups of at least 20"),
+        ("disparity", {"feature": "shoe_size"}, "no feature of this federation"),
+        ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
+        ("disparity", {"feature": "gender", "samples": 10_000}, "10000 test records"),
+        ("disparity", {"feature": "gender", "groups": 99}, "into 99 groups"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, reason):
+    with pytest.raises(ParameterError, match=reason):
+        getattr(ground, measure)(**options).start().get()
+
+
+def test_a_measurement_can_be_stopped(ground):
+    for job in (ground.proxies("gender", "paillier"), ground.disparity("gender")):
+        job.cancel()
+        with pytest.raises(Cancelled):
+            job.start().get()
+
+
+def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(ground):
+    other = replace(ground.measured, record=replace(ground.record, task="number"))
+    request = DisparityRequest(ground.record.id, "gender", CUTOFF, cipher="none")
+    with pytest.raises(ParameterError, match="two outcomes"):
+        Job(lambda job: measure_disparity(other, request, job), 1).start().get()

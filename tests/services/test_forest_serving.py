@@ -1,0 +1,75 @@
+"""A forest served while a worker is lost: every batch is answered, and all trees are back in the end."""
+
+import pytest
+
+from backend.errors import Cancelled, ModelError, ParameterError
+from backend.services import (
+    ForestParameters,
+    Glassleaf,
+    ServedBatch,
+    ServingRequest,
+    ServingTrial,
+    TrainingRequest,
+    forest_serving,
+)
+
+FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    opened = Glassleaf(tmp_path_factory.mktemp("home"), key_floor=512, pools=False)
+    opened.prepare_demo()
+    opened.start_training(TrainingRequest("demo", FOREST)).get()
+    yield opened
+    opened.close()
+
+
+def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(door, monkeypatch):
+    monkeypatch.setattr(forest_serving, "PACE", 0.03)
+    done = door.start_serving(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
+    assert [batch.number for batch in done.batches] == list(range(1, 201))
+    assert [batch.missing for batch in done.batches[:2]] == [(), ()]
+    lost = done.without
+    assert lost and lost[0].number == 3 and all(batch.missing == (0, 1) for batch in lost)
+    assert any(batch.shift > 0 for batch in lost)
+    assert done.whole_again == lost[-1].number + 1
+    assert all(batch.shift == 0 for batch in done.batches if not batch.missing)
+    (entry,) = [e for e in door.audit_entries("demo") if e.action == "serve"]
+    assert entry.body["rows"] == 8
+
+
+def test_where_no_worker_comes_back_in_time_the_trial_says_so():
+    batches = (ServedBatch(1, 0.1, (), 0.0), ServedBatch(2, 0.1, (0,), 0.2))
+    trial = ServingTrial(ServingRequest("m", batches=2, lost_at=2), 2, 1, batches)
+    assert trial.whole_again is None and trial.as_dict()["whole_again"] is None
+
+
+def test_boosted_trees_cannot_go_on_without_one(door):
+    boosted = next(m for m in door.models("demo") if m.algorithm != "forest")
+    with pytest.raises(ModelError, match="Only a forest"):
+        door.start_serving(ServingRequest(boosted.id, samples=2)).get()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"samples": 0}, "samples is 0; choose 1 to"),
+        ({"batches": 1}, "batches is 1; choose 2 to 200"),
+        ({"workers": 99}, "workers is 99; choose 2 to 8"),
+        ({"lost_at": 41}, "lost-at is 41; choose 2 to 40"),
+    ],
+)
+def test_a_trial_out_of_range_is_refused_with_its_range(door, change, said):
+    with pytest.raises(ParameterError, match=said):
+        door.start_serving(ServingRequest("latest", **change)).get()
+
+
+def test_a_trial_can_be_stopped_and_keeps_what_it_answered(door):
+    job = door.start_serving(ServingRequest("latest", samples=2, batches=200))
+    while job.result is None or not job.result.batches:
+        job.wait(0.05)
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.get()
+    assert 0 < len(job.result.batches) < 200

@@ -1,0 +1,77 @@
+"""Evidence that was measured is kept, shown by the findings and the report, and written into the audit log."""
+
+import pytest
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.data.dictionary import Feature, Kind
+from backend.protocols.group_sums.grouping import Group
+from backend.services import Basis, DisparityRequest, Glassleaf, ProxyRequest, measuring
+from backend.services.fairness import group_names
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    door = Glassleaf(tmp_path_factory.mktemp("evidence"), pools=False)
+    door.prepare_demo()
+    yield door
+    door.close()
+
+
+def test_a_disparity_is_on_the_finding_and_in_the_report(door):
+    [record] = door.models()
+    assert door.report(record.id).content.fairness in (None, ())
+    done = door.start_disparity(DisparityRequest(record.id, "gender", cipher="none")).get()
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "gender"]
+    assert finding.disparities is not None and finding.proxies is None
+    shown = [e for e in finding.disparities if e.measure == "selection rate"]
+    assert [e.n for e in shown] == [g.rates["selection rate"].n for g in done.groups]
+    assert "code" not in shown[0].about  # the dictionary's word for the code
+    assert door.report(record.id).content.fairness
+    assert door.audit_entries(record.federation)[-1].action == "disparity"
+
+
+def test_the_planted_proxy_is_found_and_kept(door):
+    [record] = door.models()
+    found = door.start_proxies(ProxyRequest(record.id, "gender", cipher="none")).get()
+    assert "basket_mix" in [a.feature for a in found.features if a.found]
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "gender"]
+    assert "basket_mix" in [e.about for e in finding.proxies]
+
+
+def test_rules_of_ones_own_apply_and_broken_ones_are_named(door, tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSLEAF_HOME", str(door.home))
+    broken = tmp_path / "mine.yaml"
+    broken.write_text("name: [")
+    refused = CliRunner().invoke(app, ["rules", "check", str(broken)])
+    assert refused.exit_code != 0 and "line" in str(refused.exception)
+    listed = CliRunner().invoke(app, ["rules", "list"])
+    assert listed.exit_code == 0 and "ecoa" in listed.output
+
+
+def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_finding_and_in_the_report(door, monkeypatch):
+    [record, *_] = door.models()
+    monkeypatch.setattr(measuring, "proxy_evidence", lambda features: ())  # as if no feature went with it
+    done = door.start_proxies(ProxyRequest(record.id, "marital_status", records=400, cipher="none")).get()
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "marital_status"]
+    assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)
+    told = next(e for e in door.report(record.id).content.proxies if e.feature == "marital_status")
+    assert told.measures == () and (told.on.n, told.on.cutoff) == (400, None)
+    assert "(marital_status): measured on n = 400. Nothing was found." in door.export_report(record.id, "html").decode()
+
+
+def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(door):
+    [record, *_] = door.models()
+    done = door.start_disparity(DisparityRequest(record.id, "gender", 0.3, cipher="none")).get()
+    [finding, *_] = [f for f in door.compliance(record.id).findings if f.feature == "gender"]
+    assert finding.disparities_on == Basis(done.n, 0.3)
+
+
+def test_groups_are_named_in_both_languages():
+    feature = Feature(name="home", meaning="Home", kind=Kind.CATEGORICAL, categories={"r": "rented"})
+    groups = [Group("code", "r", 30), Group("code", "x", 30), Group("rest", "", 25), Group("missing", "", 40)]
+    assert group_names(groups, feature, "en") == ("rented", "x", "all smaller groups together", "no value")
+    assert group_names(groups, feature, "zh") == ("rented", "x", "其余较小群体合计", "无取值")
+    bins = [Group("bin", str(i), 30) for i in (1, 2)]
+    assert group_names(bins, feature, "en")[0] == "bin 1 of 2 (1 = lowest values)"
+    assert group_names(bins, feature, "zh")[1] == "第 2 箱，共 2 箱（1 = 取值最低）"

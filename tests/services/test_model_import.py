@@ -1,0 +1,154 @@
+"""A model that XGBoost trained on everybody's columns is imported and scored under encryption."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from backend.data.demo import write_demo
+from backend.data.dictionary import Kind
+from backend.data.federation import write_federation
+from backend.data.label import Label
+from backend.data.table import SampleSheet
+from backend.errors import ModelError, ParameterError
+from backend.services import Glassleaf, ScoringRequest
+
+xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
+KEY = 512
+BITS = 12
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The door, and XGBoost's model of the demo's joint table with its raw predictions by id."""
+    folder = tmp_path_factory.mktemp("import")
+    federation = write_demo(folder / "demo", rows=500)
+    door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+    door.add_federation(folder / "demo")
+    joint = None
+    for party in federation.parties:
+        own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
+        joint = own if joint is None else joint.join(own, how="inner")
+    kinds = {f.name: f.kind for _, f in federation.features()}
+    names = [n for n in kinds if n in joint and kinds[n] is not Kind.CATEGORICAL]
+    matrix = xgboost.DMatrix(
+        joint[names].astype(float), (joint[federation.label.column].astype(str) == federation.label.positive)
+    )
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3, "nthread": 1}, matrix, 12)
+    booster.save_model(folder / "model.json")
+    yield door, folder / "model.json", dict(zip(joint.index, booster.predict(matrix, output_margin=True), strict=True))
+    door.close()
+
+
+def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisation_bound(trained):
+    door, file, margins = trained
+    record, notes = door.import_model("demo", file, score_bits=BITS)
+    assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12 and isinstance(notes, tuple)
+    own = door._catalogue.room("demo").table
+    rows = np.array([own.row_of[i] for i in list(margins)[:6]])
+    table = own.take(rows)
+    for cipher in ("paillier", "rlwe"):
+        request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, cipher, KEY)
+        for score in door.start_scoring(request).get().scores:
+            assert abs(score.margin - margins[score.id]) <= (12 + 1) * 2.0 ** -(BITS + 1) + 1e-5
+
+
+GRADES = ("top", "middle", "low")
+KINDS = {
+    "classes": (Label(column="grade", task="classes", classes=GRADES, meaning="a grade"), {"num_class": 3}),
+    "number": (Label(column="worth", task="number", unit="EUR", meaning="an amount"), {}),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def of_kind(request, tmp_path_factory):
+    """A door whose demo predicts a grade or an amount, XGBoost's model of it, its predictions by id, and the task."""
+    folder, (label, options) = tmp_path_factory.mktemp(request.param), KINDS[request.param]
+    federation = write_demo(folder / "demo", rows=300)
+    names, joint = [], None
+    for party in federation.parties:
+        own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
+        joint = own if joint is None else joint.join(own, how="left")
+        names += [f.name for f in party.features if f.kind is not Kind.CATEGORICAL and f.name in own]
+    worth = (joint.monthly_income.fillna(2500) * 12 + 500 * joint.tenure_months.fillna(3)).round(2)
+    grade = pd.qcut(worth, 3, labels=False)
+    bank = pd.read_csv(folder / "demo" / federation.guest.file, dtype=str)
+    bank = bank.assign(worth=worth.to_numpy(), grade=[GRADES[g] for g in grade])
+    bank.to_csv(folder / "demo" / federation.guest.file, index=False)
+    write_federation(federation.model_copy(update={"label": label}), folder / "demo")
+    door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+    door.add_federation(folder / "demo")
+    objective = "multi:softprob" if request.param == "classes" else "reg:squarederror"
+    matrix = xgboost.DMatrix(joint[names].astype(float), grade if request.param == "classes" else worth)
+    booster = xgboost.train({"objective": objective, "max_depth": 3, "nthread": 1} | options, matrix, 4)
+    booster.save_model(folder / "model.json")
+    predictions = booster.predict(matrix).reshape(len(joint), -1).tolist()
+    yield door, folder / "model.json", dict(zip(joint.index, predictions, strict=True)), request.param
+    door.close()
+
+
+def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
+    door, file, own, task = of_kind
+    record, notes = door.import_model("demo", file, score_bits=BITS)
+    numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in notes]
+    assert record.task == task and numbered == [True] * (task == "classes")
+    table = door._catalogue.room("demo").table.take(np.arange(5))
+    request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)
+    scores = door.start_scoring(request).get().scores
+    bound = (4 + 1) * 2.0 ** -(BITS + 1)  # softmax changes by less than its margins do
+    for score in scores:
+        assert score.predictions == pytest.approx(own[score.id], abs=bound, rel=1e-6)
+    if task == "classes":
+        assert [s.predicted for s in scores] == [GRADES[int(np.argmax(own[s.id]))] for s in scores]
+    else:
+        assert record.metrics.r2 > 0.5 and max(s.margin for s in scores) > 10_000
+
+
+def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, of_kind):
+    (door, file, _), (other, other_file, _, _) = trained, of_kind
+    for refused, model in [(door, other_file), (other, file)]:
+        before = len(refused.models())
+        with pytest.raises(ModelError, match=r"found a model that predicts .*, expected .* as the federation's label"):
+            refused.import_model("demo", model)
+        assert len(refused.models()) == before
+
+
+def test_an_imported_model_is_registered_with_metrics_on_the_joint_records(trained):
+    door, file, margins = trained
+    record, _ = door.import_model("demo", file, score_bits=BITS)
+    assert record.metrics.n == len(margins) == record.parts["joint"] and record.metrics.auc > 0.8
+    assert repr(door.model(record.id)) == repr(record) and record.curve == ()  # NaN differs from itself
+    assert door.evaluate(record.id, 3, KEY).encrypted.n == 3
+    assert set(door.samples(record.id)["part"]) == {"joint", "not in training"}
+    assert {f.feature for f in door.compliance(record.id).findings}
+
+
+def test_two_files_that_differ_in_a_threshold_are_two_models(trained, tmp_path):
+    door, file, _ = trained
+    document = json.loads(file.read_text())
+    first = document["learner"]["gradient_booster"]["model"]["trees"][0]
+    first["split_conditions"][0] += 0.25
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    ids = {door.import_model("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
+    assert len(ids) == 2
+
+
+def test_the_guests_half_of_an_import_holds_no_threshold_of_a_host(trained):
+    door, file, _ = trained
+    record, _ = door.import_model("demo", file, score_bits=BITS)
+    model = door.guest_model(record.id)
+    own = {f.name for p, f in model.dictionary if p == model.guest}
+    assert {rule.feature for rule in model.rules.values()} <= own
+    assert any(split.owner != model.guest for tree in model.trees for split in tree.nodes if hasattr(split, "owner"))
+
+
+def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(trained, tmp_path):
+    door, file, _ = trained
+    before = len(door.models())
+    (tmp_path / "half.json").write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(ModelError, match=r"half\.json"):
+        door.import_model("demo", tmp_path / "half.json")
+    with pytest.raises(ParameterError, match="from 4 to 24"):
+        door.import_model("demo", file, score_bits=3)
+    assert len(door.models()) == before

@@ -1,0 +1,40 @@
+"""A file is there whole or as it was before, whoever else writes it."""
+
+import stat
+import threading
+
+import pytest
+
+from backend.atomic_file import write_whole
+
+
+def test_parts_are_joined_in_a_file_for_its_owner_only(tmp_path):
+    file = tmp_path / "new folder" / "a.key"
+    write_whole(file, b"ab", b"c")
+    assert file.read_bytes() == b"abc" and stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [found.name for found in file.parent.iterdir()] == ["a.key"]
+
+
+def test_what_cannot_be_written_leaves_the_old_file_and_no_draft(tmp_path):
+    file = tmp_path / "a.key"
+    write_whole(file, b"old")
+    with pytest.raises(TypeError):
+        write_whole(file, b"new", "text")
+    assert file.read_bytes() == b"old" and [found.name for found in tmp_path.iterdir()] == ["a.key"]
+
+
+def test_several_that_write_at_once_never_leave_a_mixture(tmp_path):
+    file, seen = tmp_path / "a.key", set()
+    bodies = [bytes([65 + i]) * 100_000 for i in range(4)]
+
+    def write(body):
+        for _ in range(20):
+            write_whole(file, body)
+            seen.add(file.read_bytes())
+
+    threads = [threading.Thread(target=write, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen <= set(bodies) and [found.name for found in tmp_path.iterdir()] == ["a.key"]
