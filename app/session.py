@@ -63,7 +63,7 @@ class Work:
 
 
 def service() -> Glassleaf:
-    """The service that all sessions share, as the door of this session's actor and role."""
+    """The service that all sessions share, for this session's actor and role."""
     return _service(os.environ.get("GLASSLEAF_HOME", "")).acting(actor(), role())
 
 
@@ -160,7 +160,7 @@ def note_sign_in() -> None:
 
 
 def attempt(done: str, act: Callable[[], object]) -> None:
-    """Do something that may be refused, and draw the page anew: it tells the reason, or `done`."""
+    """Do something that may be refused, and draw the page again: it tells the reason, or `done`."""
     try:
         act()
     except GlassleafError as error:
@@ -347,7 +347,7 @@ def start(name: str, begin: Callable[[], Job[Any]]) -> None:
 
 
 def progress(name: str) -> int:
-    """Samples that the job is through with: the most it has told, for some stages of a round count anew."""
+    """Samples that the job is through with: the most it has told, for some stages of a round count again."""
     current = job(name)
     if current is None:
         return 0

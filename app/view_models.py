@@ -246,7 +246,7 @@ def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
 
 
 def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
-    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed anew.
+    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed again.
 
     Where nothing was decided (a failed row, several classes, a number), nothing is.
     """
@@ -260,7 +260,7 @@ def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
 
 
 def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:
-    """Reasons with the scores as they are shown now (another cut-off decides anew); None where they are of other scores."""
+    """Reasons with the scores as they are shown now (another cut-off decides again); None where they are of other scores."""
     pairs = list(zip(found.people, done.scores, strict=False))
     fits = found.model_id == done.model_id and len(found.people) == len(done.scores)
     if not fits or any((p.score.id, p.score.units) != (s.id, s.units) for p, s in pairs):

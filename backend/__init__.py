@@ -1,1 +1,1 @@
-"""Glassleaf's backend: the parties, their protocols and the one door that pages and the command line use."""
+"""Glassleaf's backend: the parties, their protocols and the services that pages and the command line use."""

@@ -58,7 +58,7 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
     ----------
     words : str
     named, most : float
-        Share of scores that would name their path, and the largest allowed.
+        Share of scores that would identify their path, and the largest allowed.
     bits : int or None
         The finest resolution that would do; None where none does.
     """

@@ -16,7 +16,7 @@ LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 
 
-class Words:
+class Catalogue:
     """One language's words: ``words("document.title", name=value)``.
 
     Raises

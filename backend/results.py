@@ -30,7 +30,7 @@ from backend.trees.metrics import Metrics
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseCheck:
     """What the scores of a model would give away, measured before it was registered (a joint audit in the simulation).
 
     Attributes
@@ -44,7 +44,7 @@ class Release:
     people, records : int
         Whose scores were read, and Host records that they were compared with.
     without_dither : float or None
-        Share of people whose score would name their path without it, at the model's own resolution; None where there is none.
+        Share of people whose score would identify their path without it, at the model's own resolution; None where there is none.
     asked_bits : int or None
         Resolution that training was asked for, where too many scores would have named their path and a coarser one was taken.
     """
@@ -59,7 +59,7 @@ class Release:
 
     @property
     def named(self) -> float:
-        """Share of people whose score names their path, at the model's own resolution."""
+        """Share of people whose score identifies their path, at the model's own resolution."""
         return self.unique[0][1]
 
 
@@ -70,7 +70,7 @@ class ModelRecord:
     Attributes
     ----------
     content_hash : str
-        SHA-256 of the Guest's half; ``host_hashes`` holds the Hosts' own.
+        SHA-256 of the Guest's partial model; ``host_hashes`` holds the Hosts' own.
     cipher : {"paillier", "none"}
         How the sums travelled in training.
     parts : dict of str to int
@@ -81,8 +81,8 @@ class ModelRecord:
         How the joint records were found; None for an imported model.
     task : {"binary", "classes", "number"}
     retrained_from : str
-        Id of the model that this one replaces, trained anew without some of its features; empty where there is none.
-    release : Release or None
+        Id of the model that this one replaces, retrained without some of its features; empty where there is none.
+    release : ReleaseCheck or None
         None in records from before this was measured, and where no Host owns a split.
     """
 
@@ -110,11 +110,11 @@ class ModelRecord:
     alignment: Alignment | None = None
     task: Task = "binary"
     retrained_from: str = ""
-    release: Release | None = None
+    release: ReleaseCheck | None = None
 
 
 class Compiled:
-    """What is worked out of the Guest's half once, for all scorings."""
+    """What is worked out of the Guest's partial model once, for all scorings."""
 
     def __init__(self, model: GuestModel) -> None:
         self.guest, self.expectation, self.outputs = CompiledGuest(model), Expectation(model), model.outputs
@@ -141,7 +141,7 @@ class TrainingRequest:
 class ScoringRequest:
     """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
 
-    With `canaries` every score carries a secret number that tells whether a Host has meddled with it; Paillier alone has room for one.
+    With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
     """
 
     model_id: str
@@ -205,7 +205,7 @@ class ScoreBatch:
     dither : float
         By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
     canaries : int
-        Scores that came back with the canary that they were sent with: none of them was meddled with.
+        Scores that came back with the canary that they were sent with: none of them was tampered with.
     """
 
     model_id: str
@@ -232,7 +232,7 @@ class Evaluation:
     registered : Metrics
         On all test records, measured when the model was grown.
     encrypted : Metrics or None
-        On a random sample of them, scored anew under encryption.
+        On a random sample of them, scored again under encryption.
     seconds : float
         Of that scoring.
     """
@@ -261,7 +261,7 @@ class ComparisonRequest:
     Attributes
     ----------
     shape : Shape or None
-        A made-up model to run them on instead, under the key of the model's federation.
+        A synthetic model to run them on instead, under the key of the model's federation.
     batches : tuple of int
         Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
     """
@@ -287,7 +287,7 @@ class Compared:
     runs : Comparison
         The protocols, each with its exchange and what each party learned.
     shape : Shape or None
-        Of a made-up model.
+        Of a synthetic model.
     batches : tuple of Compared
         Fed-EINI and its baseline on other numbers of samples.
     left_out : tuple of int
@@ -324,7 +324,7 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     release = None
     if body.get("release"):
         unique = tuple((int(bits), float(share)) for bits, share in body["release"]["unique"])
-        release = Release(**{**body["release"], "unique": unique})
+        release = ReleaseCheck(**{**body["release"], "unique": unique})
     told = {"metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment, "release": release}
     return ModelRecord(**{**body, **tuples, **told})
 

@@ -63,10 +63,10 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
                 row = {name: median(f[name] for f in found) for name in found[0]}
                 rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(found)} | row)
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
-        rooms = Rooms(case, 0, Path(folder))
-        rooms.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
+        runtimes = Rooms(case, 0, Path(folder))
+        runtimes.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
         for samples in sizes:
-            times = repeated(partial(took, rooms.score, key, samples, Workers(2)), repeats)
+            times = repeated(partial(took, runtimes.score, key, samples, Workers(2)), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})
-        rooms.close()
+        runtimes.close()
     return [row | {"per_second": row["samples"] / row["seconds"]} for row in rows]

@@ -1,4 +1,6 @@
-"""The models that ciphers are measured on, with every party's half and records: the credit-card model, or a random one of its shape."""
+"""The models that ciphers are measured on, with every party's partial model and records: the credit-card model, or a
+random one of its shape.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from backend.data.table import PartyTable, read_table
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
 from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.serialization import load_host
 from bench.setting import add_credit_card, fresh_home, say
 
@@ -44,7 +46,7 @@ class Case:
 
     @cached_property
     def guest(self) -> CompiledGuest:
-        """The Guest's half, ready to score."""
+        """The Guest's partial model, ready to score."""
         return CompiledGuest(self.model)
 
     @cached_property
@@ -99,18 +101,18 @@ class Case:
 def credit_card_case() -> Case | None:
     """A model grown on the credit-card data, the Guest with 13 features and one Host with 10; None where the data is absent."""
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
-        name = add_credit_card(door)
+        glassleaf = Glassleaf(home, pools=False)
+        name = add_credit_card(glassleaf)
         if name is None:
             return None
         say("growing the credit-card model")
         parameters = SecureBoostParameters(trees=TREES, depth=DEPTH, learning_rate=0.1, cipher="none")
-        record = door.start_training(TrainingRequest(name, parameters, most_named=1.0)).get()
-        model, federation = door.guest_model(record.id), door.federation(name)
+        record = glassleaf.start_training(TrainingRequest(name, parameters, most_named=1.0)).get()
+        model, federation = glassleaf.guest_model(record.id), glassleaf.federation(name)
         stores = {h: PartyStore(home / "parties" / name / h) for h in model.hosts}
         halves = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
         tables = {p.name: read_table(federation, p.name) for p in federation.parties}
-        door.close()
+        glassleaf.close()
     return Case(f"credit card, {TREES} trees of depth {DEPTH}", model, halves, tables)
 
 
@@ -127,13 +129,13 @@ def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> 
     features = {p: [Feature(name=f"{p}_{i}", meaning=f"{p} {i}") for i in range(FEATURES)] for p in (GUEST, *names)}
     ids = tuple(f"r{i}" for i in range(n))
     tables = {p: PartyTable(p, ids, {f.name: draw.normal(size=n) for f in own}) for p, own in features.items()}
-    rules: dict[str, dict[tuple[int, int], Rule]] = {p: {} for p in features}
+    rules: dict[str, dict[tuple[int, int], SplitRule]] = {p: {} for p in features}
     trees = []
     for t in range(-(-leaves // 2**DEPTH)):
         nodes: list[Split | Leaf] = []
         for i in range(2**DEPTH - 1):  # node i leads to 2i + 1 and 2i + 2
             party = str(draw.choice(list(features)))
-            rule = Rule(
+            rule = SplitRule(
                 str(draw.choice([f.name for f in features[party]])), bool(draw.random() < 0.5), float(draw.normal())
             )
             rules[party][t, i] = rule

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers
 from bench.bulk import bulk, two_cores
@@ -82,7 +82,7 @@ class _OneKey:
     def __init__(self, case: Case, bits: int, names: tuple[str, ...], repeats: int, folder: Path) -> None:
         say(f"{bits} bits: tables and pools")
         self._case, self._bits, self._repeats, self._folder = case, bits, repeats, folder
-        secret = SecretKey.generate(bits, min(bits, KEY_BITS_FLOOR))
+        secret = PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR))
         leaves, entries = case.model.n_leaves, case.guest.folding.n_entries
         draw = np.random.default_rng(1)
         self._values, self._kept = draw.integers(-999, 1000, leaves), draw.random(leaves) < 0.5
@@ -164,11 +164,11 @@ class _OneKey:
         """Seconds of one sample, pools full, through the protocol's own parties: a thread each and mailboxes, on two cores."""
         key = engine.sides[engine.ways[-1]].key
         with on_cores(2):
-            rooms = Rooms(self._case, HOST_POOL, self._folder)
-            rooms.score(key, 1, Workers())  # Hosts meet the key
-            rooms.wait_for_pools()
-            found = [took(rooms.score, key, 1, Workers()) for _ in range(self._repeats)]
-            rooms.close()
+            runtimes = Rooms(self._case, HOST_POOL, self._folder)
+            runtimes.score(key, 1, Workers())  # Hosts meet the key
+            runtimes.wait_for_pools()
+            found = [took(runtimes.score, key, 1, Workers()) for _ in range(self._repeats)]
+            runtimes.close()
         return median(found)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
 from bench.cases import Case, credit_card_case, random_case
@@ -62,7 +62,7 @@ class _Bench:
     def __init__(self, folder: Path, repeats: int, sizes: tuple[int, ...]) -> None:
         say("keys and tables")
         self.folder, self.repeats = folder, repeats
-        self.secrets = {bits: SecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
+        self.secrets = {bits: PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
         for secret in self.secrets.values():
             paillier_tables(secret, folder, "full")
 
@@ -140,10 +140,10 @@ class _Bench:
             for cores in CORES:
                 say(f"cores: {name}, {cores}")
                 with on_cores(cores):
-                    rooms = Rooms(case, 0, self.folder)
-                    rooms.score(key, sizes[name], Workers(cores))  # workers start and meet the key
-                    seconds = repeated(partial(took, rooms.score, key, sizes[name], Workers(cores)), self.repeats)
-                    rooms.close()
+                    runtimes = Rooms(case, 0, self.folder)
+                    runtimes.score(key, sizes[name], Workers(cores))  # workers start and meet the key
+                    seconds = repeated(partial(took, runtimes.score, key, sizes[name], Workers(cores)), self.repeats)
+                    runtimes.close()
                 point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
                 middle = median(seconds)
                 points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})

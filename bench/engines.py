@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from backend.crypto.interface import FoldPlan, KeySide
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.obfuscators import FEW_KEPT, Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.public import FloodMaker, RlwePublicSide
+from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
 from backend.crypto.rlwe.scheme import RlweKeySide
-from backend.crypto.rlwe.scheme import SecretKey as LatticeKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.timing import took
@@ -29,7 +29,7 @@ ENGINES = {
     "paillier": "Paillier",
     "paillier-short": "Paillier, short exponents",
     "rlwe": "RLWE, lattice",
-    "none": "plain numbers",
+    "none": "plaintext",
 }
 
 
@@ -42,7 +42,7 @@ class Sides:
 
 
 def paillier_sides(
-    secret: SecretKey, folder: Path, hosts: int, obfuscation: Obfuscation = "full", warm: int = 0
+    secret: PaillierSecretKey, folder: Path, hosts: int, obfuscation: Obfuscation = "full", warm: int = 0
 ) -> Sides:
     """Paillier on one core; `warm` obfuscators are ready at the Guest, and some at each Host."""
     ready = HOST_POOL if warm else 0
@@ -81,7 +81,7 @@ def fill(pool: Pool[Any]) -> None:
     pool.close()
 
 
-def _public_tables(folder: Path, secret: SecretKey) -> Path:
+def _public_tables(folder: Path, secret: PaillierSecretKey) -> Path:
     return folder / f"host-{secret.public.bits}.tables"
 
 
@@ -152,7 +152,7 @@ class Engine:
         return {f"{way}_seconds": median(took(make) for _ in range(repeats)) for way, make in ways.items()}
 
 
-def make_engine(name: str, case: Case, secret: SecretKey, folder: Path, warm: int) -> Engine:
+def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, warm: int) -> Engine:
     """A cipher by its name; a warm Paillier Guest has `warm` obfuscators."""
     hosts = len(case.hosts)
     if name == "rlwe":
@@ -173,7 +173,7 @@ def obfuscation_of(name: str) -> Obfuscation:
     return "short" if name == "paillier-short" else "full"
 
 
-def paillier_tables(secret: SecretKey, folder: Path, obfuscation: Obfuscation) -> dict[str, dict[str, float]]:
+def paillier_tables(secret: PaillierSecretKey, folder: Path, obfuscation: Obfuscation) -> dict[str, dict[str, float]]:
     """Seconds to build the tables of both parties and to read them again, each once, and their bytes."""
     owner = folder / f"owner-{secret.public.bits}-{obfuscation}.tables"
     host = _public_tables(folder, secret)

@@ -10,7 +10,7 @@ import gmpy2
 import tenseal.sealapi as seal
 from gmpy2 import mpz
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.obfuscators import OwnerMaker, PublicMaker, random_unit
 from backend.crypto.rlwe.ring import Ring
 from bench.cases import Case
@@ -40,7 +40,7 @@ class PaillierFloor:
         Seconds of one of each.
     """
 
-    def __init__(self, secret: SecretKey) -> None:
+    def __init__(self, secret: PaillierSecretKey) -> None:
         p, n = secret.p, secret.public.n
         p2, n2 = p * p, n * n
         small, rest = mpz(999), random_unit(n)

@@ -54,7 +54,7 @@ def write_large(folder: Path, rows: int = ROWS, seed: int = 7) -> Federation:
 
 def _feature(party: str, place: int) -> Feature:
     barred = BARRED[place // EVERY % len(BARRED)] if place % EVERY == 0 else ""
-    words = barred.replace("_", " ").capitalize() or "Made-up figure"
+    words = barred.replace("_", " ").capitalize() or "Synthetic figure"
     return Feature(
         name=f"{party}_{barred or 'figure'}_{place}",
         meaning=f"{words} number {place} as the {party} keeps it",
@@ -70,11 +70,11 @@ def _column(draw: np.random.Generator, feature: Feature, rows: int) -> np.ndarra
     return draw.normal(size=rows).round(3)
 
 
-def grow_large(door: Glassleaf) -> ModelRecord:
-    """Write the federation below the home and grow its model on plain numbers, on a share of the features a round."""
-    write_large(door.home / "large")
-    federation = door.add_federation(door.home / "large")
+def grow_large(glassleaf: Glassleaf) -> ModelRecord:
+    """Write the federation below the home and grow its model on plaintext, on a share of the features a round."""
+    write_large(glassleaf.home / "large")
+    federation = glassleaf.add_federation(glassleaf.home / "large")
     parameters = SecureBoostParameters(
         trees=TREES, depth=DEPTH, learning_rate=0.05, bins=8, column_sample=COLUMNS, cipher="none"
     )
-    return door.start_training(TrainingRequest(federation.name, parameters, most_named=1.0)).get()
+    return glassleaf.start_training(TrainingRequest(federation.name, parameters, most_named=1.0)).get()

@@ -28,9 +28,9 @@ from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.training.opboost.maps import MAPS
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.opboost.privacy import privacy_of
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
-from backend.trees.ensemble import GuestTree, Leaf, Rule
+from backend.trees.ensemble import GuestTree, Leaf, SplitRule
 from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, CREDIT_CARD, fresh_home, machine, say
 
@@ -119,9 +119,9 @@ def _records(rows: int, seed: int) -> Records:
     return Records(federation, tables, labels, draw_parts(rows, seed))
 
 
-def _joint(records: Records, talk: Straight, table: PartyTable, features: dict[str, Any]) -> Joint:
+def _joint(records: Records, session: Straight, table: PartyTable, features: dict[str, Any]) -> Joint:
     return Joint(
-        conversation=cast(Conversation, talk),
+        conversation=cast(Session, session),
         key=cast(Any, None),
         guest=records.federation.guest.name,
         features=features,
@@ -146,14 +146,14 @@ def _reference(records: Records, parties: Sequence[Any]) -> float:
 
 def _point(records: Records, parameters: OpBoostParameters) -> dict[str, Any]:
     federation = records.federation
-    talk = Straight(records, [h.name for h in federation.hosts])
+    session = Straight(records, [h.name for h in federation.hosts])
     features = {p.name: p.features for p in federation.parties}
-    grown = grow(_joint(records, talk, records.tables[federation.guest.name], features), parameters)
+    grown = grow(_joint(records, session, records.tables[federation.guest.name], features), parameters)
     figures = privacy_of(parameters.noise, [f for h in federation.hosts for f in h.features])
     return {
         "map": parameters.map,
         "epsilon": parameters.epsilon,
-        "auc": _auc(records, _released(records, grown, talk)),
+        "auc": _auc(records, _released(records, grown, session)),
         "auc_on_ranks": _auc(records, grown.margins[:, 0]),
         "feature_bound": figures.feature if np.isfinite(figures.feature) else None,
         "record_bound": figures.record if np.isfinite(figures.record) else None,
@@ -166,13 +166,13 @@ def _auc(records: Records, margins: NDArray[np.float64]) -> float:
     return metrics_of(records.labels[test], margins[test], "test").auc
 
 
-def _released(records: Records, grown: Grown, talk: Straight) -> NDArray[np.float64]:
+def _released(records: Records, grown: Grown, session: Straight) -> NDArray[np.float64]:
     """``(n,)`` margins with every party's rules on its true values, node by node."""
-    rules = dict(grown.rules) | {key: rule for host in talk.at.values() for key, rule in host.rules.items()}
+    rules = dict(grown.rules) | {key: rule for host in session.at.values() for key, rule in host.rules.items()}
     columns = {name: column for table in records.tables.values() for name, column in table.columns.items()}
 
     @cache
-    def left(rule: Rule) -> NDArray[np.bool_]:
+    def left(rule: SplitRule) -> NDArray[np.bool_]:
         return rule.goes_left(columns[rule.feature])
 
     margins = np.full(len(records.labels), grown.base_scores[0])

@@ -41,22 +41,22 @@ TARGET = 1.0  # seconds
 
 
 def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, Any]:
-    """Medians over `rounds` walks through the pages, warm; the model is compared with one trained anew from it."""
+    """Medians over `rounds` walks through the pages, warm; the model is compared with one retrained from it."""
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder:
         home = Path(folder) / "home"
-        door = Glassleaf(home, pools=False)
+        glassleaf = Glassleaf(home, pools=False)
         say("growing the model")
-        record = grow_large(door)
-        found = door.compliance(record.id).findings
-        say("training anew")
-        door.start_retraining(RetrainingRequest(record.id, (found[0].feature,), cipher="none")).get()
+        record = grow_large(glassleaf)
+        found = glassleaf.compliance(record.id).findings
+        say("training again")
+        glassleaf.start_retraining(RetrainingRequest(record.id, (found[0].feature,), cipher="none")).get()
         facts = {
-            "features": len(door.guest_model(record.id).dictionary),
+            "features": len(glassleaf.guest_model(record.id).dictionary),
             "trees": record.n_trees,
             "leaves": record.n_leaves,
             "findings": len(found),
         }
-        door.close()
+        glassleaf.close()
         with served(home, Path(folder) / "dashboard.log") as url, sync_playwright() as play:
             say("walking")
             browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)

@@ -18,7 +18,7 @@ from backend.crypto.workers import Workers
 from backend.protocols.guest import GuestParty, Scored
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.channel import Network, Session
 from backend.trees.serialization import dump_host
 from bench.cases import Case
 from bench.chain import GuestSide, HostSide, Stopwatch
@@ -74,16 +74,16 @@ class Rooms:
             ],
         )
         self._guest = GuestParty(federation, case.tables[case.model.guest])
-        self._talks = 0
+        self._sessions = 0
 
     def score(self, key: KeySide, n: int, workers: Workers) -> Scored:
         """Score `n` records in one conversation."""
-        self._talks += 1
-        talk = Conversation(self._network, self._guest.name, f"c{self._talks}", self._case.model.hosts)
+        self._sessions += 1
+        session = Session(self._network, self._guest.name, f"c{self._sessions}", self._case.model.hosts)
         try:
-            return self._guest.score(MODEL, self._case.guest, self._case.records(n), key, talk, workers=workers)
+            return self._guest.score(MODEL, self._case.guest, self._case.records(n), key, session, workers=workers)
         finally:
-            talk.close()
+            session.close()
 
     def wait_for_pools(self) -> None:
         """Until every Host that has met a key has its pool full."""

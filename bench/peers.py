@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import phe
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from bench.timing import took
 
 TEXTBOOK_NUMBERS = 8  # encrypted by phe each time; it is linear, and slow
@@ -90,7 +90,7 @@ class Phe(Peer):
     name = "phe"
     at_a_time = TEXTBOOK_NUMBERS
 
-    def __init__(self, secret: SecretKey) -> None:
+    def __init__(self, secret: PaillierSecretKey) -> None:
         bits = secret.public.bits
         self.key = f"{bits:,} bits"
         self._public = phe.PaillierPublicKey(int(secret.public.n))
@@ -146,7 +146,7 @@ class Heu(Peer):
         return len(self.encrypted(np.arange(64)).serialize()) / 64
 
 
-def peers_present(secret: SecretKey, names: tuple[str, ...]) -> list[Peer]:
+def peers_present(secret: PaillierSecretKey, names: tuple[str, ...]) -> list[Peer]:
     """Those of `names` that are installed, with keys of the same size; of fixed size where the cipher has one."""
     bits = secret.public.bits
     found: list[Peer] = [Phe(secret)] if "phe" in names else []

@@ -1,4 +1,5 @@
-"""What cover costs on the credit-card data: paths that fit a score, AUC and KS, by resolution and dither; and how fast the leak meter is.
+"""Privacy–utility trade-off on the credit-card data: paths that fit a score, AUC and KS, by resolution and dither;
+and how fast the leak meter is.
 
 An operator's view: the population count is a joint audit, which no party could make alone.
 """
@@ -26,37 +27,39 @@ METER_TREES, METER_BITS, METER_PEOPLE = 100, (10, 16), 5
 def measure() -> dict[str, Any]:
     """The frontier of a model of default parameters, and the meter on one of a hundred trees."""
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
-        name = add_credit_card(door)
+        glassleaf = Glassleaf(home, pools=False)
+        name = add_credit_card(glassleaf)
         skipped = {"skipped": ABSENT} if name is None else {}
-        name = name or add_demo(door)
+        name = name or add_demo(glassleaf)
         say(name)
-        record = door.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
-        points = [asdict(point) for point in door.start_frontier(record.id, PEOPLE).get()]
+        record = glassleaf.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
+        points = [asdict(point) for point in glassleaf.start_frontier(record.id, PEOPLE).get()]
         found = {
             "federation": name,
             "trees": record.n_trees,
             "depth": record.depth,
             "default": {"score_bits": record.score_bits, "dither": DITHER},
             "points": points,
-            "meter": _meter(door, name),
+            "meter": _meter(glassleaf, name),
         }
-        door.close()
+        glassleaf.close()
     return found | skipped
 
 
-def _meter(door: Glassleaf, name: str) -> list[dict[str, Any]]:
+def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score, in turns with the same model at another width."""
     say(f"{METER_TREES} trees")
-    record = door.start_training(TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES), most_named=1.0)).get()
-    model, rows = door.guest_model(record.id), []
-    room = door._catalogue.room(name)
-    own = room.table.take(np.arange(METER_PEOPLE))
+    record = glassleaf.start_training(
+        TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES), most_named=1.0)
+    ).get()
+    model, rows = glassleaf.guest_model(record.id), []
+    runtime = glassleaf._catalogue.runtime(name)
+    own = runtime.table.take(np.arange(METER_PEOPLE))
     for bits in METER_BITS:
         at = replace(model, score_bits=bits)
-        talk = room.converse(record.hosts, counted=False)
-        units = room.guest.score(record.id, CompiledGuest(at), own, PlainKeySide(), talk).units
-        talk.close()
+        session = runtime.open_session(record.hosts, counted=False)
+        units = runtime.guest.score(record.id, CompiledGuest(at), own, PlainKeySide(), session).units
+        session.close()
         meter = LeakMeter(at)
         began = time.thread_time()
         meter.read(own.columns, units)

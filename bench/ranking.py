@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.protocols.ranking.circuit import gates_needed, top_names
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
-from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, Packing
+from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
 from backend.protocols.ranking.shape import RankingShape
 from bench.alignment import Meter
 from bench.setting import REPEATS, run, say
@@ -38,7 +38,7 @@ def measure(keys: tuple[int, ...] = KEYS, numbers: tuple[int, ...] = NUMBERS, re
     rows, peers = [], {}
     for bits in keys:
         say(f"{bits} bits")
-        secret = SecretKey.generate(bits, floor=min(bits, 2048))
+        secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
         sides = PaillierKeySide(secret), PaillierPublicSide(secret.public)
         peers[bits] = _tno(bits, repeats)
         for n in numbers:
@@ -59,7 +59,7 @@ def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
     most = (1 << VALUE_BITS) - 1
     values = [secrets.randbelow(2 * most + 1) - most for _ in range(n)]
     values_enc, shape, meter = key.encrypt_numbers(values), RankingShape(n, NAMES, VALUE_BITS), Meter()
-    packing = Packing(shape, key.bits)
+    packing = RankingPacking(shape, key.bits)
     guest = RankingGuest(PackedOpener(key, packing).opened, shape)
     host = RankingHost(PackedBlinds(public, values_enc, packing).blinded, shape)
     offer = meter.sent("guest", meter.of("guest", guest.open))

@@ -91,10 +91,10 @@ def training() -> str:
     same = "are the same trees, byte for byte" if e["same_trees_as_plain"] else "DIFFER from the plain ones"
     note = (
         f"{found['trees']} trees of depth {found['depth']}, {found['bins']} bins; XGBoost's `hist` gets the same rows and bins and one "
-        f"thread. Our seconds are of alignment and growth on plain numbers, messages included. On ciphertexts {e['trees']} trees "
+        f"thread. Our seconds are of alignment and growth on plaintext, messages included. On ciphertexts {e['trees']} trees "
         f"of depth {e['depth']} over {e['rows']:,} rows take {e['seconds'] / 60:.1f} minutes at {e['key_bits']:,} bits on all cores "
         "(measured once), "
-        f"{e['times_plain']:.0f} times plain numbers and {e['times_xgboost']:,.0f} times XGBoost, and {same}."
+        f"{e['times_plain']:.0f} times plaintext and {e['times_xgboost']:,.0f} times XGBoost, and {same}."
     )
     return "\n\n".join([markdown(header, rows), note])
 

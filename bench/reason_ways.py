@@ -1,4 +1,4 @@
-"""The parties' own code for reasons, under each cipher, with all halves and records in one hand: for measuring, not for secrets."""
+"""The parties' own code for reasons, under each cipher, with all partial models and records in one hand: for measuring, not for secrets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import PublicSide
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
+from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
 from backend.crypto.rlwe.scheme import RlweKeySide
-from backend.crypto.rlwe.scheme import SecretKey as LatticeKey
 from backend.data.table import PartyTable
-from backend.protocols.explanations.encryption import ReasonKey, Sealing, sealing_of
-from backend.protocols.explanations.evaluation import Weighing, weighing_of
+from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
+from backend.protocols.explanations.evaluation import Weighting, weighting_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
-from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.ensemble import NodeKey, SplitRule
 from backend.trees.shap import shap_values
 from bench.alignment import Meter
 from bench.cases import Case
@@ -62,7 +62,7 @@ class Parties:
 
     def plain(self, samples: Sequence[str]) -> NDArray[np.float64]:
         """SHAP values ``(n, features)`` in the protocol's order, all columns in one hand."""
-        rules: dict[NodeKey, Rule] = dict(self.case.model.rules)
+        rules: dict[NodeKey, SplitRule] = dict(self.case.model.rules)
         columns: dict[str, NDArray[Any]] = {}
         for party, table in self.case.tables.items():
             if party in self.case.halves:
@@ -89,13 +89,13 @@ class Way:
     cipher: str
     bits: int
     key_bytes: int
-    sealing: Sealing
-    weighings: list[Weighing]
+    encryption: TermEncryption
+    weightings: list[Weighting]
 
     @classmethod
     def paillier(cls, parties: Parties, bits: int, people: int = 0) -> Way:
         """Under Paillier: for names, or for a cohort of so many people; the tables for obfuscators are made."""
-        secret = SecretKey.generate(bits, floor=min(bits, 2048))
+        secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
         key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
         for pool in (key.obfuscators, public.obfuscators):
             pool.take(1)
@@ -110,44 +110,44 @@ class Way:
 
     @classmethod
     def plain(cls, parties: Parties, people: int) -> Way:
-        """A cohort in plain numbers."""
+        """A cohort in plaintext."""
         return cls._of(parties, "none", PlainKeySide(), PlainPublicSide(), people)
 
     @classmethod
     def _of(cls, parties: Parties, cipher: str, key: ReasonKey, side: PublicSide, people: int) -> Way:
         both = zip(parties.factors, parties.case.plans, strict=True)
-        weighings = [weighing_of(side, factors, parties.shape, plan, people) for factors, plan in both]
-        sealing = sealing_of(key, parties.terms, parties.shape, people)
-        return cls(parties, cipher, key.bits, len(key.offer()) * len(weighings), sealing, weighings)
+        weightings = [weighting_of(side, factors, parties.shape, plan, people) for factors, plan in both]
+        encryption = encryption_of(key, parties.terms, parties.shape, people)
+        return cls(parties, cipher, key.bits, len(key.offer()) * len(weightings), encryption, weightings)
 
     def asked(self, sample: str, meter: Meter, before: Any = None) -> Any:
         """One person's contributions as the last Host holds them, added to those `before`."""
         columns, _ = self.parties.record(self.parties.case.model.guest, sample)
-        sent = meter.sent("guest", meter.of("guest", self.sealing.sealed, columns))
-        for factors, weighing in zip(self.parties.factors, self.weighings, strict=True):
+        sent = meter.sent("guest", meter.of("guest", self.encryption.encrypted, columns))
+        for factors, weighting in zip(self.parties.factors, self.weightings, strict=True):
             kept = meter.of("host", factors.decide, *self.parties.record(factors.step.host, sample))
-            if weighing is not self.weighings[-1]:
-                sent = meter.sent("host", meter.of("host", weighing.passed_on, sent, kept))
-        return meter.of("host", self.weighings[-1].values, sent, kept, before)
+            if weighting is not self.weightings[-1]:
+                sent = meter.sent("host", meter.of("host", weighting.passed_on, sent, kept))
+        return meter.of("host", self.weightings[-1].values, sent, kept, before)
 
     def named(self, sample: str) -> tuple[Meter, Meter]:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
-        weighing, ranking, shape = Meter(), Meter(), self.parties.shape.ranking
-        held = self.asked(sample, weighing)
-        guest = RankingGuest(self.sealing.opened, shape)
-        host = RankingHost(lambda added: self.weighings[-1].blinded(held, added), shape)
+        weighting, ranking, shape = Meter(), Meter(), self.parties.shape.ranking
+        held = self.asked(sample, weighting)
+        guest = RankingGuest(self.encryption.opened, shape)
+        host = RankingHost(lambda added: self.weightings[-1].blinded(held, added), shape)
         shares = ranking.sent("host", ranking.of("host", host.share, ranking.sent("guest", guest.open())))
         choices = ranking.sent("guest", ranking.of("guest", guest.choose, shares))
         ranking.of("guest", guest.names, ranking.sent("host", ranking.of("host", host.garble, choices)))
-        return weighing, ranking
+        return weighting, ranking
 
     def summed(self, samples: Sequence[str], meter: Meter) -> NDArray[np.float64]:
         """Contributions of a cohort, ``(features,)``, in the margin's unit."""
         held = None
         for sample in samples:
             held = self.asked(sample, meter, held)
-        sent = meter.sent("host", meter.of("host", self.weighings[-1].sums, held))
-        numbers: list[int] = meter.of("guest", self.sealing.sums, sent)
+        sent = meter.sent("host", meter.of("host", self.weightings[-1].sums, held))
+        numbers: list[int] = meter.of("guest", self.encryption.sums, sent)
         return np.array(numbers, dtype=np.float64) / float(1 << self.parties.shape.scale)
 
 

@@ -1,6 +1,7 @@
 """What reasons cost beside the score alone and beside plain `phe`, and whether the names are those of plain SHAP values.
 
-One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: all halves and records are in
+One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: all
+partial models and records are in
 one hand here. The peer does what SECURITY.md sketches with `phe`'s floats, leaf by leaf; its operations are counted and one of each is
 timed, nothing is charged for refreshing or for finding the largest, so its figure is a lower bound.
 """
@@ -17,7 +18,7 @@ import phe
 from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide
-from backend.crypto.paillier.keys import KEY_BITS, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.data.table import read_table
 from backend.services import Glassleaf
@@ -58,13 +59,13 @@ def measure(
 def demo_case() -> Case:
     """The built-in demo with its first model."""
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
-        name = add_demo(door)
-        record = door.models(name)[0]
-        model, federation = door.guest_model(record.id), door.federation(name)
+        glassleaf = Glassleaf(home, pools=False)
+        name = add_demo(glassleaf)
+        record = glassleaf.models(name)[0]
+        model, federation = glassleaf.guest_model(record.id), glassleaf.federation(name)
         halves = {h: load_host(PartyStore(home / "parties" / name / h).artefact(record.id)) for h in model.hosts}
         tables = {p.name: read_table(federation, p.name) for p in federation.parties}
-        door.close()
+        glassleaf.close()
     return Case(f"demo, {record.n_trees} trees of depth {record.depth}", model, halves, tables)
 
 
@@ -94,7 +95,7 @@ def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
     samples = case.tables[case.model.guest].ids[: people + 1]
     runs = [(way.named(s), scored(case, key, publics, s)) for s in samples][1:]
     row: dict[str, Any] = {**case.facts(), "cipher": way.cipher, "key_bits": way.bits, "key_bytes": way.key_bytes}
-    row |= {"features": sum(parties.shape.features), "ciphertexts": way.sealing.ciphertexts}
+    row |= {"features": sum(parties.shape.features), "ciphertexts": way.encryption.ciphertexts}
     for name, pick in (("terms", lambda r: r[0][0]), ("ranking", lambda r: r[0][1]), ("score", lambda r: r[1])):
         for party in ("guest", "host"):
             row[f"{name}_{party}_seconds"] = median(pick(r).seconds[party] for r in runs)
@@ -114,7 +115,7 @@ def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
     if not bits:
         sides = rlwe_sides(case)
         return sides.key, sides.hosts
-    secret = SecretKey.generate(bits, floor=min(bits, 2048))
+    secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
     key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
     key.obfuscators.take(1)
     return key, [public] * len(case.hosts)

@@ -1,6 +1,6 @@
 """What rounding leaf weights costs: AUC and KS on the test records for the float model and for fewer and fewer bits.
 
-An operator's view: both halves of a simulated model are put together here, which no party could do.
+An operator's view: both partial models of a simulated model are put together here, which no party could do.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=
 def measure() -> dict[str, Any]:
     """Both federations, the second where its data is there."""
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
-        names = [add_demo(door), *(n for n in [add_credit_card(door)] if n)]
-        found = [_one(door, name) for name in names]
-        door.close()
+        glassleaf = Glassleaf(home, pools=False)
+        names = [add_demo(glassleaf), *(n for n in [add_credit_card(glassleaf)] if n)]
+        found = [_one(glassleaf, name) for name in names]
+        glassleaf.close()
     return {"runs": found} | ({} if len(names) > 1 else {"skipped": ABSENT})
 
 
-def _one(door: Glassleaf, name: str) -> dict[str, Any]:
+def _one(glassleaf: Glassleaf, name: str) -> dict[str, Any]:
     say(name)
-    record = door.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
-    model = door.guest_model(record.id)
-    frame = door.samples(record.id)
+    record = glassleaf.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
+    model = glassleaf.guest_model(record.id)
+    frame = glassleaf.samples(record.id)
     test = (frame["part"] == "test").to_numpy()
-    labels = read_labels(door.federation(name))[test]
-    reached = _leaves_reached(door, name, record.id, model, [str(i) for i in frame.index[test]])
+    labels = read_labels(glassleaf.federation(name))[test]
+    reached = _leaves_reached(glassleaf, name, record.id, model, [str(i) for i in frame.index[test]])
     weights = [np.array([n.weight for n in (t.nodes[i] for i in t.leaves) if isinstance(n, Leaf)]) for t in model.trees]
     exact = model.base_scores[0] + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
     rows = [{"bits": "float", **_quality(labels, np.asarray(exact)), "alone": _alone(np.asarray(exact))}]
@@ -55,10 +55,10 @@ def _one(door: Glassleaf, name: str) -> dict[str, Any]:
 
 
 def _leaves_reached(
-    door: Glassleaf, name: str, model_id: str, model: GuestModel, ids: list[str]
+    glassleaf: Glassleaf, name: str, model_id: str, model: GuestModel, ids: list[str]
 ) -> list[NDArray[np.bool_]]:
     """Per tree ``(n, n_leaves)``: the one leaf of each record; what a Host does not hold counts as missing."""
-    federation = door.federation(name)
+    federation = glassleaf.federation(name)
     n = len(ids)
     reached = [np.ones((n, len(t.leaves)), dtype=bool) for t in model.trees]
     for party in federation.parties:
@@ -67,7 +67,7 @@ def _leaves_reached(
         columns = {key: _where_held(column, rows) for key, column in table.columns.items()}
         rules = model.rules
         if party.name != model.guest:
-            rules = load_host(PartyStore(door.home / "parties" / name / party.name).artefact(model_id)).rules
+            rules = load_host(PartyStore(glassleaf.home / "parties" / name / party.name).artefact(model_id)).rules
         own = candidate_leaves(model.skeletons, rules, columns, n)
         reached = [kept & mine for kept, mine in zip(reached, own, strict=True)]
     return reached

@@ -49,18 +49,18 @@ def fresh_home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def add_demo(door: Glassleaf) -> str:
+def add_demo(glassleaf: Glassleaf) -> str:
     """The demo with its first model; returns the federation's name."""
-    return door.prepare_demo()
+    return glassleaf.prepare_demo()
 
 
-def add_credit_card(door: Glassleaf) -> str | None:
+def add_credit_card(glassleaf: Glassleaf) -> str | None:
     """The credit-card federation without a model; None where the data is absent."""
     if not CREDIT_CARD.exists():
         return None
-    folder = door.home / "credit_card"
+    folder = glassleaf.home / "credit_card"
     split_credit_card(CREDIT_CARD, folder)
-    return door.add_federation(folder).name
+    return glassleaf.add_federation(folder).name
 
 
 def say(text: str) -> None:

@@ -35,23 +35,27 @@ PLAIN_REPEATS = 3
 def measure() -> dict[str, Any]:
     """Quality and time; nothing but a reason where the data is absent."""
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
-        name = add_credit_card(door)
+        glassleaf = Glassleaf(home, pools=False)
+        name = add_credit_card(glassleaf)
         if name is None:
             return {"skipped": ABSENT}
         found = {"repeats": REPEATS, "trees": PARAMETERS.trees, "depth": PARAMETERS.depth, "bins": PARAMETERS.bins}
         say("codes")
-        found["codes"] = _beside_xgboost(door, door.federation(name))
+        found["codes"] = _beside_xgboost(glassleaf, glassleaf.federation(name))
         say("a training on ciphertexts")
-        found["encrypted"] = _encrypted(door, door.federation(name))
+        found["encrypted"] = _encrypted(glassleaf, glassleaf.federation(name))
         say("numbers")
-        found["numbers"] = _beside_xgboost(door, _with_codes_as_numbers(door, door.federation(name).folder))
-        door.close()
+        found["numbers"] = _beside_xgboost(
+            glassleaf, _with_codes_as_numbers(glassleaf, glassleaf.federation(name).folder)
+        )
+        glassleaf.close()
     return found
 
 
-def _beside_xgboost(door: Glassleaf, federation: Federation) -> dict[str, Any]:
-    ours = [_train(door, federation.name, PARAMETERS) for _ in range(REPEATS + 1)][1:]  # the first reads the tables
+def _beside_xgboost(glassleaf: Glassleaf, federation: Federation) -> dict[str, Any]:
+    ours = [_train(glassleaf, federation.name, PARAMETERS) for _ in range(REPEATS + 1)][
+        1:
+    ]  # the first reads the tables
     theirs, seconds = _xgboost(federation, PARAMETERS.trees)
     mine = median(r.seconds for r in ours)
     return {
@@ -66,14 +70,14 @@ def _beside_xgboost(door: Glassleaf, federation: Federation) -> dict[str, Any]:
     }
 
 
-def _train(door: Glassleaf, federation: str, parameters: SecureBoostParameters) -> ModelRecord:
-    return door.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+def _train(glassleaf: Glassleaf, federation: str, parameters: SecureBoostParameters) -> ModelRecord:
+    return glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
 
-def _encrypted(door: Glassleaf, federation: Federation) -> dict[str, Any]:
-    """A whole training on ciphertexts, once (it takes minutes), beside the same on plain numbers and XGBoost's."""
-    found = _train(door, federation.name, ENCRYPTED)
-    plain = [_train(door, federation.name, replace(ENCRYPTED, cipher="none")) for _ in range(PLAIN_REPEATS)]
+def _encrypted(glassleaf: Glassleaf, federation: Federation) -> dict[str, Any]:
+    """A whole training on ciphertexts, once (it takes minutes), beside the same on plaintext and XGBoost's."""
+    found = _train(glassleaf, federation.name, ENCRYPTED)
+    plain = [_train(glassleaf, federation.name, replace(ENCRYPTED, cipher="none")) for _ in range(PLAIN_REPEATS)]
     plain_seconds = median(r.seconds for r in plain)
     _, xgboost_seconds = _xgboost(federation, ENCRYPTED.trees)
     return {
@@ -91,7 +95,7 @@ def _encrypted(door: Glassleaf, federation: Federation) -> dict[str, Any]:
     }
 
 
-def _with_codes_as_numbers(door: Glassleaf, folder: Path) -> Federation:
+def _with_codes_as_numbers(glassleaf: Glassleaf, folder: Path) -> Federation:
     """A second federation on the same tables in which every feature is numeric."""
     first = load_federation(folder)
 
@@ -106,7 +110,7 @@ def _with_codes_as_numbers(door: Glassleaf, folder: Path) -> Federation:
     write_federation(changed, target)
     for party in first.parties:
         (target / party.file).write_bytes((folder / party.file).read_bytes())
-    return door.add_federation(target)
+    return glassleaf.add_federation(target)
 
 
 def _xgboost(federation: Federation, trees: int) -> tuple[Metrics, float]:

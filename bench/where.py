@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.engines import Sides, paillier_sides, rlwe_sides
@@ -22,7 +22,7 @@ BULK = {"rlwe": 5000, "paillier": 4}
 
 
 def where_time_goes(
-    case: Case, secrets: dict[int, SecretKey], folder: Path, repeats: int, quick: bool
+    case: Case, secrets: dict[int, PaillierSecretKey], folder: Path, repeats: int, quick: bool
 ) -> list[dict[str, Any]]:
     """One entry a cipher, way and batch size."""
     rows = []

@@ -20,11 +20,11 @@ INTRO = """\
 
 Written by `docs/architecture.py` from the code (`make docs`); `make check` fails when it is stale.
 
-A model exists in two kinds of halves. The Guest's half holds structure, owners, gains, covers, leaf weights and the
-Guest's own thresholds; a Host's half holds structure and that Host's thresholds. No type of a party has room for both (an
+A model exists in two kinds of partial models. The Guest's partial model holds structure, owners, gains, covers, leaf weights and the
+Guest's own thresholds; a Host's partial model holds structure and that Host's thresholds. No type of a party has room for both (an
 import's `WholeModel` has, and is divided at once). Parties
 reach each other by messages only, and every message passes one function that turns it into bytes and writes it into the
-transcript (`backend/protocols/transport/channel.py`). The dashboard and the command line know one door, `backend/services`.
+transcript (`backend/protocols/transport/channel.py`). The dashboard and the command line know one glassleaf, `backend/services`.
 """
 
 

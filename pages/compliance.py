@@ -18,7 +18,7 @@ view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
 frame.header(t, "compliance", session.notices(), view.federation)
-desk = reviews.Desk(
+handler = reviews.Desk(
     (role, session.actor()),
     session.kept("deciding") if session.kept("deciding") in report.findings else None,
     session.told(),
@@ -26,17 +26,17 @@ desk = reviews.Desk(
     session.attempt,
     lambda *said: backend.review(model_id, *said),
 )
-if desk.asked is None:
-    frame.told(t, desk.told)
-reviews.window(t, desk)
+if handler.asked is None:
+    frame.told(t, handler.told)
+reviews.window(t, handler)
 compliance.summary(t, view)
 
 frame.section(t, "compliance.findings", "flag")
 history = backend.reviews(model_id)
 if linked is not None:
-    findings.only(t, view, found[linked], history, desk, lambda: session.forget("finding"))
+    findings.only(t, view, found[linked], history, handler, lambda: session.forget("finding"))
 else:
-    findings.listed(t, view, history, desk)
+    findings.listed(t, view, history, handler)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
 evidence.kept_out(t, view, backend.kept_out(model_id))
@@ -45,7 +45,7 @@ known = evidence.assessable(view)
 if known:
     frame.section(t, "compliance.measure", "evidence")
     keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
-    job_form.desk(
+    job_form.handler(
         t,
         view,
         measuring,
@@ -57,7 +57,9 @@ before, after = backend.lineage(model_id)
 if known or before or after:
     frame.section(t, "retraining.title", "retraining")
     if role == OPERATOR:
-        job_form.desk(t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done)
+        job_form.handler(
+            t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done
+        )
     else:
         retraining.not_for(t, role)
     if before or after:

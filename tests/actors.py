@@ -10,7 +10,7 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.codec import encode
 from backend.trees.serialization import content_hash, dump_host
 
@@ -46,13 +46,13 @@ def federation_of(world: World) -> Federation:
 
 @contextmanager
 def running(world: World, *, simulated: bool = True, tap: list | None = None):
-    """A Guest, its network and served Hosts that hold their halves; `tap` collects (sender, receiver, bytes)."""
+    """A Guest, its network and served Hosts that hold their partial models; `tap` collects (sender, receiver, bytes)."""
     federation = federation_of(world)
     network = Network() if tap is None else TappedNetwork(tap)
     hosts = []
-    for name, half in world.hosts.items():
+    for name, partial_model in world.hosts.items():
         store = MemoryStore()
-        text = dump_host(half)
+        text = dump_host(partial_model)
         store.put_artefact(MODEL_ID, text, content_hash(text))
         features = federation.party(name).features
         hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512))
@@ -77,9 +77,9 @@ class TappedNetwork(Network):
 
 def score(world: World, guest, network, key, name="c", **kwargs):
     """Score the Guest's own records; returns (scored, transcript)."""
-    talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+    session = Session(network, GUEST, name, world.model.hosts, timeout=20)
     try:
-        scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk, **kwargs)
+        scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session, **kwargs)
     finally:
-        transcript = talk.close()
+        transcript = session.close()
     return scored, transcript

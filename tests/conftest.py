@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.cli import main
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.data.demo import write_demo
 from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
@@ -17,18 +17,18 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 @pytest.fixture(scope="session")
-def secret_key() -> SecretKey:
+def secret_key() -> PaillierSecretKey:
     """512 bits: for arithmetic, not for secrets."""
-    return SecretKey.generate(512, floor=512)
+    return PaillierSecretKey.generate(512, floor=512)
 
 
 @pytest.fixture
-def key_side(secret_key: SecretKey) -> PaillierKeySide:
+def key_side(secret_key: PaillierSecretKey) -> PaillierKeySide:
     return PaillierKeySide(secret_key)
 
 
 @pytest.fixture
-def public_side(secret_key: SecretKey) -> PaillierPublicSide:
+def public_side(secret_key: PaillierSecretKey) -> PaillierPublicSide:
     return PaillierPublicSide(secret_key.public)
 
 
@@ -71,10 +71,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demo's three parties and one model."""
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=600)
-    door = Glassleaf(home, pools=False)
-    door.add_federation(home / "demo")
-    door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
-    door.close()
+    glassleaf = Glassleaf(home, pools=False)
+    glassleaf.add_federation(home / "demo")
+    glassleaf.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    glassleaf.close()
     return home
 
 

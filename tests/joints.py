@@ -16,7 +16,7 @@ from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.trees.ensemble import Split
 
@@ -38,10 +38,10 @@ class Parties:
 
     def rules(self, own):
         """All parties' rules; `own` are the Guest's."""
-        halves = [
+        partial_models = [
             h._sessions.of(self.joint.conversation.name).kept(HostTraining).rules for h in self.served._hosts.values()
         ]
-        return dict(own) | {key: rule for half in halves for key, rule in half.items()}
+        return dict(own) | {key: rule for partial_model in partial_models for key, rule in partial_model.items()}
 
     def leaves(self, number, tree, rules):
         """Leaf of every joint record, walked in one place."""
@@ -93,11 +93,11 @@ def joined(
         network,
         [HostParty(p, tables[p], features[p], MemoryStore(), simulated=True, key_floor=512) for p in parties[1:]],
     )
-    talk = Conversation(network, GUEST, "c", tuple(parties[1:]), patience=20)
-    talk.broadcast(OfferKey("c", side.scheme, side.offer()))
-    rows = align(talk, GUEST, ids, "dh")[0] if hosts else np.arange(n)
+    session = Session(network, GUEST, "c", tuple(parties[1:]), timeout=20)
+    session.broadcast(OfferKey("c", side.scheme, side.offer()))
+    rows = align(session, GUEST, ids, "dh")[0] if hosts else np.arange(n)
     joint = Joint(
-        conversation=talk,
+        conversation=session,
         key=side,
         guest=GUEST,
         features=features,
@@ -113,5 +113,5 @@ def joined(
     try:
         yield Parties(joint, columns, served, sent)
     finally:
-        talk.close()
+        session.close()
         served.stop()

@@ -1,4 +1,4 @@
-"""A trained demo federation behind a door, and every column in one hand, for tests of what is measured on it."""
+"""A trained demo federation in a home, and every column in one hand, for tests of what is measured on it."""
 
 import numpy as np
 import pandas as pd
@@ -6,29 +6,29 @@ import pandas as pd
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
 from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
-from backend.services.measurement import Ground as Measured
+from backend.services.measurement import MeasurementContext as Measured
 
 KEY = 512
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")
 
 
-class Ground:
-    """A door with a trained demo, what measurements start from, and all columns in one hand."""
+class TrainedDemo:
+    """A home with a trained demo, what measurements start from, and all columns in one hand."""
 
     def __init__(self, folder, change=lambda demo: None):
         federation = write_demo(folder / "demo", rows=1500)
         change(folder / "demo")
-        self.door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-        self.door.add_federation(folder / "demo")
-        self.record = self.door.start_training(TrainingRequest("demo", PARAMETERS)).get()
-        self.room = self.door._catalogue.room("demo")
-        self.offered = self.door.guest_model(self.record.id).dictionary
+        self.glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+        self.glassleaf.add_federation(folder / "demo")
+        self.record = self.glassleaf.start_training(TrainingRequest("demo", PARAMETERS)).get()
+        self.runtime = self.glassleaf._catalogue.runtime("demo")
+        self.offered = self.glassleaf.guest_model(self.record.id).dictionary
         self.measured = Measured(
-            self.room,
+            self.runtime,
             self.record,
-            self.door.guest_model(self.record.id),
-            self.door._compiled_half(self.record),
-            self.door._test_ids(self.record),
+            self.glassleaf.guest_model(self.record.id),
+            self.glassleaf._compiled_model(self.record),
+            self.glassleaf._test_ids(self.record),
             Workers(),
         )
         self.people = None
@@ -37,23 +37,25 @@ class Ground:
             self.people = own if self.people is None else self.people.join(own, how="left")
 
     def probabilities(self):
-        """Of every test record, by id, from a scoring of the door's own."""
-        ids, half = self.measured.test_ids, self.measured.compiled
-        rows = np.array([self.room.table.row_of[i] for i in ids])
-        talk = self.room.converse(self.record.hosts, counted=False)
+        """Of every test record, by id, from a scoring of its own."""
+        ids, partial_model = self.measured.test_ids, self.measured.compiled
+        rows = np.array([self.runtime.table.row_of[i] for i in ids])
+        session = self.runtime.open_session(self.record.hosts, counted=False)
         try:
-            key = self.room.key("none", 0, half.guest)
-            scored = self.room.guest.score(self.record.id, half.guest, self.room.table.take(rows), key, talk)
+            key = self.runtime.key("none", 0, partial_model.guest)
+            scored = self.runtime.guest.score(
+                self.record.id, partial_model.guest, self.runtime.table.take(rows), key, session
+            )
         finally:
-            talk.close()
-        predicted = half.outputs.predict(half.guest.margins(scored.units))[:, 0]
+            session.close()
+        predicted = partial_model.outputs.predict(partial_model.guest.margins(scored.units))[:, 0]
         return pd.Series(predicted, index=ids)
 
     def margins(self, people):
         """Every tree walked with all parties' rules and columns in one place."""
         model, rules = self.measured.model, dict(self.measured.model.rules)
-        for host in self.room._simulated._hosts.values():
-            rules |= host._halves.get(self.record.id).model.rules
+        for host in self.runtime._simulated._hosts.values():
+            rules |= host._partial_models.get(self.record.id).model.rules
         total = np.full(len(people), model.base_scores[0])
         for t, tree in enumerate(model.trees):
             nodes = np.zeros(len(people), dtype=int)

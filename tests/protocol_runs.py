@@ -6,17 +6,17 @@ import numpy as np
 from actors import MODEL_ID, running
 from worlds import GUEST, World
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.protocols.baselines.comparison import PROTOCOLS, compare, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 
-KEY = SecretKey.generate(512, floor=512)
+KEY = PaillierSecretKey.generate(512, floor=512)
 IN_THE_CLEAR = PROTOCOLS[1:]
 WALKS = [name for name in PROTOCOLS if name.startswith("multi") or name == "collaborative"]
 
@@ -25,12 +25,12 @@ class Ran:
     """One protocol on a world's own records: its outcome, its statements by party, and the messages by receiver."""
 
     def __init__(self, name, world, guest, network, every, tap):
-        talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+        session = Session(network, GUEST, name, world.model.hosts, timeout=20)
         before = len(tap)
         try:
-            outcome = every[name].run(MODEL_ID, world.tables[GUEST], talk)
+            outcome = every[name].run(MODEL_ID, world.tables[GUEST], session)
         finally:
-            self.transcript = talk.close()
+            self.transcript = session.close()
         self.scored, self.n = outcome.scored, len(world.tables[GUEST].ids)
         self.learned = {statement.party: statement for statement in outcome.learned(self.transcript)}
         self.got = {party: [] for party in world.tables}
@@ -56,7 +56,7 @@ def toy_world():
         Split(owner[i], f"f{i}", *children[i], True, 1.0, 1.0) if i in owner else Leaf(weights[i], 1.0)
         for i in range(11)
     )
-    rules = {(0, i): Rule(f"f{i}", owner[i] == GUEST, 5.0) for i in owner}
+    rules = {(0, i): SplitRule(f"f{i}", owner[i] == GUEST, 5.0) for i in owner}
     parts = {p: {k: r for k, r in rules.items() if owner[k[1]] == p} for p in (GUEST, "host0")}
     dictionary = tuple((p, Feature(name=f"f{i}", meaning="x")) for i, p in owner.items())
     model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), (0.0,), 4, dictionary, parts[GUEST])
@@ -75,7 +75,7 @@ def run_comparison(world, **kwargs):
         every = protocols(guest, world.model, CompiledGuest(world.model), key)
         number = itertools.count(1)
 
-        def converse():
-            return Conversation(network, GUEST, f"c{next(number)}", world.model.hosts, patience=20)
+        def open_session():
+            return Session(network, GUEST, f"c{next(number)}", world.model.hosts, timeout=20)
 
-        return compare(every, MODEL_ID, world.tables[GUEST], key, converse, **kwargs)
+        return compare(every, MODEL_ID, world.tables[GUEST], key, open_session, **kwargs)

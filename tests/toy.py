@@ -1,6 +1,6 @@
 """The toy tree of Fed-EINI's Figure 4, equations 11 and 12."""
 
-from backend.trees.ensemble import Fork, Rule, Skeleton
+from backend.trees.ensemble import Fork, Skeleton, SplitRule
 
 # Figure 4: the sample fails GF1 and GF2 at the Guest (so it goes left), and HF4 and HF7 at the Host.
 #            GF1(0)
@@ -16,5 +16,9 @@ TOY = Skeleton(
         6: Fork("guest", 9, 10),
     }
 )
-GUEST_RULES = {(0, 0): Rule("g1", True, 5.0), (0, 1): Rule("g2", True, 5.0), (0, 6): Rule("g6", True, 5.0)}
-HOST_RULES = {(0, 2): Rule("h7", True, 5.0), (0, 3): Rule("h4", True, 5.0)}
+GUEST_RULES = {
+    (0, 0): SplitRule("g1", True, 5.0),
+    (0, 1): SplitRule("g2", True, 5.0),
+    (0, 6): SplitRule("g6", True, 5.0),
+}
+HOST_RULES = {(0, 2): SplitRule("h7", True, 5.0), (0, 3): SplitRule("h4", True, 5.0)}

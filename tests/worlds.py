@@ -1,4 +1,4 @@
-"""Random ensembles over several parties, in both halves, and the oracle: node by node with everything in one hand."""
+"""Random ensembles over several parties, in both partial models, and the oracle: node by node with everything in one hand."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ import pytest
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.table import PartyTable
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.importers import read_model
 from backend.trees.importers.partition import split_between_parties
 from backend.trees.outputs import Outputs
@@ -28,8 +28,8 @@ class World:
     def oracle(self, row: dict[str, object]) -> int:
         """Walk every tree node by node; `row` maps feature → value (None = missing). Integer units of the scale."""
         rules = dict(self.model.rules)
-        for half in self.hosts.values():
-            rules.update(half.rules)
+        for partial_model in self.hosts.values():
+            rules.update(partial_model.rules)
         unit = 2**self.model.score_bits
         total = round(self.model.base_scores[0] * unit)
         for t, tree in enumerate(self.model.trees):
@@ -38,7 +38,10 @@ class World:
 
     def leaf_of(self, t: int, row: dict[str, object], rules: dict | None = None) -> int:
         """Node number of the leaf where the walk of one tree ends."""
-        known = rules or {**self.model.rules, **{k: r for half in self.hosts.values() for k, r in half.rules.items()}}
+        known = rules or {
+            **self.model.rules,
+            **{k: r for partial_model in self.hosts.values() for k, r in partial_model.rules.items()},
+        }
         nodes, i = self.model.trees[t].nodes, 0
         while isinstance(nodes[i], Split):
             i = nodes[i].left if goes_left(known[t, i], row.get(nodes[i].feature)) else nodes[i].right
@@ -55,7 +58,7 @@ class World:
         return row
 
 
-def goes_left(rule: Rule, value: object) -> bool:
+def goes_left(rule: SplitRule, value: object) -> bool:
     """One value, one rule, in the plainest words."""
     if value is None:
         return rule.default_left
@@ -95,7 +98,7 @@ def random_world(seed: int, n_hosts: int = 2, n_trees: int = 4, depth: int = 3, 
                 column[draw.random(len(held)) < 0.2] = np.nan
             columns[f.name] = column
         tables[p] = PartyTable(p, tuple(held[i] for i in order), {k: c[order] for k, c in columns.items()})
-    rules: dict[str, dict[tuple[int, int], Rule]] = {p: {} for p in parties}
+    rules: dict[str, dict[tuple[int, int], SplitRule]] = {p: {} for p in parties}
     trees = tuple(_random_tree(draw, t, parties, features, rules, depth) for t in range(n_trees))
     base = round(float(draw.normal()) * 2**bits) / 2**bits
     dictionary = tuple((p, f) for p in parties for f in features[p])
@@ -159,14 +162,14 @@ def imported_world(folder, people: int = 400) -> tuple[World, pd.DataFrame]:
     booster.save_model(folder / "model.json")
     offered = [(GUEST if name in "ab" else host, Feature(name=name, meaning=name)) for name in table]
     label = Label(column="y", positive="1", meaning="default")
-    halves = split_between_parties(read_model(folder / "model.json"), offered, label, GUEST, [host], 10)
+    partial_models = split_between_parties(read_model(folder / "model.json"), offered, label, GUEST, [host], 10)
     ids = tuple(f"id{i}" for i in range(people))
     tables = {
         party: PartyTable(party, ids, {name: table[name].to_numpy() for name in names})
         for party, names in ((GUEST, "ab"), (host, "cde"))
     }
     wanted = pd.DataFrame(booster.predict(matrix, pred_contribs=True), columns=[*table, "bias"])
-    return World(halves.guest, dict(halves.hosts), tables), wanted
+    return World(partial_models.guest, dict(partial_models.hosts), tables), wanted
 
 
 def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
@@ -182,9 +185,13 @@ def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
         feature = features[party][draw.integers(3)]
         default_left = bool(draw.random() < 0.5)
         if feature.kind is Kind.CATEGORICAL:
-            rule = Rule(feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"}))  # d was never seen
+            rule = SplitRule(
+                feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"})
+            )  # d was never seen
         else:
-            rule = Rule(feature.name, default_left, round(float(draw.normal()), 1), above=bool(draw.random() < 0.2))
+            rule = SplitRule(
+                feature.name, default_left, round(float(draw.normal()), 1), above=bool(draw.random() < 0.2)
+            )
         rules[party][t, number] = rule
         left, right = grow(level + 1), grow(level + 1)
         cover = nodes[left].cover + nodes[right].cover

@@ -28,7 +28,7 @@ NARROW = (
 
 
 @dataclass(frozen=True)
-class Filters:
+class DictionaryFilters:
     """What the table is narrowed to; `typed` is the search as it was written."""
 
     typed: str
@@ -45,7 +45,7 @@ class Filters:
         return self.typed.strip().lower()
 
 
-def filters(t: Texts, view: View) -> Filters:
+def filters(t: Texts, view: View) -> DictionaryFilters:
     """The row of filters above the table."""
     parties = (view.model.guest, *view.model.hosts)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -78,7 +78,7 @@ def filters(t: Texts, view: View) -> Filters:
             help=t("features.secureboost_help"),
             persist_state="session",
         )
-    return Filters(search, tuple(chosen), str(use), statuses, packs, flagged, secureboost)
+    return DictionaryFilters(search, tuple(chosen), str(use), statuses, packs, flagged, secureboost)
 
 
 def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -106,7 +106,7 @@ def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(chosen[0]), tuple(chosen[1])
 
 
-def matching(t: Texts, view: View, chosen: Filters) -> list[tuple[str, Feature]]:
+def matching(t: Texts, view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]:
     """The features that pass the filters, most important first."""
     flags = view_models.flags(view.compliance)
     hidden = view_models.aliases(view.model) if chosen.secureboost else {}
@@ -128,11 +128,11 @@ def matching(t: Texts, view: View, chosen: Filters) -> list[tuple[str, Feature]]
     return found
 
 
-def _asked(chosen: Filters) -> bool:
+def _asked(chosen: DictionaryFilters) -> bool:
     return bool(chosen.flagged or chosen.statuses or chosen.packs)
 
 
-def _flagged_so(findings: Sequence[Finding], chosen: Filters) -> bool:
+def _flagged_so(findings: Sequence[Finding], chosen: DictionaryFilters) -> bool:
     """Whether one of a feature's findings has a status and a rule pack that are looked for."""
     return any(
         (not chosen.statuses or f.status in chosen.statuses) and (not chosen.packs or f.pack in chosen.packs)

@@ -71,7 +71,7 @@ def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> 
     words = t("engine.many")
     last = speeds.get("paillier")
     if last is not None and last.people:
-        words += " " + t("engine.pace", people=f"{people:,}", rough=t.duration(people / last.a_second))
+        words += " " + t("engine.mode", people=f"{people:,}", rough=t.duration(people / last.a_second))
     st.caption(f":material/lightbulb: {words}")
 
 

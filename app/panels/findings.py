@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import view_models
 from app.panels import evidence, frame, palette, reviews
-from app.panels.reviews import Desk
+from app.panels.reviews import ReviewForm
 from app.session import address, page
 from app.texts import Texts, markdown, percent
 from app.view_models import View
@@ -25,7 +25,7 @@ DECISIONS = ("open", "confirmed", "overridden")
 
 
 @dataclass(frozen=True)
-class Filters:
+class FindingFilters:
     """What the cards are narrowed to; an empty tuple narrows nothing."""
 
     parties: tuple[str, ...]
@@ -35,7 +35,7 @@ class Filters:
     used: bool
 
 
-def filters(t: Texts, view: View) -> Filters:
+def filters(t: Texts, view: View) -> FindingFilters:
     """The row of filters above the cards."""
     found = view.compliance.findings
     packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
@@ -64,10 +64,12 @@ def filters(t: Texts, view: View) -> Filters:
         }
         used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
     sets = (tuple(chosen[name]) for name in ("party", "status", "pack", "decision"))
-    return Filters(*sets, used)
+    return FindingFilters(*sets, used)
 
 
-def matching(found: Sequence[Finding], chosen: Filters, standing: Mapping[tuple[str, str], Review]) -> list[Finding]:
+def matching(
+    found: Sequence[Finding], chosen: FindingFilters, standing: Mapping[tuple[str, str], Review]
+) -> list[Finding]:
     """The findings that pass the filters, in their order."""
 
     def passes(finding: Finding) -> bool:
@@ -85,7 +87,7 @@ def matching(found: Sequence[Finding], chosen: Filters, standing: Mapping[tuple[
     return [finding for finding in found if passes(finding)]
 
 
-def listed(t: Texts, view: View, history: Sequence[Review], desk: Desk) -> None:
+def listed(t: Texts, view: View, history: Sequence[Review], handler: ReviewForm) -> None:
     """All findings behind their filters; where there is none, what that does and does not say."""
     found = view.compliance.findings
     if not found:
@@ -95,16 +97,16 @@ def listed(t: Texts, view: View, history: Sequence[Review], desk: Desk) -> None:
     chosen = filters(t, view)
     shown = matching(found, chosen, standing)
     sentence(t, view, len(shown), standing)
-    cards(t, view, shown, history, desk)
+    cards(t, view, shown, history, handler)
 
 
 def only(
-    t: Texts, view: View, finding: Finding, history: Sequence[Review], desk: Desk, show_all: Callable[[], None]
+    t: Texts, view: View, finding: Finding, history: Sequence[Review], handler: ReviewForm, show_all: Callable[[], None]
 ) -> None:
     """The one finding that a link leads to, and the way to all."""
     label = t("compliance.show_all", n=len(view.compliance.findings))
     st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
-    card(t, view, finding, 0, history, desk)
+    card(t, view, finding, 0, history, handler)
 
 
 def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> None:
@@ -123,16 +125,16 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
     st.markdown(said + (" " + t("compliance.narrowed", shown=shown) if shown < len(found) else ""))
 
 
-def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], desk: Desk) -> None:
+def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], handler: ReviewForm) -> None:
     """A card a finding, a few at a time."""
     if not found:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
         return
     for place, finding in frame.paged(found, "findings_page"):
-        card(t, view, finding, place, history, desk)
+        card(t, view, finding, place, history, handler)
 
 
-def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[Review], desk: Desk) -> None:
+def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[Review], handler: ReviewForm) -> None:
     """Everything about one finding; `place` tells cards apart."""
     about = [r for r in history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
     with st.container(border=True, key=f"finding_{place}"):
@@ -152,7 +154,9 @@ def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[R
         reviews.standing(t, about, place)
         with st.container(horizontal=True, vertical_alignment="center"):
             key = f"decide_{place}"
-            st.button(t("compliance.decide"), icon=":material/gavel:", key=key, on_click=desk.choose, args=(finding,))
+            st.button(
+                t("compliance.decide"), icon=":material/gavel:", key=key, on_click=handler.choose, args=(finding,)
+            )
             link(t, view, finding, place)
             links(t, view, finding.feature, view_models.where(view.model, finding.feature))
 

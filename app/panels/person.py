@@ -36,7 +36,7 @@ def way(t: Texts) -> str:
 
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
-    """People for a menu: the one chosen before, then some of those kept aside for testing."""
+    """People for a menu: the one chosen before, then some of those held out for testing."""
     ids = [str(sample) for sample in people.index[people["part"] == "test"][:LISTED]]
     return ids if current is None or current not in people.index else [current, *(i for i in ids if i != current)]
 

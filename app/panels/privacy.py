@@ -13,7 +13,7 @@ import streamlit as st
 from app.panels import frame, palette
 from app.texts import Texts, bare, label, markdown, number, percent
 from app.view_models import View
-from backend.services import FrontierPoint, Job, LeakPoint, LedgerLine, LedgerRow, Reading, Score, ScoreBatch
+from backend.services import FrontierPoint, Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
@@ -95,7 +95,7 @@ def person(t: Texts, scores: Sequence[Score]) -> Score:
     return scores[place or 0]
 
 
-def reading(t: Texts, score: Score, read: Reading) -> None:
+def reading(t: Texts, score: Score, read: LeakReading) -> None:
     """What one score leaves open, in words and numbers."""
     st.markdown(
         t(
@@ -189,7 +189,9 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
 
 
 def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: float) -> None:
-    """What cover costs: how many scores name a path and how good scores are, by resolution and dither; `dither` is the Hosts'."""
+    """Privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
+    `dither` is the Hosts'.
+    """
     known = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
     chosen = min(points, key=lambda p: (abs(p.score_bits - view.record.score_bits), abs(p.dither - dither)))
     twin = pd.DataFrame(
@@ -230,7 +232,7 @@ def _half(t: Texts, point: FrontierPoint) -> str:
 
 
 def _frontier_chart(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint) -> go.Figure:
-    """A line a resolution: share of scores that name a path, by the width of dither."""
+    """A line a resolution: share of scores that identify a path, by the width of dither."""
     figure, widths = go.Figure(), sorted({point.dither for point in points})
     names = [_half(t, next(p for p in points if p.dither == width)) for width in widths]
     for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):

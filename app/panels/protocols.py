@@ -11,10 +11,20 @@ import streamlit as st
 from app.panels import engine, frame, palette
 from app.texts import Texts, markdown, size
 from app.view_models import View
-from backend.services import NODE_BY_NODE_SAMPLES, PROTOCOLS, SHAPE_LIMITS, Compared, Job, Learned, Link, Row, Shape
+from backend.services import (
+    NODE_BY_NODE_SAMPLES,
+    PROTOCOLS,
+    SHAPE_LIMITS,
+    Compared,
+    Job,
+    Learned,
+    Link,
+    ProtocolResult,
+    Shape,
+)
 
 OURS = PROTOCOLS[0]
-SOURCES = ("own", "made_up")
+SOURCES = ("own", "synthetic")
 MOST = 100  # people
 LATENCIES = (0, 1, 5, 10, 20, 50, 100, 200, 300)  # milliseconds
 BANDWIDTHS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 100_000_000)  # bytes a second
@@ -24,7 +34,7 @@ HEAVY = 50_000  # leaf weights from which one ciphertext each is the slow way
 
 @dataclass(frozen=True)
 class Setup:
-    """What is to be run; `shape` is a made-up model's."""
+    """What is to be run; `shape` is a synthetic model's."""
 
     samples: int
     cipher: engine.Engine
@@ -44,7 +54,7 @@ def setup(t: Texts) -> Setup:
         help=t("protocols.source_help"),
         persist_state="session",
     )
-    shape = _shape(t) if source == "made_up" else None
+    shape = _shape(t) if source == "synthetic" else None
     samples = st.slider(
         t("protocols.samples"), 1, MOST, 1, key="protocols_samples", help=t("protocols.samples_help"),
         persist_state="session",
@@ -119,7 +129,7 @@ def named(t: Texts, protocol: str) -> str:
 
 
 def marked(t: Texts, protocol: str) -> str:
-    """The same with a mark on those that send plain numbers."""
+    """The same with a mark on those that send plaintext."""
     return named(t, protocol) + ("" if protocol == OURS else " ◇")
 
 
@@ -129,7 +139,7 @@ def model(t: Texts, done: Compared) -> str:
         return t("protocols.on_own")
     shape = done.shape
     return t(
-        "protocols.on_made_up", n=shape.trees, depth=shape.depth, features=shape.features, leaves=f"{shape.leaves:,}"
+        "protocols.on_synthetic", n=shape.trees, depth=shape.depth, features=shape.features, leaves=f"{shape.leaves:,}"
     )
 
 
@@ -137,7 +147,7 @@ def figures(t: Texts, done: Compared) -> None:
     """The race's table twin, in two halves that a phone puts below each other."""
     rows = done.runs.rows
     exchanges = [row.exchange for row in rows]
-    halves = {
+    partial_models = {
         "times": {
             "total": [t.duration(e.total) for e in exchanges],
             "compute_column": [t.duration(e.compute) for e in exchanges],
@@ -149,7 +159,7 @@ def figures(t: Texts, done: Compared) -> None:
             "bytes": [size(e.bytes) for e in exchanges],
         },
     }
-    for place, (name, columns) in zip(st.columns(2, gap="large"), halves.items(), strict=True):
+    for place, (name, columns) in zip(st.columns(2, gap="large"), partial_models.items(), strict=True):
         named_columns = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in columns[c]] for c in columns}
         table = pd.DataFrame({t("protocols.protocol"): [marked(t, row.protocol) for row in rows], **named_columns})
         place.table(table, hide_index=True, border="horizontal", alt=t(f"protocols.{name}"))
@@ -177,7 +187,7 @@ def learned(t: Texts, view: View, done: Compared) -> None:
     st.caption(t("protocols.learned_caption"))
 
 
-def _guest(t: Texts, row: Row) -> str:
+def _guest(t: Texts, row: ProtocolResult) -> str:
     guest = row.learned[0]
     if guest.directions:
         return t("protocols.learned_path", bits=bits(t, guest.directions))

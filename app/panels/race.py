@@ -12,7 +12,7 @@ import streamlit as st
 from app.panels import frame, palette
 from app.panels.protocols import OURS, bits, marked, model, named
 from app.texts import Texts, bare, label, number, wrap
-from backend.services import PAIR, Compared, Lead, Point, Row, leads
+from backend.services import PAIR, Compared, Lead, Point, ProtocolResult, leads
 
 FRAMES, FRAME_MS = 40, 80
 CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
@@ -20,7 +20,7 @@ LANE = 46  # pixels
 LINES = (("solid", "circle"), ("dot", "diamond-open"))
 
 
-def verdict(t: Texts, rows: Sequence[Row]) -> str:
+def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     """Which protocol is fastest over this network, what that costs, and whom Fed-EINI beats."""
     ours = next(row for row in rows if row.protocol == OURS)
     others = sorted((row for row in rows if row is not ours), key=lambda row: row.exchange.total)
@@ -69,11 +69,11 @@ def draw(t: Texts, done: Compared) -> None:
     )
 
 
-def _ours(rows: Sequence[Row]) -> float:
+def _ours(rows: Sequence[ProtocolResult]) -> float:
     return next(row for row in rows if row.protocol == OURS).exchange.total
 
 
-def _bars(t: Texts, rows: Sequence[Row]) -> go.Figure:
+def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
     end = min(max(row.exchange.total for row in rows), CUT * _ours(rows))
     places = [-LANE * i - 30 for i in range(len(rows))]
     figure = go.Figure(_at(t, rows, places, end, None))
@@ -123,7 +123,7 @@ def _bars(t: Texts, rows: Sequence[Row]) -> go.Figure:
 
 
 def _at(
-    t: Texts, rows: Sequence[Row], places: Sequence[int], end: float, now: float | None
+    t: Texts, rows: Sequence[ProtocolResult], places: Sequence[int], end: float, now: float | None
 ) -> list[go.Bar | go.Scatter]:
     """The race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
     totals = [row.exchange.total for row in rows]
@@ -164,7 +164,7 @@ def _at(
     return [*bars, beside]
 
 
-def _hover(t: Texts, row: Row, end: float) -> str:
+def _hover(t: Texts, row: ProtocolResult, end: float) -> str:
     """What a protocol does, its two times, and by how much its bar is cut."""
     exchange = row.exchange
     lines = [

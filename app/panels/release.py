@@ -12,7 +12,9 @@ from backend.services import Job, ModelRecord
 
 
 def bound(t: Texts) -> tuple[float | None, bool]:
-    """The largest share of scores that may name a path (None = the usual), and whether a coarser scale may be taken instead of refusing."""
+    """The largest share of scores that may identify a path (None = the usual), and whether a coarser scale may be
+    taken instead of refusing.
+    """
     with st.expander(t("release.title"), icon=":material/visibility_lock:"):
         most = st.number_input(
             t("release.most"),

@@ -35,7 +35,7 @@ def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> No
 
 
 def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
-    """What shows that no Host meddled with the scores, and how far cover moves them."""
+    """What shows that no Host tampered with the scores, and how far cover moves them."""
     if done.canaries:
         st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
     if done.dither:

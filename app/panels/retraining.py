@@ -1,4 +1,4 @@
-"""One action: train the model anew without flagged features, and see both models side by side."""
+"""One action: train the model again without flagged features, and see both models side by side."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def not_for(t: Texts, role: str) -> None:
 
 
 def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
-    """What the last training anew came to; the two models stand below."""
+    """What the last training again came to; the two models stand below."""
     if job.result is None:
         run.ended(t, job, "retraining.cancelled")
         return

@@ -62,7 +62,7 @@ def form(t: Texts, key: str, attempt: Attempt, review: Callable[[str, str, str],
 
 
 @dataclass(frozen=True)
-class Desk:
+class ReviewForm:
     """Where findings are decided on, one at a time.
 
     Attributes
@@ -89,24 +89,24 @@ class Desk:
     review: Callable[..., object]
 
 
-def window(t: Texts, desk: Desk) -> None:
+def window(t: Texts, handler: ReviewForm) -> None:
     """The form for the finding that is being decided on; nothing where none is."""
-    asked = desk.asked
+    asked = handler.asked
     if asked is None:
         return
 
     def keep(*said: str) -> None:
-        desk.review(asked.rule_id, asked.feature, *said)
-        desk.choose(None)
+        handler.review(asked.rule_id, asked.feature, *said)
+        handler.choose(None)
 
     def body() -> None:
         st.markdown(f"**{markdown(t.either(asked.meaning, asked.meaning_zh))}**")
         st.markdown(markdown(t.either(asked.title, asked.title_zh)))
-        frame.told(t, desk.told)
-        form(t, "decide", desk.attempt, keep)
-        acting(t, *desk.as_whom)
+        frame.told(t, handler.told)
+        form(t, "decide", handler.attempt, keep)
+        acting(t, *handler.as_whom)
 
-    close = partial(desk.choose, None)
+    close = partial(handler.choose, None)
     st.dialog(t("report.decide_form"), icon=":material/gavel:", on_dismiss=close)(body)()
 
 

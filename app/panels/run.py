@@ -150,7 +150,7 @@ def train(t: Texts, chosen: Federation, job: Job[ModelRecord], name: str, redraw
 
 
 def _left(job: Job[ModelRecord]) -> float:
-    """Seconds, from the pace of the trees alone: alignment and encryption come before them, once."""
+    """Seconds, from the mode of the trees alone: alignment and encryption come before them, once."""
     last = job.points[-1]
     return last.seconds / last.tree * (job.total - last.tree)
 

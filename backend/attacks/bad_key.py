@@ -14,9 +14,9 @@ import numpy as np
 from gmpy2 import mpz
 
 from backend.attacks.keys import as_bit, fold, fold_alone, honest, host_of, matches, plan_of
-from backend.attacks.result import Outcome, attempt
+from backend.attacks.result import AttackOutcome, attempt
 from backend.crypto.paillier.key_certificate import challenges
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
 
@@ -25,7 +25,7 @@ DIGIT = 16  # of the Host's bits, read by one factor p_i
 SLACK = 64  # bits of q - 1 beside the factors p_i
 
 
-def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 128) -> Outcome:
+def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 128) -> AttackOutcome:
     """Read a bit of the Host from each of `samples` replies by ciphertexts that share a factor with an honest key."""
     draw = np.random.default_rng(seed)
     keys = honest(key_bits)
@@ -48,14 +48,16 @@ def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 12
             return matches([as_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * samples)], kept[:, 0])
         return matches([reply % p == 0 for reply in replies], kept[:, 0])
 
-    return Outcome(attempt(unchecked), attempt(checked), chance=0.5, setting={"key_bits": key_bits, "replies": samples})
+    return AttackOutcome(
+        attempt(unchecked), attempt(checked), chance=0.5, setting={"key_bits": key_bits, "replies": samples}
+    )
 
 
-def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> Outcome:
+def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
     """Read some hundred bits of the Host from one refreshed reply under a key that it accepts where it asks for no certificate."""
     draw = np.random.default_rng(seed)
     small, q = leaky_key(draw, key_bits)
-    key = PublicKey(prod(small, start=q))
+    key = PaillierPublicKey(prod(small, start=q))
     host = host_of(key)
     entries = DIGIT * len(small)
     kept = draw.random(entries) < 0.5
@@ -78,7 +80,7 @@ def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> Outcome:
             return matches([as_bit(c, key.n) for c in sent], kept)
         return read()
 
-    return Outcome(attempt(read), attempt(certified), chance=0.5, setting={"key_bits": key.bits, "bits": entries})
+    return AttackOutcome(attempt(read), attempt(certified), chance=0.5, setting={"key_bits": key.bits, "bits": entries})
 
 
 def forged(small: list[mpz], q: mpz) -> bytes:
@@ -113,7 +115,7 @@ def _of_order(draw: np.random.Generator, p: mpz, q: mpz) -> mpz:
             return g
 
 
-def _beyond(residue: mpz, q: mpz, key: PublicKey, draw: np.random.Generator) -> mpz:
+def _beyond(residue: mpz, q: mpz, key: PaillierPublicKey, draw: np.random.Generator) -> mpz:
     """A ciphertext that looks like any other and is `residue` modulo q."""
     while True:
         c = (residue + q * mpz(int.from_bytes(draw.bytes(key.width), "big"))) % key.n2

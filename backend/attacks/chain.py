@@ -12,11 +12,11 @@ import phe
 from gmpy2 import mpz
 
 from backend.attacks.keys import as_bit, fold, honest, matches, plan_of
-from backend.attacks.result import Outcome, attempt
+from backend.attacks.result import AttackOutcome, attempt
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 
 
-def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> Outcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> AttackOutcome:
     """Read `entries` bits of the first Host from what it passes on."""
     draw = np.random.default_rng(seed)
     keys = honest(key_bits)
@@ -32,7 +32,9 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> Outcom
     def shipped() -> tuple[int, int]:
         return matches(read(sent, fold(keys.host, sent, kept, plan_of(range(entries), entries)), n), kept)
 
-    return Outcome(attempt(with_phe), attempt(shipped), chance=0.5, setting={"key_bits": key_bits, "entries": entries})
+    return AttackOutcome(
+        attempt(with_phe), attempt(shipped), chance=0.5, setting={"key_bits": key_bits, "entries": entries}
+    )
 
 
 def read(sent: Sequence[mpz], passed_on: Sequence[mpz], n: mpz) -> list[bool]:

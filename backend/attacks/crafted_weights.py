@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.attacks.keys import honest, matches
-from backend.attacks.result import Outcome, attempt
-from backend.attacks.setup import HOST, MODEL_ID, PEOPLE, Scene, scene
+from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, scene
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.privacy.request_audit import Replayed, replay
 from backend.protocols.host import HostParty
-from backend.protocols.scoring.dither import room
+from backend.protocols.scoring.dither import headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
 from backend.protocols.scoring.opening import open_vector
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -26,7 +26,7 @@ from backend.trees.serialization import dump_guest
 
 HONEST = 30  # people whom an honest Guest scores before an audit
 BEYOND = (
-    room(SecureBoostParameters().score_bits).bit_length() + 1
+    headroom(SecureBoostParameters().score_bits).bit_length() + 1
 )  # bits below the weights, so that dither carries into none of them
 
 
@@ -37,7 +37,7 @@ def run(
     targets: int = 4,
     campaign: int = 100,
     trees: int = SecureBoostParameters().trees,
-) -> Outcome:
+) -> AttackOutcome:
     """Read the Host's whole decision vector of `targets` people, each from one reply; then of `campaign` people before an audit.
 
     A Guest that is caught counts as one that has read nothing: it answers by what is usual.
@@ -65,24 +65,24 @@ def run(
         "caught_one": len(found[0].problems) / campaign,
         "honest_accused": accused(stage, key, many[:HONEST], key_bits),
     }
-    return Outcome(off, on, chance=float(np.maximum(usual, 1 - usual).mean()), setting=setting, rates=rates)
+    return AttackOutcome(off, on, chance=float(np.maximum(usual, 1 - usual).mean()), setting=setting, rates=rates)
 
 
-def crafted(stage: Scene, host: HostParty, key: PaillierKeySide, chosen: NDArray[np.intp]) -> list[bool]:
+def crafted(stage: AttackSetup, host: HostParty, key: PaillierKeySide, chosen: NDArray[np.intp]) -> list[bool]:
     """What the digits of some people's scores say about every entry."""
     entries, n, ids = stage.keep.shape[1], len(chosen), stage.guest.take(chosen).ids
     weights = [1 << (BEYOND + j) for j in range(entries)]
-    with stage.talk(host) as talk:
-        talk.send(HOST, OfferKey(talk.name, key.scheme, key.offer()))
+    with stage.session(host) as session:
+        session.send(HOST, OfferKey(session.name, key.scheme, key.offer()))
         vectors = key.public.dump(key.encrypt_numbers(weights * n))
-        talk.send(HOST, DecisionVectors(talk.name, MODEL_ID, ids, entries, 1, vectors))
-        talk.expect_each(HeldRecords, [HOST])
-        scores = talk.expect_each(EncryptedScores, [HOST])[HOST].scores
+        session.send(HOST, DecisionVectors(session.name, MODEL_ID, ids, entries, 1, vectors))
+        session.expect_each(HeldRecords, [HOST])
+        scores = session.expect_each(EncryptedScores, [HOST])[HOST].scores
     digits = (score + (1 << (BEYOND - 1)) for score in key.decrypt(scores, n))  # dither may be below 0
     return [bool(score >> (BEYOND + j) & 1) for score in digits for j in range(entries)]
 
 
-def audited(stage: Scene, host: HostParty, key: PaillierKeySide) -> Replayed:
+def audited(stage: AttackSetup, host: HostParty, key: PaillierKeySide) -> Replayed:
     """What an auditor finds in the Host's sample."""
     half = dump_guest(stage.rounded(SecureBoostParameters().score_bits))
     rows = [] if host.requests is None else host.requests.rows()
@@ -90,7 +90,7 @@ def audited(stage: Scene, host: HostParty, key: PaillierKeySide) -> Replayed:
     return replay(rows, lambda row: open_vector(key, row.vector), half, host.registered(MODEL_ID), floor)
 
 
-def accused(stage: Scene, key: PaillierKeySide, chosen: NDArray[np.intp], key_bits: int) -> float:
+def accused(stage: AttackSetup, key: PaillierKeySide, chosen: NDArray[np.intp], key_bits: int) -> float:
     """Share of an honest Guest's requests that an audit objects to."""
     host = stage.host_party(simulated=False, key_bits=key_bits)
     compiled = stage.compiled(SecureBoostParameters().score_bits)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import Attempt, Outcome, attempt
-from backend.attacks.setup import PEOPLE, Scene, scene
+from backend.attacks.result import AttackOutcome, Attempt, attempt
+from backend.attacks.setup import PEOPLE, AttackSetup, scene
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.host import HostParty
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -26,7 +26,7 @@ def run(
     targets: int = 60,
     queries: int = 64,
     trees: int = SecureBoostParameters().trees,
-) -> Outcome:
+) -> AttackOutcome:
     """Name every answer of the Host about `targets` people, each scored `queries` times with other people's Guest columns.
 
     Parameters
@@ -48,10 +48,10 @@ def run(
     budgeted = attempt(_named, stage, chosen, columns, counting)
     setting = {"people": len(stage.guest.ids), "targets": targets, "queries": queries, "score_bits": SCORE_BITS}
     fewer = {f"named_after_{asked}": found.rate for asked, found in rates.items() if asked < queries}
-    return Outcome(rates[queries], budgeted, chance=0.0, setting=setting | {"budget": QUERIES}, rates=fewer)
+    return AttackOutcome(rates[queries], budgeted, chance=0.0, setting=setting | {"budget": QUERIES}, rates=fewer)
 
 
-def _named(stage: Scene, chosen: NDArray[np.intp], columns: NDArray[np.intp], host: HostParty) -> tuple[int, int]:
+def _named(stage: AttackSetup, chosen: NDArray[np.intp], columns: NDArray[np.intp], host: HostParty) -> tuple[int, int]:
     """People for whom all records that fit every score make the Host answer alike."""
     compiled, queries = stage.compiled(SCORE_BITS), columns.shape[1]
     people = stage.guest.take(columns.ravel())

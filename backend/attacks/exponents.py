@@ -14,7 +14,7 @@ import phe
 from gmpy2 import mpz
 
 from backend.attacks.keys import as_bit, honest, matches
-from backend.attacks.result import Outcome, attempt
+from backend.attacks.result import AttackOutcome, attempt
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -22,7 +22,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 SPREAD = 0.2  # of leaf weights, logits
 
 
-def run(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) -> Outcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) -> AttackOutcome:
     """Name the candidates among `leaves` leaves from the decision vector on the wire."""
     draw = np.random.default_rng(seed)
     keys = honest(key_bits)
@@ -42,7 +42,9 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) -> Outcome
         numbers = [mpz.from_bytes(blob[at : at + width], "big") for at in range(0, len(blob), width)]
         return matches(read(numbers, key.n), candidate)
 
-    return Outcome(attempt(with_phe), attempt(shipped), chance=0.5, setting={"key_bits": key_bits, "leaves": leaves})
+    return AttackOutcome(
+        attempt(with_phe), attempt(shipped), chance=0.5, setting={"key_bits": key_bits, "leaves": leaves}
+    )
 
 
 def read(numbers: Sequence[mpz], n: mpz) -> list[bool]:

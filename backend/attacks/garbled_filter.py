@@ -11,13 +11,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import Attempt, Outcome, attempt
+from backend.attacks.result import AttackOutcome, Attempt, attempt
 from backend.protocols.alignment.garbled_bloom import SALT, WORDS, FilterShape, Words, add_up, garble, hash_ids
 
 HASHES = (3, 8, 32)  # slots an id
 
 
-def run(seed: int, ids: int = 2000) -> Outcome:
+def run(seed: int, ids: int = 2000) -> AttackOutcome:
     """Lost ids when `ids` are inserted as printed, and as shipped."""
     draw = np.random.default_rng(seed)
     salt, data = draw.bytes(SALT), [f"customer {i}".encode() for i in range(ids)]
@@ -33,7 +33,7 @@ def run(seed: int, ids: int = 2000) -> Outcome:
     for k in HASHES:
         shape = FilterShape(k, math.ceil(k * ids / math.log(2)))  # Bloom's optimum: half of the slots are used
         printed[k] = attempt(lost, shape, as_printed=True)
-    return Outcome(
+    return AttackOutcome(
         printed[HASHES[-1]],
         attempt(lost, FilterShape.of(ids, ids), as_printed=False),
         chance=0.0,

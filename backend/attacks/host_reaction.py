@@ -17,9 +17,9 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.attacks.keys import Keys, honest, matches
-from backend.attacks.result import Outcome, attempt
-from backend.attacks.setup import HOST, PEOPLE, MemoryStore, Scene, scene
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.setup import HOST, PEOPLE, AttackSetup, MemoryStore, scene
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
@@ -41,7 +41,7 @@ def run(
     people: int = PEOPLE,
     targets: int = 40,
     trees: int = SecureBoostParameters().trees,
-) -> Outcome:
+) -> AttackOutcome:
     """Tell for `targets` people whether one entry of the Guest's decision vector is above 0, each from one decision."""
     stage, keys = scene(people, trees), honest(key_bits)
     chosen = np.random.default_rng(seed).choice(len(stage.guest.ids), targets, replace=False)
@@ -52,7 +52,7 @@ def run(
     share = float(above.mean())
 
     def watch(compiled: CompiledGuest, canary: bool) -> tuple[int, int]:
-        host = Meddler(stage, entry, keys.host.key)
+        host = TamperingHost(stage, entry, keys.host.key)
         try:
             units = stage.score(compiled, stage.guest.take(chosen), keys.guest, host, canary=canary)
         except SecurityError:  # nothing was decided: the Host says what is more frequent
@@ -65,7 +65,7 @@ def run(
     rates = {"told_by_stopping": float((loud == weighs).mean()), "caught": float(loud.mean())}
     for name, canary in (("range", False), ("canary", True)):
         rates[f"quiet_caught_{name}"] = float(stopped(stage, keys, compiled, quiet, entry, 1, canary=canary).mean())
-    return Outcome(
+    return AttackOutcome(
         attempt(watch, Trusting(model), False),
         attempt(watch, compiled, True),
         chance=max(share, 1 - share),
@@ -82,21 +82,23 @@ class Trusting(CompiledGuest):
         return np.zeros(len(next(iter(columns.values()))), dtype=bool)
 
 
-class Meddler(HostParty):
+class TamperingHost(HostParty):
     """A Host that returns one entry of every sample, made loud, in place of the sum or added to it.
 
     Parameters
     ----------
     entry : int
         Which.
-    key : PublicKey
+    key : PaillierPublicKey
         The Guest's, as it was offered.
     times : int
         How often the entry counts.
     added : bool
     """
 
-    def __init__(self, stage: Scene, entry: int, key: PublicKey, times: int = LOUD, added: bool = False) -> None:
+    def __init__(
+        self, stage: AttackSetup, entry: int, key: PaillierPublicKey, times: int = LOUD, added: bool = False
+    ) -> None:
         store = MemoryStore()
         store.texts.update(stage.kept())
         budget = QueryBudget(limit=0)  # it has no reason to count
@@ -104,7 +106,7 @@ class Meddler(HostParty):
         self._entry, self._key, self._times, self._added = entry, key, times, added
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:
-        """Meddle with decision vectors only."""
+        """Tamper with decision vectors only."""
         if not isinstance(message, DecisionVectors):
             yield from super().answer(sender, message)
             return
@@ -125,12 +127,19 @@ class Meddler(HostParty):
 
 
 def stopped(
-    stage: Scene, keys: Keys, compiled: CompiledGuest, people: NDArray[np.intp], entry: int, times: int, *, canary: bool
+    stage: AttackSetup,
+    keys: Keys,
+    compiled: CompiledGuest,
+    people: NDArray[np.intp],
+    entry: int,
+    times: int,
+    *,
+    canary: bool,
 ) -> NDArray[np.bool_]:
     """``(n,)``: for whom the Guest stops when a Host adds an entry to the true sum, one person a scoring."""
     found = []
     for person in people:
-        host = Meddler(stage, entry, keys.host.key, times, added=True)
+        host = TamperingHost(stage, entry, keys.host.key, times, added=True)
         try:
             stage.score(compiled, stage.guest.take(np.array([person])), keys.guest, host, canary=canary)
             found.append(False)

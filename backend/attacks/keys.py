@@ -12,7 +12,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 
 
@@ -20,7 +20,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 class Keys:
     """A key as a Guest draws it, and the sides that are built on it as they are shipped, without pools in the background."""
 
-    secret: SecretKey
+    secret: PaillierSecretKey
     guest: PaillierKeySide
     host: PaillierPublicSide
 
@@ -28,13 +28,13 @@ class Keys:
 @lru_cache(maxsize=4)
 def honest(bits: int) -> Keys:
     """The key of this size; the same for every attack of a run."""
-    secret = SecretKey.generate(bits, floor=min(bits, KEY_BITS_FLOOR))
+    secret = PaillierSecretKey.generate(bits, floor=min(bits, KEY_BITS_FLOOR))
     return Keys(secret, PaillierKeySide(secret), host_of(secret.public))
 
 
-def host_of(key: PublicKey) -> PaillierPublicSide:
+def host_of(key: PaillierPublicKey) -> PaillierPublicSide:
     """A Host that was offered `key` and has looked at it; keys below the floor are for tests."""
-    return PaillierPublicSide(PublicKey.from_bytes(key.to_bytes(), floor=min(key.bits, KEY_BITS_FLOOR)))
+    return PaillierPublicSide(PaillierPublicKey.from_bytes(key.to_bytes(), floor=min(key.bits, KEY_BITS_FLOOR)))
 
 
 def as_bit(ciphertext: mpz, n: mpz) -> bool:

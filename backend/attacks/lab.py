@@ -24,7 +24,7 @@ from backend.attacks import (
     short_key,
     unrefreshed_reply,
 )
-from backend.attacks.result import AttackResult, Outcome, Severity, text_of
+from backend.attacks.result import AttackOutcome, AttackResult, Severity, text_of
 from backend.errors import ParameterError
 
 
@@ -39,13 +39,13 @@ class Attack:
     name : str
     severity : {"critical", "high", "medium", "by design"}
     measure : callable
-        Seed → Outcome.
+        Seed → AttackOutcome.
     """
 
     id: str
     name: str
     severity: Severity
-    measure: Callable[[int], Outcome]
+    measure: Callable[[int], AttackOutcome]
 
     @property
     def text(self) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.attacks.keys import honest
-from backend.attacks.result import Outcome, attempt
-from backend.attacks.setup import MODEL_ID, PEOPLE, Scene, scene
+from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.setup import MODEL_ID, PEOPLE, AttackSetup, scene
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.data.table import PartyTable
 from backend.protocols.baselines.comparison import FedEini
@@ -36,7 +36,7 @@ def run(
     people: int = PEOPLE,
     targets: int = 20,
     trees: int = SecureBoostParameters().trees,
-) -> Outcome:
+) -> AttackOutcome:
     """Name the leaf of every tree for `targets` people from the messages that reached the Guest, where its own columns leave several."""
     stage, key = scene(people, trees), honest(key_bits).guest
     chosen = np.random.default_rng(seed).choice(len(stage.guest.ids), targets, replace=False)
@@ -54,7 +54,7 @@ def run(
     chance = reader.right(reader.read([])) / int(reader.open.sum())
     numbers = {"bits_one_round": bits["one-round-batched"], "bits_fed_eini": bits["fed-eini"]}
     setting = {"key_bits": key_bits, "people": targets, "trees": trees}
-    return Outcome(off, on, chance, setting, numbers=numbers)
+    return AttackOutcome(off, on, chance, setting, numbers=numbers)
 
 
 class Reader:
@@ -68,14 +68,14 @@ class Reader:
         ``(n, n_trees)``: trees where the Guest has several candidate leaves.
     """
 
-    def __init__(self, stage: Scene, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
+    def __init__(self, stage: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
         model, n = stage.model, len(chosen)
         self.people = stage.guest.take(chosen)
         self._candidates = paths.candidates(self.people.columns, n)
         leaves = [tree.nodes[i] for tree in model.trees for i in tree.leaves]
         self._covers = np.array([leaf.cover for leaf in leaves if isinstance(leaf, Leaf)])
         self._starts = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)])
-        rules = load_host(stage.half).rules
+        rules = load_host(stage.partial_model).rules
         theirs = np.empty_like(self._candidates)
         for rows, kept in Conjunctions(rules, own_conditions(model.skeletons, rules)).blocks(
             stage.host.take(chosen).columns, n
@@ -98,12 +98,12 @@ class Reader:
         return int((leaves == self._truth)[self.open].sum())
 
     def _likeliest(self, left: NDArray[np.bool_]) -> NDArray[np.intp]:
-        weighed = np.where(left, self._covers, -1.0)
+        weighted = np.where(left, self._covers, -1.0)
         spans = zip(self._starts[:-1], self._starts[1:], strict=True)
-        return np.stack([first + weighed[:, first:last].argmax(axis=1) for first, last in spans], axis=1)
+        return np.stack([first + weighted[:, first:last].argmax(axis=1) for first, last in spans], axis=1)
 
 
-class Ear(Network):
+class Eavesdropper(Network):
     """A network that keeps every message to one party, as that party could."""
 
     def __init__(self, party: str) -> None:
@@ -118,10 +118,10 @@ class Ear(Network):
         super().send(sender, receiver, message)
 
 
-def listen(stage: Scene, protocol: Inference, people: PartyTable, key_bits: int) -> tuple[list[Message], float]:
+def listen(stage: AttackSetup, protocol: Inference, people: PartyTable, key_bits: int) -> tuple[list[Message], float]:
     """Score some people; returns what reached the Guest, and the bits a person that the project counts for it."""
-    ear = Ear(stage.guest.party)
-    with stage.talk(stage.host_party(key_bits=key_bits), ear) as talk:
-        outcome = protocol.run(MODEL_ID, people, talk)
-        learned = outcome.learned(talk.transcript())[0]
+    ear = Eavesdropper(stage.guest.party)
+    with stage.session(stage.host_party(key_bits=key_bits), ear) as session:
+        outcome = protocol.run(MODEL_ID, people, session)
+        learned = outcome.learned(session.transcript())[0]
     return ear.heard, float("nan") if learned.bits is None else learned.bits

@@ -15,7 +15,7 @@ import numpy as np
 from gmpy2 import mpz
 
 from backend.attacks.keys import matches
-from backend.attacks.result import Outcome, attempt
+from backend.attacks.result import AttackOutcome, attempt
 from backend.crypto.ristretto import multiply, random_scalars
 from backend.errors import SecurityError
 from backend.protocols.alignment.dh import blind
@@ -27,7 +27,7 @@ ORDER_8 = mpz(325606250916557431795983626356110631294008115727848805560023387167
 SCALARS = 32
 
 
-def run(seed: int, pairs: int = 128) -> Outcome:
+def run(seed: int, pairs: int = 128) -> AttackOutcome:
     """Say which of two ids was hidden, `pairs` times; the two are chosen so that one lies on the curve and one on its twist."""
     draw = np.random.default_rng(seed)
     names = [f"customer {i}".encode() for i in range(4 * pairs + 64)]
@@ -43,7 +43,7 @@ def run(seed: int, pairs: int = 128) -> Outcome:
         return matches([on_curve(mpz.from_bytes(element, "little") % P) for element in elements], first)
 
     rates = {"small_order": _residues_read() / SCALARS, "identity_accepted": float(_identity_accepted())}
-    return Outcome(attempt(raw), attempt(shipped), chance=0.5, setting={"pairs": pairs}, rates=rates)
+    return AttackOutcome(attempt(raw), attempt(shipped), chance=0.5, setting={"pairs": pairs}, rates=rates)
 
 
 def hash_to_u(data: bytes) -> mpz:

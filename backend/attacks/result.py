@@ -41,7 +41,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttackOutcome:
     """What an attack's code measures.
 
     Attributes
@@ -78,13 +78,13 @@ class AttackResult:
         The row; ``-key`` and the like where a row holds two attacks.
     name : str
     severity : {"critical", "high", "medium", "by design"}
-    outcome : Outcome
+    outcome : AttackOutcome
     """
 
     id: str
     name: str
     severity: Severity
-    outcome: Outcome
+    outcome: AttackOutcome
 
     @property
     def text(self) -> str:

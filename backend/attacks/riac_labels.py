@@ -15,7 +15,7 @@ from flint import fmpq_mat, fmpz_mat
 from gmpy2 import mpz
 
 from backend.attacks.keys import honest, matches
-from backend.attacks.result import Outcome, attempt
+from backend.attacks.result import AttackOutcome, attempt
 from backend.crypto.baselines.riac import BITS, ROUNDS, RiacKey
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 
@@ -29,7 +29,7 @@ LARGE = 1 << 31  # plaintexts of the known-plaintext attack are below
 Vectors = list[list[int]]
 
 
-def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Outcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> AttackOutcome:
     """Read 0/1 labels under RIAC, and the same labels under Paillier.
 
     Parameters
@@ -54,7 +54,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Outc
     known = [draw.integers(0, LARGE, BLOCK).tolist() for _ in range(blocks)]
     read = [read_more([*zip(*riac.encrypt(x), strict=True)], riac.modulus, x[:KNOWN]) for x in known]
     right = sum(a == b for found, x in zip(read, known, strict=True) for a, b in zip(found, x[KNOWN:], strict=True))
-    return Outcome(
+    return AttackOutcome(
         attempt(under_riac),
         attempt(under_paillier),
         chance=0.5,

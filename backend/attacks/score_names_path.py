@@ -16,8 +16,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import Attempt, Outcome, attempt
-from backend.attacks.setup import EXACT_BITS, PEOPLE, Scene, scene
+from backend.attacks.result import AttackOutcome, Attempt, attempt
+from backend.attacks.setup import EXACT_BITS, PEOPLE, AttackSetup, scene
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -30,7 +30,9 @@ ENOUGH = 10**9  # combinations from which on FATE 1.11 lets a score go
 Sums = NDArray[np.int64]
 
 
-def run(seed: int, people: int = PEOPLE, targets: int = 200, trees: int = SecureBoostParameters().trees) -> Outcome:
+def run(
+    seed: int, people: int = PEOPLE, targets: int = 200, trees: int = SecureBoostParameters().trees
+) -> AttackOutcome:
     """Name the paths of `targets` people from their scores, exact ones and as they are shipped: rounded and with dither.
 
     Parameters
@@ -56,16 +58,18 @@ def run(seed: int, people: int = PEOPLE, targets: int = 200, trees: int = Secure
     rates = {f"named_{name}": found.rate for name, found in named.items()} | {"named_guessing": chance}
     setting = {"people": len(stage.guest.ids), "targets": targets, "trees": trees, "score_bits": default}
     off, on = named[f"{EXACT_BITS}_bits"], named["dither_4"]
-    return Outcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
+    return AttackOutcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
 
 
-def _paths(stage: Scene, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
+def _paths(stage: AttackSetup, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
     """``(n_records, n)``: the path that each record would give with each person's own columns, as a number."""
     paths: NDArray[np.float64] = stage.keep.astype(np.float64) @ np.where(stage.candidates(chosen), stage.codes, 0.0).T
     return paths
 
 
-def _named(stage: Scene, chosen: NDArray[np.intp], bits: int, dither: float, consistent: list[int]) -> tuple[int, int]:
+def _named(
+    stage: AttackSetup, chosen: NDArray[np.intp], bits: int, dither: float, consistent: list[int]
+) -> tuple[int, int]:
     """People whose score fits one path only, among the paths of all records; how many records fit goes to `consistent`."""
     compiled, people = stage.compiled(bits), stage.guest.take(chosen)
     released = stage.scored(compiled, people, PlainKeySide(), stage.host_party(dither=dither))
@@ -77,7 +81,7 @@ def _named(stage: Scene, chosen: NDArray[np.intp], bits: int, dither: float, con
     return sum(named), len(chosen)
 
 
-def by_frequency(stage: Scene, seed: int) -> float:
+def by_frequency(stage: AttackSetup, seed: int) -> float:
     """How often the path that most records would give is a person's own: a guess without any score, about up to :data:`GUESSED` people."""
     n, right = len(stage.guest.ids), []
     chosen = np.random.default_rng((seed, GUESSED)).choice(n, min(n, GUESSED), replace=False)
@@ -87,7 +91,7 @@ def by_frequency(stage: Scene, seed: int) -> float:
     return float(np.mean(right))
 
 
-def _auc(stage: Scene, bits: int, dither: float) -> float:
+def _auc(stage: AttackSetup, bits: int, dither: float) -> float:
     """Of everybody's scores as they are released, training records included."""
     scored = stage.score(stage.compiled(bits), stage.guest, PlainKeySide(), stage.host_party(dither=dither))
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - slow to import, and few runs need it
@@ -95,7 +99,7 @@ def _auc(stage: Scene, bits: int, dither: float) -> float:
     return float(roc_auc_score(stage.labels, np.array(scored, dtype=np.float64)))
 
 
-def meet_in_the_middle(stage: Scene, person: int) -> dict[str, float]:
+def meet_in_the_middle(stage: AttackSetup, person: int) -> dict[str, float]:
     """One person's combination of leaves in as many trees as give enough combinations, from their exact sum alone."""
     entries = stage.compiled(EXACT_BITS).encode(stage.guest.take(np.array([person])).columns, 1)[1][0]
     trees: list[list[int]] = []

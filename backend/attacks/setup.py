@@ -25,7 +25,7 @@ from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.channel import Network, Session
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_host
@@ -38,7 +38,7 @@ _numbers = itertools.count(1)
 
 
 class MemoryStore:
-    """A Host's halves of models, in memory."""
+    """A Host's partial models, in memory."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -55,7 +55,7 @@ class MemoryStore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scene:
+class AttackSetup:
     """What the attacks on scoring start from.
 
     Attributes
@@ -75,7 +75,7 @@ class Scene:
 
     federation: Federation
     model: GuestModel
-    half: str
+    partial_model: str
     guest: PartyTable
     host: PartyTable
     labels: NDArray[np.float64]
@@ -94,7 +94,7 @@ class Scene:
         return left
 
     def rounded(self, score_bits: int) -> GuestModel:
-        """The Guest's half with weights at another scale."""
+        """The Guest's partial model with weights at another scale."""
         return replace(self.model, score_bits=score_bits)
 
     def compiled(self, score_bits: int) -> CompiledGuest:
@@ -123,7 +123,7 @@ class Scene:
 
     def kept(self) -> dict[str, str]:
         """What lies in the Host's store."""
-        return {MODEL_ID: self.half}
+        return {MODEL_ID: self.partial_model}
 
     def score(
         self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
@@ -135,29 +135,29 @@ class Scene:
         self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
     ) -> Scored:
         """The same with all that the Guest gets."""
-        with self.talk(host) as talk:
-            return self.guest_party().score(MODEL_ID, compiled, people, key, talk, canary=canary)
+        with self.session(host) as session:
+            return self.guest_party().score(MODEL_ID, compiled, people, key, session, canary=canary)
 
     def guest_party(self) -> GuestParty:
         """The Guest with its records."""
         return GuestParty(self.federation, self.guest)
 
     @contextmanager
-    def talk(self, host: HostParty, network: Network | None = None) -> Iterator[Conversation]:
+    def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
         """A conversation of the Guest with the served Host."""
         network = network or Network()
         served = SimulatedHosts(network, [host])
-        talk = Conversation(network, self.guest.party, f"attack-{next(_numbers)}", (HOST,))
+        session = Session(network, self.guest.party, f"attack-{next(_numbers)}", (HOST,))
         try:
-            yield talk
+            yield session
         finally:
-            talk.close()
+            session.close()
             served.stop()
 
 
 @lru_cache(maxsize=2)
-def scene(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> Scene:
-    """Make up the demo's people and train, with plain numbers, since training is not attacked here.
+def scene(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> AttackSetup:
+    """Make up the demo's people and train, with plaintext, since training is not attacked here.
 
     Parameters
     ----------
@@ -173,18 +173,18 @@ def scene(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> S
     network, store = Network(), MemoryStore()
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
     served = SimulatedHosts(network, [party])
-    talk = Conversation(network, bank, "training", (HOST,))
+    session = Session(network, bank, "training", (HOST,))
     parameters = SecureBoostParameters(trees=trees, cipher="none")
     try:
-        trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), talk)
+        trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), session)
     finally:
-        talk.close()
+        session.close()
         served.stop()
-    half = store.texts[trained.model_id]
+    partial_model = store.texts[trained.model_id]
     held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
     guest = tables[bank].take(np.array(held, dtype=np.intp))
     host = tables[HOST].take(np.array([tables[HOST].row_of[i] for i in guest.ids], dtype=np.intp))
     model = replace(trained.model, score_bits=EXACT_BITS)
     step = CompiledGuest(model).folding.steps[0]
-    keep = CompiledHost(step, load_host(half).rules).decide(host.columns, np.ones(len(held), dtype=bool))
-    return Scene(federation, model, half, guest, host, labels[held], np.ascontiguousarray(keep))
+    keep = CompiledHost(step, load_host(partial_model).rules).decide(host.columns, np.ones(len(held), dtype=bool))
+    return AttackSetup(federation, model, partial_model, guest, host, labels[held], np.ascontiguousarray(keep))

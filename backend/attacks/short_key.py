@@ -14,8 +14,8 @@ from flint import fmpz
 from gmpy2 import mpz
 
 from backend.attacks.keys import as_bit, honest, matches
-from backend.attacks.result import Outcome, attempt
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey, SecretKey
+from backend.attacks.result import AttackOutcome, attempt
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
@@ -25,11 +25,11 @@ LONGER = (128, 160)  # bits of more toy keys, for the figures
 SMOOTH = 32  # bits: factors of this size are looked for in a key that cannot be factored whole
 
 
-def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Sequence[int] = LONGER) -> Outcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Sequence[int] = LONGER) -> AttackOutcome:
     """Read 0/1 labels encrypted under a toy key, and under the shortest key that is accepted."""
     truth = np.random.default_rng(seed).random(labels) < 0.5
     numbers = truth.astype(int).tolist()
-    toy = PaillierKeySide(SecretKey.generate(TOY_BITS, floor=TOY_BITS))
+    toy = PaillierKeySide(PaillierSecretKey.generate(TOY_BITS, floor=TOY_BITS))
     under_toy = toy.encrypt_numbers(numbers)
     shipped = honest(key_bits).guest
     under_shipped = shipped.encrypt_numbers(numbers)
@@ -38,7 +38,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
         accepted = 1.0
     except SecurityError:
         accepted = 0.0
-    return Outcome(
+    return AttackOutcome(
         attempt(lambda: matches(read(toy.public, under_toy), truth)),
         attempt(lambda: matches(read(shipped.public, under_shipped), truth)),
         chance=0.5,
@@ -48,23 +48,23 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
     )
 
 
-def read(key: PublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
+def read(key: PaillierPublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
     """Factor the key and decrypt; where it cannot be factored, what a ciphertext shows anyway."""
     factors = _factors(key)
     if len(factors) < 2:
         return [as_bit(c, key.n) for c in ciphertexts]
-    owner = PaillierKeySide(SecretKey(max(factors), min(factors)))
+    owner = PaillierKeySide(PaillierSecretKey(max(factors), min(factors)))
     return [number == 1 for number in owner.decrypt_numbers(ciphertexts)]
 
 
-def _factors(key: PublicKey) -> list[mpz]:
+def _factors(key: PaillierPublicKey) -> list[mpz]:
     n = fmpz(int(key.n))
     found = n.factor() if key.bits <= max(TOY_BITS, *LONGER) else n.factor_smooth(SMOOTH)
     return [mpz(int(prime)) for prime, _ in found]
 
 
 def _seconds(bits: int) -> float:
-    key = SecretKey.generate(bits, floor=bits).public
+    key = PaillierSecretKey.generate(bits, floor=bits).public
     began = time.perf_counter()
     _factors(key)
     return time.perf_counter() - began

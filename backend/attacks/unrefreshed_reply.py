@@ -17,15 +17,15 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.attacks.keys import fold_alone, honest, host_of, matches
-from backend.attacks.result import Outcome, attempt
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+from backend.attacks.result import AttackOutcome, attempt
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 
 SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
 TREES, LEAVES = 8, 4  # of the honest key's reply
 REPLIES = 4
 
 
-def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Outcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> AttackOutcome:
     """Read `entries` bits of a Host from one reply.
 
     Parameters
@@ -48,7 +48,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Outco
         return matches([exponent.bit_test(j) for j in range(entries)], kept)
 
     rates = _with_an_honest_key(draw, key_bits)
-    return Outcome(
+    return AttackOutcome(
         attempt(lambda: read(_product(sent, kept, n2))),
         attempt(lambda: read(fold_alone(host, sent, kept))),
         chance=0.5,
@@ -62,7 +62,7 @@ class SmoothKey:
 
     Attributes
     ----------
-    key : PublicKey
+    key : PaillierPublicKey
         Looks like any other.
     generator : mpz
         Its order is the product of all small primes.
@@ -70,7 +70,7 @@ class SmoothKey:
 
     def __init__(self, factors: Sequence[tuple[mpz, list[int]]], generator: mpz) -> None:
         self._factors = factors
-        self.key, self.generator = PublicKey(factors[0][0] * factors[1][0]), generator
+        self.key, self.generator = PaillierPublicKey(factors[0][0] * factors[1][0]), generator
 
     @classmethod
     def draw(cls, draw: np.random.Generator, bits: int) -> SmoothKey:

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_door, print_result, watched
+from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
 from backend.crypto.registry import cipher_named
 from backend.services import AgeCheck, AgeRequest
 
 SAID = {
     "not_negative": "elderly ages score no worse than any class of younger ones",
     "negative": "elderly ages score WORSE than a class of younger ones",
-    "undecided": "it cannot be told whether elderly ages score worse than every class of younger ones; score more people",
+    "undecided": "it is not disclosed whether elderly ages score worse than every class of younger ones; score more people",
 }
 
 
@@ -33,12 +33,12 @@ def elderly(
     as_json: AsJson = False,
 ) -> None:
     """Check that the age of elderly applicants (62 or older) has no negative factor (12 CFR 1002.6(b)(2)); kept for the report."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        request = AgeRequest(door.model(model).id, feature, samples, cipher_named(cipher))
-        done = watched(door.start_ages(request))
+        request = AgeRequest(glassleaf.model(model).id, feature, samples, cipher_named(cipher))
+        done = watched(glassleaf.start_ages(request))
     finally:
-        door.close()
+        glassleaf.close()
     print_result({**asdict(done), "verdict": done.verdict}, _text(done), as_json)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_door, print_result, save, say, watched
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, say, watched
 from backend.compliance.rule_pack import read_rule_pack
 from backend.errors import ModelError, ParameterError
 from backend.fairness.disparity import Rate
@@ -50,15 +50,15 @@ def report(
     if print_schema:
         sys.stdout.write(schema())
         return
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
         if check_file is not None:
-            print_result(*_checked(door, check_file), as_json)
+            print_result(*_checked(glassleaf, check_file), as_json)
             return
         chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
         if out is None and chosen != "json":
             raise ParameterError(f"A report as {chosen} needs a file; add --out FILE.")
-        written = door.export_report(model, chosen, language)
+        written = glassleaf.export_report(model, chosen, language)
         if out is None:
             sys.stdout.write(written.decode())
             return
@@ -69,7 +69,7 @@ def report(
         body = {"file": str(out), "format": chosen, "sha256": made.sha256, "content_sha256": made.content_sha256}
         print_result(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
     finally:
-        door.close()
+        glassleaf.close()
 
 
 DRAWN = {
@@ -80,12 +80,12 @@ DRAWN = {
 }
 
 
-def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
+def _checked(glassleaf: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
     try:
         blob = file.read_bytes()
     except OSError as error:
         raise ModelError(f"{file} cannot be read ({error.strerror}).") from error
-    found = door.check_report(blob)
+    found = glassleaf.check_report(blob)
     made, said = found.report, DRAWN[found.drawn]
     named = [{"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by]
     logged = "; ".join(f"entry {n['entry']} of {n['federation']}, {n['time']}, {n['actor']}" for n in named)
@@ -97,9 +97,9 @@ def _checked(door: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
 @auditing.command()
 def verify(federation: Federation = "", as_json: AsJson = False) -> None:
     """Check the chain of every entry, and against what the Hosts were told; exit status 1 where something is wrong."""
-    door = open_door()
-    verdicts = {name: door.verify_audit(name) for name in _chosen(door, federation)}
-    door.close()
+    glassleaf = open_glassleaf()
+    verdicts = {name: glassleaf.verify_audit(name) for name in _chosen(glassleaf, federation)}
+    glassleaf.close()
     lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
     print_result(
         {name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json
@@ -111,9 +111,9 @@ def verify(federation: Federation = "", as_json: AsJson = False) -> None:
 @auditing.command()
 def replay(federation: Federation = "", as_json: AsJson = False) -> None:
     """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 where one is wrong."""
-    door = open_door()
-    found = [(name, one) for name in _chosen(door, federation) for one in door.replay_requests(name)]
-    door.close()
+    glassleaf = open_glassleaf()
+    found = [(name, one) for name in _chosen(glassleaf, federation) for one in glassleaf.replay_requests(name)]
+    glassleaf.close()
     lines = []
     for name, one in found:
         wrong = len(one.found.problems)
@@ -137,14 +137,14 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show entries of the log."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     entries = [
         (name, entry)
-        for name in _chosen(door, federation)
-        for entry in door.audit_entries(name)
+        for name in _chosen(glassleaf, federation)
+        for entry in glassleaf.audit_entries(name)
         if not action or entry.action == action
     ][-max(1, last) :]
-    door.close()
+    glassleaf.close()
     print_result(
         [{"federation": n, **asdict(e)} for n, e in entries], "\n".join(_entry_text(n, e) for n, e in entries), as_json
     )
@@ -157,9 +157,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the whole log; the export is an entry itself."""
-    door = open_door()
-    text = door.export_audit(federation)
-    door.close()
+    glassleaf = open_glassleaf()
+    text = glassleaf.export_audit(federation)
+    glassleaf.close()
     save(out, text.encode())
     print_result(
         {"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json
@@ -199,8 +199,8 @@ def attack(
         raise typer.Exit(1)
 
 
-def _chosen(door: Glassleaf, federation: str) -> Sequence[str]:
-    return [door.federation(federation).name] if federation else [f.name for f in door.federations()]
+def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
+    return [glassleaf.federation(federation).name] if federation else [f.name for f in glassleaf.federations()]
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _entry_text(federation: str, entry: Entry) -> str:
 @ruling.command(name="list")
 def list_rules(as_json: AsJson = False) -> None:
     """Name every pack with its version and day, and what is wrong with those that cannot be used."""
-    packs, problems = open_door().rule_packs()
+    packs, problems = open_glassleaf().rule_packs()
     rows = [{"name": p.name, "version": p.version, "as_of": str(p.as_of), "rules": len(p.rules)} for p in packs]
     lines = [f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rules" for p in rows]
     print_result(
@@ -246,7 +246,7 @@ def add_rules(
     file: Annotated[Path, typer.Argument(help="A rule pack (docs/rules.md).")], as_json: AsJson = False
 ) -> None:
     """Apply a pack of one's own from now on."""
-    pack = open_door().add_rule_pack(file)
+    pack = open_glassleaf().add_rule_pack(file)
     print_result({"name": pack.name, "rules": len(pack.rules)}, f"{pack.name} applies from now on.", as_json)
 
 
@@ -258,15 +258,17 @@ def disparity(
     as_json: AsJson = False,
 ) -> None:
     """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
-    door = open_door()
-    done = watched(door.start_disparity(DisparityRequest(door.model(model).id, feature, cutoff, key_bits=bits)))
+    glassleaf = open_glassleaf()
+    done = watched(
+        glassleaf.start_disparity(DisparityRequest(glassleaf.model(model).id, feature, cutoff, key_bits=bits))
+    )
     lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
     for outcome in done.groups:
         rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
         lines.append(f"  {outcome.group.kind} {outcome.group.name}, n={outcome.group.n:,}: {rates}")
     lines += [f"  {gap.measure}: ratio {_share(gap.ratio)}, difference {_share(gap.difference)}" for gap in done.gaps]
     print_result(asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
-    door.close()
+    glassleaf.close()
 
 
 def proxies(
@@ -276,15 +278,15 @@ def proxies(
     as_json: AsJson = False,
 ) -> None:
     """Measure which features go with an attribute, without moving data; kept for findings and reports."""
-    door = open_door()
-    done = watched(door.start_proxies(ProxyRequest(door.model(model).id, attribute, key_bits=bits)))
+    glassleaf = open_glassleaf()
+    done = watched(glassleaf.start_proxies(ProxyRequest(glassleaf.model(model).id, attribute, key_bits=bits)))
     lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
     lines += [
         f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
         for a in done.features
     ]
     print_result(asdict(done), "\n".join(lines), as_json)
-    door.close()
+    glassleaf.close()
 
 
 def _share(rate: Rate) -> str:

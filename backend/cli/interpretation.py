@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_door, print_result, watched
+from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
 from backend.errors import ParameterError
 from backend.services import (
     MEASURES,
@@ -41,21 +41,21 @@ def importance(
     """Rank features and parties by what they are worth to a model, with 95 % intervals, directions and pairs that meet."""
     if measure not in (*MEASURES, PERMUTATION):
         raise ParameterError(f"--measure is {measure!r}; choose one of {', '.join((*MEASURES, PERMUTATION))}.")
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        model_id = door.model(model).id
+        model_id = glassleaf.model(model).id
         rows: tuple[Permuted, ...] | tuple[SteadyImportance, ...]
         if measure == PERMUTATION:
-            worth = watched(door.start_permutation(PermutationRequest(model_id, samples, repeats)))
+            worth = watched(glassleaf.start_permutation(PermutationRequest(model_id, samples, repeats)))
             rows = tuple(sorted(worth, key=lambda row: (not row.feature, -row.fall)))
         else:
             chosen = cast(ImportanceMeasure, measure)
-            parties = door.steady_importance(model_id, chosen, by_party=True)
-            rows = (*door.steady_importance(model_id, chosen), *parties)
-        directions = {d.feature: d for d in door.directions(model_id)}
-        pairs, agreement = door.interactions(model_id), door.agreement(model_id)
+            parties = glassleaf.steady_importance(model_id, chosen, by_party=True)
+            rows = (*glassleaf.steady_importance(model_id, chosen), *parties)
+        directions = {d.feature: d for d in glassleaf.directions(model_id)}
+        pairs, agreement = glassleaf.interactions(model_id), glassleaf.agreement(model_id)
     finally:
-        door.close()
+        glassleaf.close()
     body = {
         "model": model_id,
         "measure": measure,
@@ -83,11 +83,11 @@ def what_if(
     as_json: AsJson = False,
 ) -> None:
     """Say how the answer moves with a feature: set for everybody if it is the Guest's, else as encrypted means by tenth."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        record = door.model(model)
-        if any(f.name == feature for party, f in door.guest_model(record.id).dictionary if party == record.guest):
-            curve = door.partial_dependence(record.id, feature)
+        record = glassleaf.model(model)
+        if any(f.name == feature for party, f in glassleaf.guest_model(record.id).dictionary if party == record.guest):
+            curve = glassleaf.partial_dependence(record.id, feature)
             lines = [
                 f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}"
                 for level in curve.levels
@@ -95,9 +95,9 @@ def what_if(
             print_result(asdict(curve), "\n".join([f"{feature} ({curve.party}), set for everybody:", *lines]), as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
-        found = watched(door.start_means(request))
+        found = watched(glassleaf.start_means(request))
     finally:
-        door.close()
+        glassleaf.close()
     lines = [
         f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
         for row in found.groups
@@ -112,12 +112,16 @@ def model_card(
     as_json: AsJson = False,
 ) -> None:
     """Say how good a model is and on whom that was measured."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        record = door.model(model)
-        card = watched(door.start_model_card(CardRequest(record.id, again))) if again else door.model_card(record.id)
+        record = glassleaf.model(model)
+        card = (
+            watched(glassleaf.start_model_card(CardRequest(record.id, again)))
+            if again
+            else glassleaf.model_card(record.id)
+        )
     finally:
-        door.close()
+        glassleaf.close()
     print_result(card.as_dict(), "\n".join(_card_lines(card)), as_json)
 
 

@@ -15,7 +15,7 @@ from backend.cli.output import (
     SHORT_TICK,
     AsJson,
     chosen_federation,
-    open_door,
+    open_glassleaf,
     print_result,
     quality_text,
     say,
@@ -68,7 +68,7 @@ def init(
             raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
         hosts[party] = _list(columns)
     division = Division(label, _list(guest), hosts, id_column, positive, task, dictionary, name, label_meaning)
-    federation = open_door().init(table, division, out)
+    federation = open_glassleaf().init(table, division, out)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
     told = federation.label
@@ -83,21 +83,21 @@ def init(
 
 def demo(as_json: AsJson = False) -> None:
     """Prepare the built-in demo federation and its first model (synthetic data)."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     began = time.perf_counter()
-    name = door.prepare_demo()
-    record = door.models(name)[0]
+    name = glassleaf.prepare_demo()
+    record = glassleaf.models(name)[0]
     print_result(
         _model_json(record), f"Demo ready in {time.perf_counter() - began:.1f} s. {_model_text(record)}", as_json
     )
-    door.close()
+    glassleaf.close()
 
 
 def credit_card(
     out: Annotated[Path, typer.Option(help="Folder to write the federation to.")], as_json: AsJson = False
 ) -> None:
     """Fetch the 'default of credit card clients' data from OpenML and write it as a federation."""
-    federation = open_door().fetch_credit_card(out)
+    federation = open_glassleaf().fetch_credit_card(out)
     print_result(
         {"federation": federation.name, "folder": str(out)},
         f"Federation {federation.name!r} written to {out}.\nNext: python -m backend train {out}",
@@ -115,25 +115,25 @@ def train(
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Grow a model and register each party's half."""
+    """Grow a model and register each party's partial model."""
     parameters = choose(algorithm, given)
-    door = open_door()
+    glassleaf = open_glassleaf()
     request = TrainingRequest(
-        chosen_federation(door, federation),
+        chosen_federation(glassleaf, federation),
         parameters,
         _list(hosts) if hosts is not None else None,
         _list(exclude),
         most_named,
         coarser,
     )
-    record = _watch_training(door.start_training(request))
+    record = _watch_training(glassleaf.start_training(request))
     lines = [
         f"Trained in {record.seconds:.1f} s. {_model_text(record)}",
         *_alignment_text(record),
         *_release_text(record),
     ]
     print_result(_model_json(record), "\n".join(lines), as_json)
-    door.close()
+    glassleaf.close()
 
 
 def import_file(
@@ -149,9 +149,9 @@ def import_file(
     as_json: AsJson = False,
 ) -> None:
     """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one."""
-    door = open_door()
-    record, notes = door.import_model(
-        chosen_federation(door, federation),
+    glassleaf = open_glassleaf()
+    record, notes = glassleaf.import_model(
+        chosen_federation(glassleaf, federation),
         file,
         features=_list(features) or None,
         categories=categories,
@@ -160,12 +160,12 @@ def import_file(
     lines = [*(f"Note: {note}" for note in notes), _model_text(record)]
     lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
     print_result({**_model_json(record), "notes": notes}, "\n".join(lines), as_json)
-    door.close()
+    glassleaf.close()
 
 
 def models(as_json: AsJson = False) -> None:
     """List the registered models, newest first."""
-    records = open_door().models()
+    records = open_glassleaf().models()
     text = "\n".join(_model_text(r) for r in records) or "No model yet. Run `python -m backend demo` or `train`."
     print_result([_model_json(r) for r in records], text, as_json)
 
@@ -195,7 +195,7 @@ def _model_json(record: ModelRecord) -> dict[str, Any]:
 
 
 def _model_text(r: ModelRecord) -> str:
-    on = {"none": "plain numbers (simulation)", RANKS: "noisy ranks"}.get(r.cipher, f"Paillier, {r.key_bits} bits")
+    on = {"none": "plaintext (simulation)", RANKS: "noisy ranks"}.get(r.cipher, f"Paillier, {r.key_bits} bits")
     how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
     return (
         f"{r.id}  {r.federation}  {r.created[:19]}  {r.n_trees} trees, {r.n_leaves} leaves  {how}  "

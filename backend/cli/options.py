@@ -30,7 +30,7 @@ HELP = {
     "shuffle_sides": "Hosts hide which side of a split holds the lower values; the direction of their features is then unknown.",
     "seed": "Draws the 60/20/20 split, rows and features.",
     "early_stopping": "Rounds without improvement; 0 = off.",
-    "cipher": "paillier; paillier-short; or none: plain numbers to simulated Hosts, protects nothing.",
+    "cipher": "paillier; paillier-short; or none: plaintext to simulated Hosts, protects nothing.",
     "key_bits": "Paillier key size: 2048, 3072 or 4096.",
     "score_bits": "Scores are multiples of 2**-score_bits.",
     "alignment": "How ids are compared: dh, or bloom (docs/alignment.md).",
@@ -124,7 +124,7 @@ Coarser = Annotated[
 MostNamed = Annotated[
     float | None,
     typer.Option(
-        help="Refuse a model of whose scores a larger share names a path, 0 to 1 (default: 0.05 of real people's).",
+        help="Refuse a model of whose scores a larger share identifies a path, 0 to 1 (default: 0.05 of real people's).",
         min=0.0,
         max=1.0,
     ),

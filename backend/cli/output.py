@@ -23,18 +23,18 @@ SHORT_TICK = 0.2  # seconds between two looks at work whose every step is told
 T = TypeVar("T")
 
 
-def open_door(workers: Workers | None = None) -> Glassleaf:
+def open_glassleaf(workers: Workers | None = None) -> Glassleaf:
     """The service, without obfuscators made in the background: they help a dashboard, not a single command."""
     return Glassleaf(pools=False, workers=workers)
 
 
-def chosen_federation(door: Glassleaf, text: str) -> str:
+def chosen_federation(glassleaf: Glassleaf, text: str) -> str:
     """The name of a federation that was given as a folder, as a name, or as the demo."""
     if Path(text).exists():
-        return door.add_federation(Path(text)).name
+        return glassleaf.add_federation(Path(text)).name
     if text == DEMO:
-        return door.prepare_demo()
-    return door.federation(text).name
+        return glassleaf.prepare_demo()
+    return glassleaf.federation(text).name
 
 
 def quality_text(m: Metrics) -> str:

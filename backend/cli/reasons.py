@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_door, print_result, save, watched
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, watched
 from backend.crypto.registry import cipher_named
 from backend.errors import ParameterError
 from backend.protocols.transport.channel import TranscriptEntry
@@ -37,18 +37,18 @@ def reasons(
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and kind not in FORMATS):
         raise ParameterError(f"A notice needs --notice en or zh and --out FILE, which ends in {', '.join(FORMATS)}.")
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        record = door.model(model)
+        record = glassleaf.model(model)
         request = ReasonsRequest(
-            record.id, door.sample_of(record.id, person), names, cutoff, cipher_named(cipher), key_bits=bits
+            record.id, glassleaf.sample_of(record.id, person), names, cutoff, cipher_named(cipher), key_bits=bits
         )
-        found = watched(door.start_reasons(request))
+        found = watched(glassleaf.start_reasons(request))
         one = found.people[0]
         if out is not None:
-            save(out, door.notice(found, person, notice, kind))
+            save(out, glassleaf.notice(found, person, notice, kind))
     finally:
-        door.close()
+        glassleaf.close()
     body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
     body |= {"cipher": found.cipher, "key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
     ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
@@ -72,12 +72,12 @@ def cohort(
     as_json: AsJson = False,
 ) -> None:
     """Mean contribution of every feature over a group of people: SHAP values added up under encryption."""
-    door = open_door()
+    glassleaf = open_glassleaf()
     try:
-        request = CohortRequest(door.model(model).id, (), samples, cipher_named(cipher), bits, seed)
-        found = watched(door.start_cohort_importance(request))
+        request = CohortRequest(glassleaf.model(model).id, (), samples, cipher_named(cipher), bits, seed)
+        found = watched(glassleaf.start_cohort_importance(request))
     finally:
-        door.close()
+        glassleaf.close()
     wide = max(len(row.feature) for row in found)
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
     first = found[0]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_door, print_result, watched
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
 from backend.crypto.registry import cipher_named
 from backend.services import Evidence, RetrainingRequest, SideBySide, side_by_side_json
 
@@ -29,11 +29,13 @@ def retrain(
     bits: Bits = RetrainingRequest.key_bits,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model anew without some features and show both side by side; the first one stays."""
-    door = open_door()
-    request = RetrainingRequest(door.model(model).id, _names(without), _names(by), cutoff, cipher_named(cipher), bits)
-    found = watched(door.start_retraining(request))
-    door.close()
+    """Train a model again without some features and show both side by side; the first one stays."""
+    glassleaf = open_glassleaf()
+    request = RetrainingRequest(
+        glassleaf.model(model).id, _names(without), _names(by), cutoff, cipher_named(cipher), bits
+    )
+    found = watched(glassleaf.start_retraining(request))
+    glassleaf.close()
     print_result(side_by_side_json(found), _text(found), as_json)
 
 
@@ -43,9 +45,9 @@ def side_by_side(
     as_json: AsJson = False,
 ) -> None:
     """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
-    door = open_door()
-    found = door.side_by_side(door.model(first).id, door.model(second).id)
-    door.close()
+    glassleaf = open_glassleaf()
+    found = glassleaf.side_by_side(glassleaf.model(first).id, glassleaf.model(second).id)
+    glassleaf.close()
     print_result(side_by_side_json(found), _text(found), as_json)
 
 

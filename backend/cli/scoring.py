@@ -9,19 +9,29 @@ from typing import Annotated, Any
 
 import typer
 
-from backend.cli.output import SHORT_TICK, AsJson, ModelId, open_door, print_result, quality_text, save, say, watched
+from backend.cli.output import (
+    SHORT_TICK,
+    AsJson,
+    ModelId,
+    open_glassleaf,
+    print_result,
+    quality_text,
+    save,
+    say,
+    watched,
+)
 from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers, cores
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.services import (
-    MADE_UP,
     NODE_BY_NODE_SAMPLES,
     PROTOCOLS,
+    SYNTHETIC,
     Compared,
     ComparisonRequest,
     Link,
-    Row,
+    ProtocolResult,
     Score,
     ScoringRequest,
     SecureBoostParameters,
@@ -44,19 +54,21 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     model: ModelId = "latest",
-    samples: Annotated[int, typer.Option(help="Test records to score anew under encryption; 0 = none.")] = 50,
+    samples: Annotated[int, typer.Option(help="Test records to score again under encryption; 0 = none.")] = 50,
     bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
     as_json: AsJson = False,
 ) -> None:
     """Metrics on all test records, and on a sample of them scored under encryption."""
-    door = open_door()
-    record = door.model(model)
-    result = door.evaluate(record.id, min(samples, record.metrics.n), bits, watch=watched)
+    glassleaf = open_glassleaf()
+    record = glassleaf.model(model)
+    result = glassleaf.evaluate(record.id, min(samples, record.metrics.n), bits, watch=watched)
     text = f"{record.id}: {quality_text(result.registered)}"
     if result.encrypted is not None:
-        text += f"\nscored anew under {bits}-bit encryption in {result.seconds:.1f} s: {quality_text(result.encrypted)}"
+        text += (
+            f"\nscored again under {bits}-bit encryption in {result.seconds:.1f} s: {quality_text(result.encrypted)}"
+        )
     print_result({"model": record.id, **asdict(result)}, text, as_json)
-    door.close()
+    glassleaf.close()
 
 
 def score(
@@ -67,26 +79,24 @@ def score(
     bits: Annotated[int, typer.Option(help="Paillier key size.")] = _D.key_bits,
     cipher: Annotated[
         str,
-        typer.Option(help="paillier; rlwe (lattice, for bulk); paillier-short; none: plain numbers, protects nothing."),
+        typer.Option(help="paillier; rlwe (lattice, for bulk); paillier-short; none: plaintext, protects nothing."),
     ] = "paillier",
     jobs: Annotated[int, typer.Option(help="Worker processes for bulk uploads; 0 = one a core.")] = 0,
     backend: Annotated[str, typer.Option(help="joblib backend of the workers: loky, dask or ray.")] = "loky",
     scheduler: Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")] = "",
-    check: Annotated[
-        bool, typer.Option(help="Score once more on plain numbers and compare (simulated Hosts).")
-    ] = False,
+    check: Annotated[bool, typer.Option(help="Score once more on plaintext and compare (simulated Hosts).")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score samples with encrypted inference (Fed-EINI)."""
     if jobs < 0 or (scheduler and backend != "dask"):
         raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
     chosen = cipher_named(cipher)
-    door = open_door(Workers(jobs or cores(), backend, scheduler))
-    sheet = door.read_samples(model, samples)
+    glassleaf = open_glassleaf(Workers(jobs or cores(), backend, scheduler))
+    sheet = glassleaf.read_samples(model, samples)
     request = ScoringRequest(model, sheet, cutoff, chosen, bits)
-    batch = watched(door.start_scoring(request))
+    batch = watched(glassleaf.start_scoring(request))
     if out is not None:
-        save(out, door.scores_csv(batch))
+        save(out, glassleaf.scores_csv(batch))
     document: dict[str, Any] = asdict(batch)
     lines = [f"Note: {note}" for note in sheet.notes]
     lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:20]]
@@ -100,9 +110,9 @@ def score(
     lines += [f"Margins are within ±{batch.dither:g} of the model's: the last Host has added dither."] * (
         batch.dither > 0
     )
-    lines += [f"{batch.canaries:,} canaries, all well: no Host has meddled with these scores."] * (batch.canaries > 0)
+    lines += [f"{batch.canaries:,} canaries, all well: no Host has tampered with these scores."] * (batch.canaries > 0)
     if check:
-        plain = door.start_scoring(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
+        plain = glassleaf.start_scoring(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
         document["equal_to_plain"] = all(
             s.status == "failed" or abs(s.margin - p.margin) <= batch.dither
             for s, p in zip(batch.scores, plain.scores, strict=True)
@@ -110,17 +120,17 @@ def score(
         exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"
         lines.append(f"Equal to the plain model's scores, {exactly}: {document['equal_to_plain']}")
     print_result(document, "\n".join(lines), as_json)
-    door.close()
+    glassleaf.close()
     if document.get("equal_to_plain") is False:
         raise typer.Exit(1)
 
 
 def compare(
-    model: Annotated[str, typer.Argument(help="Model id, the beginning of one, 'latest', or 'made-up'.")],
+    model: Annotated[str, typer.Argument(help="Model id, the beginning of one, 'latest', or 'synthetic'.")],
     samples: Annotated[int, typer.Option(help="Random test records to score by every protocol.")] = 1,
-    trees: Annotated[int | None, typer.Option(help="Of a made-up model: 1 to 200.")] = None,
-    depth: Annotated[int | None, typer.Option(help="Of a made-up model: 2 to 8 splits on every path.")] = None,
-    features: Annotated[int | None, typer.Option(help="Of a made-up model: 4 to 100, half of them a Host's.")] = None,
+    trees: Annotated[int | None, typer.Option(help="Of a synthetic model: 1 to 200.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Of a synthetic model: 2 to 8 splits on every path.")] = None,
+    features: Annotated[int | None, typer.Option(help="Of a synthetic model: 4 to 100, half of them a Host's.")] = None,
     latency: Annotated[float, typer.Option(help="Milliseconds that a message travels.")] = 50.0,
     bandwidth: Annotated[float, typer.Option(help="Kilobytes a second that a party can send.")] = 300.0,
     cipher: Annotated[str, typer.Option(help="Fed-EINI's: paillier; rlwe; paillier-short; none.")] = "paillier",
@@ -131,16 +141,16 @@ def compare(
     """Every way of scoring side by side, over a simulated network: rounds, bytes, time, who learned what."""
     link = Link(latency / 1000, bandwidth * 1000)
     names = PROTOCOLS if every else usual_protocols(samples)
-    shape = _made_up_shape(model, trees=trees, depth=depth, features=features)
-    door = open_door()
-    if shape is not None and not door.models():
-        door.prepare_demo()  # whose key is used
-    whose = door.model(model if shape is None else "latest").id
+    shape = _synthetic_shape(model, trees=trees, depth=depth, features=features)
+    glassleaf = open_glassleaf()
+    if shape is not None and not glassleaf.models():
+        glassleaf.prepare_demo()  # whose key is used
+    whose = glassleaf.model(model if shape is None else "latest").id
     request = ComparisonRequest(whose, samples, cipher_named(cipher), bits, names, shape=shape)
-    done = _watch_comparison(door.start_comparison(request)).over(link)
+    done = _watch_comparison(glassleaf.start_comparison(request)).over(link)
     left_out = [name for name in PROTOCOLS if name not in names]
     print_result({**done.as_dict(), "left_out": left_out}, _comparison_text(done, left_out), as_json)
-    door.close()
+    glassleaf.close()
     if not all(row.equal for row in done.runs.rows):
         raise typer.Exit(1)
 
@@ -154,10 +164,12 @@ def serve_forest(
     as_json: AsJson = False,
 ) -> None:
     """Serve a forest in one round, in the clear (simulation), while one of its workers is lost."""
-    door = open_door()
-    done = watched(door.start_serving(ServingRequest(door.model(model).id, samples, batches, workers, lost_at)))
+    glassleaf = open_glassleaf()
+    done = watched(
+        glassleaf.start_serving(ServingRequest(glassleaf.model(model).id, samples, batches, workers, lost_at))
+    )
     print_result(done.as_dict(), _serving_text(done), as_json)
-    door.close()
+    glassleaf.close()
 
 
 def _serving_text(done: ServingTrial) -> str:
@@ -177,14 +189,14 @@ def _serving_text(done: ServingTrial) -> str:
     return "\n".join(lines)
 
 
-def _made_up_shape(model: str, **given: int | None) -> Shape | None:
-    """The shape of `compare made-up`; None where an own model is compared on."""
+def _synthetic_shape(model: str, **given: int | None) -> Shape | None:
+    """The shape of `compare synthetic`; None where an own model is compared on."""
     asked = {name: value for name, value in given.items() if value is not None}
-    if model == MADE_UP:
+    if model == SYNTHETIC:
         return Shape(**asked)
     if asked:
         raise ParameterError(
-            f"--{next(iter(asked))} describes a made-up model, {model} is an own one; run `compare {MADE_UP}` for the first."
+            f"--{next(iter(asked))} describes a synthetic model, {model} is an own one; run `compare {SYNTHETIC}` for the first."
         )
     return None
 
@@ -204,7 +216,7 @@ def _watch_comparison(job: Job[Compared]) -> Compared:
 def _comparison_text(done: Compared, left_out: list[str]) -> str:
     runs = done.runs
     key = {"paillier": f"Paillier, {runs.key_bits} bits", "rlwe": f"RLWE, degree {runs.key_bits}"}.get(
-        runs.cipher, "plain numbers"
+        runs.cipher, "plaintext"
     )
     people = "1 sample" if runs.samples == 1 else f"{runs.samples:,} samples"
     pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(done.pools, "")
@@ -223,9 +235,9 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     table = [head, *(_comparison_cells(row) for row in runs.rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     shape = done.shape
-    made_up = "" if shape is None else f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
+    synthetic = "" if shape is None else f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
     lines = [
-        f"{done.model_id}{made_up}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
+        f"{done.model_id}{synthetic}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
         f"Fed-EINI under {key}{pools}"
     ]
     for line in table:
@@ -242,7 +254,7 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _comparison_cells(row: Row) -> tuple[str, ...]:
+def _comparison_cells(row: ProtocolResult) -> tuple[str, ...]:
     e, (guest, *hosts) = row.exchange, row.learned
     seconds = (f"{v:.3f}" for v in (e.compute, e.network, e.total))
     told = " + ".join((_bits(guest.directions), _bits(guest.score), str(guest.held)))

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from backend.compliance.phrases import Reading
-from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, Rule, RulePack, Status, load_packs, words
+from backend.compliance.phrases import PhraseMatch
+from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, LegalRule, RulePack, Status, load_packs, words
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
@@ -169,7 +169,7 @@ class ComplianceReport:
     words : str
         Version of the built-in words that names and meanings were searched for.
     problems : tuple of str
-        Packs that could not be applied: file, line, reason.
+        PaillierLayout that could not be applied: file, line, reason.
     """
 
     findings: tuple[Finding, ...]
@@ -209,7 +209,7 @@ def assess(
     on : date, optional
         The day whose law is applied; today by default.
     problems : sequence of str
-        Packs that could not be read, to be told in the report.
+        PaillierLayout that could not be read, to be told in the report.
     proxies, disparities : mapping of str to tuple of Evidence, optional
         Feature name → evidence; an absent feature was not assessed.
     bases : mapping of (claim, str) to Basis
@@ -280,14 +280,16 @@ def with_evidence(
     )
 
 
-def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> list[tuple[RulePack, Rule, tuple[str, Place]]]:
+def _matches(
+    packs: Sequence[RulePack], feature: Feature, tag: str
+) -> list[tuple[RulePack, LegalRule, tuple[str, Place]]]:
     """The rules that speak of a feature: by its `tag`, or where no rule knows it by what stands in its name and meanings.
 
     A tag that only a user's pack knows decides in that pack alone, so that it cannot keep the built-in rules from looking.
     """
     built_in = {known for pack in load_packs() for known in pack.tags}
-    readings = Reading.of(feature.name), Reading.of(feature.meaning), Reading.of(feature.meaning_zh)
-    found: list[tuple[RulePack, Rule, tuple[str, Place]]] = []
+    readings = PhraseMatch.of(feature.name), PhraseMatch.of(feature.meaning), PhraseMatch.of(feature.meaning_zh)
+    found: list[tuple[RulePack, LegalRule, tuple[str, Place]]] = []
     for pack in packs:
         known = tag in built_in or tag in pack.tags
         for rule in pack.rules:
@@ -302,7 +304,7 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> list[tupl
     return found
 
 
-def _law(pack: RulePack, rule: Rule, day: dt.date) -> dict[str, Any]:
+def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """The fields of `Law`."""
     return {
         "rule_id": rule.id,

@@ -48,7 +48,7 @@ Lists = dict[str, tuple[Text, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PhraseMatch:
     """A text taken apart: itself with unified characters, and its words in small letters with their places."""
 
     text: str
@@ -56,7 +56,7 @@ class Reading:
     spans: dict[int, Span]  # where a word begins in `words` → its place in `text`
 
     @classmethod
-    def of(cls, text: str) -> Reading:
+    def of(cls, text: str) -> PhraseMatch:
         """Take a text apart."""
         plain = unicodedata.normalize("NFKC", text)
         words, spans = " ", {}
@@ -88,7 +88,7 @@ class Phrase:
             body = f"(?<![{_HAN}]){body}(?![{_HAN}])"
         return cls(source, re.compile(body), chinese)
 
-    def find(self, reading: Reading) -> list[Span]:
+    def find(self, reading: PhraseMatch) -> list[Span]:
         """The places of this phrase in the reading's text."""
         if self.chinese:
             return [found.span() for found in self.pattern.finditer(reading.text)]
@@ -133,7 +133,7 @@ class Pattern:
             re.compile(chinese or _NEVER),
         )
 
-    def find(self, name: Reading, meaning: Reading, meaning_zh: Reading) -> tuple[str, Place] | None:
+    def find(self, name: PhraseMatch, meaning: PhraseMatch, meaning_zh: PhraseMatch) -> tuple[str, Place] | None:
         """What stands in a feature's name or meanings, as it is written there, and where; the name comes first."""
         in_name, in_meaning, in_meaning_zh = (self._uncovered(text) for text in (name, meaning, meaning_zh))
         if in_name and self.meaning_decides and not (in_meaning or in_meaning_zh):
@@ -145,7 +145,7 @@ class Pattern:
         )
         return next((match for match in places if match[0]), None)
 
-    def _uncovered(self, reading: Reading) -> str:
+    def _uncovered(self, reading: PhraseMatch) -> str:
         """The first place where a phrase stands and no exclusion covers it; empty where there is none."""
         if not self.english.search(reading.words) and not self.chinese.search(reading.text):
             return ""
@@ -190,7 +190,7 @@ class Concept(BaseModel):
         )
 
 
-class Words(BaseModel):
+class Vocabulary(BaseModel):
     """The concepts that rules name instead of phrases of their own, and the lists that every phrase may use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -231,7 +231,7 @@ def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap:
 
 
 def _word(source: str, word: str, gap: str) -> str:
-    """A word as a regular expression; in English it must be one that `Reading` can yield."""
+    """A word as a regular expression; in English it must be one that `PhraseMatch` can yield."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, Key, Lists, Pattern, Phrase, Text, Words
+from backend.compliance.phrases import Concept, Key, Lists, Pattern, Phrase, Text, Vocabulary
 from backend.data.csv_file import shown
 from backend.data.validation import sentences
 from backend.errors import RulePackError
@@ -30,7 +30,7 @@ _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read a
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Rule(Concept):
+class LegalRule(Concept):
     """One rule of a pack.
 
     A rule for features names a concept or has phrases of its own. A rule for models has neither: it is a duty that always applies.
@@ -100,8 +100,8 @@ class RulePack(BaseModel):
         Where the text of the law is found.
     as_of : date
     lists : dict of str to tuple of str
-        Words that the pack's phrases name as ``{list}``, beside those of `words.yaml`.
-    rules : tuple of Rule
+        Vocabulary that the pack's phrases name as ``{list}``, beside those of `words.yaml`.
+    rules : tuple of LegalRule
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,7 +114,7 @@ class RulePack(BaseModel):
     source: Text
     as_of: dt.date
     lists: Lists = {}
-    rules: Annotated[tuple[Rule, ...], Field(min_length=1)]
+    rules: Annotated[tuple[LegalRule, ...], Field(min_length=1)]
 
     @property
     def all_lists(self) -> Lists:
@@ -137,9 +137,9 @@ class RulePack(BaseModel):
 
 
 @cache
-def words() -> Words:
+def words() -> Vocabulary:
     """The built-in concepts and lists; read once."""
-    return _read(WORDS, Words)[0]
+    return _read(WORDS, Vocabulary)[0]
 
 
 def read_rule_pack(file: Path) -> RulePack:
@@ -243,7 +243,7 @@ def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> Non
         )
 
 
-def _misfits(rule: Rule) -> Iterator[tuple[str, str]]:
+def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
     """Fields that do not go together: the field, what was found, expected, to do."""
     looks = [field for field in Concept.model_fields if getattr(rule, field)]
     concepts = ", ".join(words().concepts)
@@ -270,7 +270,7 @@ def _misfits(rule: Rule) -> Iterator[tuple[str, str]]:
         yield looks[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
 
 
-def _bad_phrases(rule: Rule, lists: Lists) -> Iterator[tuple[str, str]]:
+def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
     for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh"):
         for phrase in getattr(rule, field):
             try:

@@ -93,7 +93,7 @@ class KeySide(Protocol):
         """The ``m`` entries of ``n`` samples, split into messages."""
         ...
 
-    def worth_sharing(self, n: int, m: int) -> bool:
+    def should_parallelise(self, n: int, m: int) -> bool:
         """Whether ``n`` samples of ``m`` entries are so much that worker processes save more than they cost."""
         ...
 
@@ -105,7 +105,7 @@ class KeySide(Protocol):
         """Decrypt ``n`` sums, as the last Host sends them."""
         ...
 
-    def parcel(self) -> Parcel:
+    def worker_payload(self) -> Parcel:
         """What a worker process of the same party needs to rebuild this side; secret."""
         ...
 

@@ -1,4 +1,4 @@
-"""Plain numbers behind the cipher interface: the oracle of every test and `--cipher none`. Protects nothing."""
+"""Plaintext behind the cipher interface: the oracle of every test and `--cipher none`. Protects nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlainKeySide:
         """Nothing to offer."""
         return b""
 
-    def parcel(self) -> Parcel:
+    def worker_payload(self) -> Parcel:
         """Nothing but the name."""
         return {"scheme": self.scheme}
 
@@ -39,7 +39,7 @@ class PlainKeySide:
         """All entries in one message."""
         return [range(m)]
 
-    def worth_sharing(self, n: int, m: int) -> bool:
+    def should_parallelise(self, n: int, m: int) -> bool:
         """Never."""
         return False
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from backend.crypto.interface import IntArray, KeySide, Parcel, PublicSide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.key_certificate import check, split
-from backend.crypto.paillier.keys import PublicKey
+from backend.crypto.paillier.keys import PaillierPublicKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
@@ -30,30 +30,30 @@ def cipher_named(name: str) -> Cipher:
     raise ParameterError(f"cipher is {name!r}; choose one of {', '.join(CIPHERS)}.")
 
 
-def unpack(parcel: Parcel) -> KeySide:
-    """The key side that a parcel of the same party describes."""
-    match parcel["scheme"]:
+def unpack(worker_payload: Parcel) -> KeySide:
+    """The key side that a worker_payload of the same party describes."""
+    match worker_payload["scheme"]:
         case "paillier":
-            return PaillierKeySide.from_parcel(parcel)
+            return PaillierKeySide.from_worker_payload(worker_payload)
         case "rlwe":
-            return RlweKeySide.from_parcel(parcel)
+            return RlweKeySide.from_worker_payload(worker_payload)
         case "none":
             return PlainKeySide()
-    raise SecurityError(f"A worker was given a key of the unknown cipher {parcel['scheme']!r}.")
+    raise SecurityError(f"A worker was given a key of the unknown cipher {worker_payload['scheme']!r}.")
 
 
-_unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their parcel
+_unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their worker_payload
 KEPT = 4
 FLOODS = 8  # flooded zeros a Host keeps ready: one a message
 
 
-def encrypt_task(parcel: Parcel, values: IntArray) -> bytes:
+def encrypt_task(worker_payload: Parcel, values: IntArray) -> bytes:
     """Encrypt one piece in a worker process of the Guest."""
-    digest = sha256(repr(sorted(parcel.items())).encode()).digest()
+    digest = sha256(repr(sorted(worker_payload.items())).encode()).digest()
     if digest not in _unpacked:
         while len(_unpacked) >= KEPT:
             _unpacked.pop(next(iter(_unpacked)))
-        _unpacked[digest] = unpack(parcel)
+        _unpacked[digest] = unpack(worker_payload)
     return _unpacked[digest].encrypt(values)
 
 
@@ -79,7 +79,7 @@ def open_offer(
     match scheme:
         case "paillier":
             modulus, certificate = split(key)
-            public = PublicKey.from_bytes(modulus, floor)
+            public = PaillierPublicKey.from_bytes(modulus, floor)
             check(public.n, certificate)
             file = None if tables is None else tables / f"obfuscators-{sha256(modulus).hexdigest()[:16]}.tables"
             paillier = PaillierPublicSide(public, pool, file, products)
@@ -95,7 +95,7 @@ def open_offer(
 
 
 class NoMaker:
-    """Plain numbers need nothing made in advance."""
+    """Plaintext need nothing made in advance."""
 
     def make(self, count: int) -> list[None]:
         """Nothing."""

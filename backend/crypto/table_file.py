@@ -19,7 +19,7 @@ def write_table(path: Path, name: str, rows: list[bytes]) -> None:
 
 
 def read_table(path: Path | None, name: str) -> list[bytes] | None:
-    """The rows kept under `name`; None where there are none, others, or damaged ones (they are then built anew)."""
+    """The rows kept under `name`; None where there are none, others, or damaged ones (they are then built again)."""
     try:
         blob = path.read_bytes() if path is not None else b""
     except OSError:

@@ -310,7 +310,7 @@ def _positive(values: Sequence[str], where: str) -> str:
     plain = [value for value in values if value.casefold() in POSITIVE]
     if len(plain) != 1:
         raise FederationError(
-            f"{where}: found {found}; which value is the positive one cannot be told. Name it with --positive."
+            f"{where}: found {found}; which value is the positive one is not disclosed. Name it with --positive."
         )
     return plain[0]
 

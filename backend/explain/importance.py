@@ -1,4 +1,4 @@
-"""How much each feature matters to a model, from the Guest's half alone: gains, covers and counts of its splits."""
+"""How much each feature matters to a model, from the Guest's partial model alone: gains, covers and counts of its splits."""
 
 from __future__ import annotations
 

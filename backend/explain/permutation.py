@@ -1,4 +1,4 @@
-"""What a feature, or all that a party brings, is worth: how much quality falls when its values are dealt out anew among the people.
+"""What a feature, or all that a party brings, is worth: how much quality falls when its values are permuted among the people.
 
 Pure arithmetic on margins. Whoever calls it obtains the margins of changed records, and knows why each of them tells something.
 """

@@ -1,4 +1,4 @@
-"""More of what a model's structure says: how steady importances are, and which features meet. From the Guest's half alone."""
+"""More of what a model's structure says: how steady importances are, and which features meet. From the Guest's partial model alone."""
 
 from __future__ import annotations
 

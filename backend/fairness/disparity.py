@@ -26,7 +26,7 @@ from scipy.special import ndtri
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.evidence import Evidence
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
@@ -185,7 +185,7 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
         Of the groups, in their order, in English and Chinese.
     """
     named = zip(names, names_zh or names, disparity.groups, strict=True)
-    all_zh = Words("zh")("measure.group_all")
+    all_zh = Catalogue("zh")("measure.group_all")
     by_group = (
         Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
         for name, name_zh, outcome in named

@@ -34,7 +34,7 @@ Told = Literal["yes", "no", "shape", "own", "all", "some", "complete", "answers"
 
 
 @dataclass(frozen=True)
-class Line:
+class DisclosedField:
     """One field of one class of messages as it reached a party.
 
     Attributes
@@ -62,7 +62,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
+class PartyDisclosure:
     """One line of Table II.
 
     Attributes
@@ -84,7 +84,7 @@ class Row:
     hosts: dict[str, Told]
 
 
-def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tuple[Line, ...]:
+def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tuple[DisclosedField, ...]:
     """What every party got, in the order in which it first came; the conversation's name is left out.
 
     Parameters
@@ -102,16 +102,16 @@ def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tup
     )
 
 
-def _line(party: str, sender: str, kind: str, field: str, messages: int, guest: str, scheme: str) -> Line:
+def _line(party: str, sender: str, kind: str, field: str, messages: int, guest: str, scheme: str) -> DisclosedField:
     encrypted = CIPHERTEXTS.get(kind) == field and scheme != PLAIN
-    return Line(
+    return DisclosedField(
         party, sender, kind, field, messages, encrypted, guest if encrypted else "", not encrypted or party == guest
     )
 
 
 def table_two(
     transcript: Sequence[TranscriptEntry], guest: str, hosts: Sequence[str], scheme: str, *, by_tree: bool = False
-) -> tuple[Row, ...]:
+) -> tuple[PartyDisclosure, ...]:
     """Fed-EINI, Table II, for the protocol that was run.
 
     What parties hold before any scoring is the same for every protocol: the Guest its half of the model, a Host the trees' shape and
@@ -125,7 +125,7 @@ def table_two(
     hosts : sequence of str
         The model's.
     scheme : str
-        The cipher of the run, "none" for plain numbers.
+        The cipher of the run, "none" for plaintext.
     by_tree : bool
         Whether the Guest decrypts the answer of every tree (a median), not their sum.
     """
@@ -137,16 +137,18 @@ def table_two(
         return dict.fromkeys(hosts, told)
 
     return (
-        Row("structure", "model", "yes", each("shape")),
-        Row("leaf_weights", "model", "yes", {h: "sent" if opened and _vectors(got[h]) else "no" for h in hosts}),
-        Row("parameters", "model", "yes", each("some")),
-        Row("splits", "model", "own", each("own")),
-        Row("local_data", "data", "own", each("own")),
-        Row("feature_count", "data", "all", each("all")),
-        Row("meanings", "data", "all", each("all")),
-        Row("path", "data", way, {h: _path(got[h], opened) for h in hosts}),
-        Row("score", "run", "yes", each("no")),
-        Row("ids", "run", "yes", {h: "yes" if got[h] & {*NAMED} else "no" for h in hosts}),
+        PartyDisclosure("structure", "model", "yes", each("shape")),
+        PartyDisclosure(
+            "leaf_weights", "model", "yes", {h: "sent" if opened and _vectors(got[h]) else "no" for h in hosts}
+        ),
+        PartyDisclosure("parameters", "model", "yes", each("some")),
+        PartyDisclosure("splits", "model", "own", each("own")),
+        PartyDisclosure("local_data", "data", "own", each("own")),
+        PartyDisclosure("feature_count", "data", "all", each("all")),
+        PartyDisclosure("meanings", "data", "all", each("all")),
+        PartyDisclosure("path", "data", way, {h: _path(got[h], opened) for h in hosts}),
+        PartyDisclosure("score", "run", "yes", each("no")),
+        PartyDisclosure("ids", "run", "yes", {h: "yes" if got[h] & {*NAMED} else "no" for h in hosts}),
     )
 
 

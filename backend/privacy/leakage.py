@@ -18,7 +18,7 @@ from scipy.linalg.blas import daxpy, zaxpy
 
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_bitmap
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, Leaf
@@ -41,7 +41,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Reading:
+class LeakReading:
     """What one released score leaves open.
 
     Attributes
@@ -125,7 +125,7 @@ class LeakMeter:
             slice(int(end) - len(tree.leaves), int(end)) for end, tree in zip(ends, model.trees, strict=True)
         ]
 
-    def read(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[Reading]:
+    def read(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[LeakReading]:
         """Read some scores.
 
         Parameters
@@ -139,16 +139,16 @@ class LeakMeter:
 
         Returns
         -------
-        list of Reading
+        list of LeakReading
             ``n``.
         """
-        out: list[Reading] = []
+        out: list[LeakReading] = []
         released = self._packing.unpack(units)
         for rows, kept in self._candidates.blocks(columns, len(units)):
             out += [self._read(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
         return out
 
-    def _read(self, kept: Flags, released: Integers, dither: int) -> Reading:
+    def _read(self, kept: Flags, released: Integers, dither: int) -> LeakReading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
         combinations, prior, parts = 1, 0.0, []
         targets = released - self._base
@@ -167,7 +167,7 @@ class LeakMeter:
         if self._numbers > 1:
             parts = [min(parts)]
         count = math.prod(part[0] for part in parts)
-        return Reading(combinations, count, prior, sum(part[1] for part in parts), sum(part[2] for part in parts))
+        return LeakReading(combinations, count, prior, sum(part[1] for part in parts), sum(part[2] for part in parts))
 
 
 def host_shares(model: GuestModel) -> Floats:
@@ -289,7 +289,7 @@ def _grid(trees: Sequence[_Options], most: int) -> _Grid:
     return _Grid(counts, shares, tops, moved)
 
 
-def joint_audit(conversation: Conversation, model_id: str, model: GuestModel, ids: Sequence[str]) -> Flags:
+def joint_audit(conversation: Session, model_id: str, model: GuestModel, ids: Sequence[str]) -> Flags:
     """Ask the Hosts of a simulation which leaves they leave open to some records. No Host that is not simulated answers.
 
     Returns

@@ -1,6 +1,7 @@
 """The auditor: has the Guest open requests that a Host logged in secret, and checks that an honest Guest would have sent just these.
 
-A third role. It sees the Guest's half of the model and, of the people in the sample, which leaves the Guest's own values leave open;
+A third role. It sees the Guest's partial model and, of the people in the sample, which leaves the
+Guest's own values leave open;
 it sees nothing of a Host's values, and neither party sees what the other handed over.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import gmpy2
 
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PublicKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import GlassleafError, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening
@@ -50,14 +51,16 @@ def replay(
     opener : callable
         The Guest: row → its opening; may raise.
     half : str
-        The Guest's half, as the Guest hands it over.
+        The Guest's partial model, as the Guest hands it over.
     registered : str
-        Hash of the Guest's half, as the Host was told when the model was registered.
+        Hash of the Guest's partial model, as the Host was told when the model was registered.
     floor : int
         Shortest key, bits; lower only in tests.
     """
     if content_hash(half) != registered:
-        wrong = "the Guest's half is not the one that was registered" if registered else "no half was registered"
+        wrong = (
+            "the Guest's partial model is not the one that was registered" if registered else "no half was registered"
+        )
         return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
     weights = _Weights(load_guest(half))
     problems = []
@@ -71,7 +74,7 @@ def replay(
 
 def _check(row: LoggedRow, opening: Opening, weights: _Weights, floor: int) -> None:
     """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
-    key = PublicKey.from_bytes(row.public_key, floor)
+    key = PaillierPublicKey.from_bytes(row.public_key, floor)
     sent = key.load(row.vector, len(row.vector) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("The opening has another number of entries than the request.")

@@ -1,4 +1,4 @@
-"""What cover costs: resolution and dither of a score against how many paths fit it, and against quality. A joint audit."""
+"""Privacy–utility trade-off: resolution and dither of a score against how many paths fit it, and against quality. A joint audit."""
 
 from __future__ import annotations
 

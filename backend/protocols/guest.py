@@ -28,14 +28,14 @@ from backend.protocols.training.algorithms import Parameters, grow
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Joint
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
-from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import chunks, from_bitmap
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
 from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
 
-ALONE = Workers()
+SERIAL = Workers()
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 
@@ -54,7 +54,7 @@ class Trained:
     part_of : dict of str to str
         Id → part, for the joint records.
     host_hashes : dict of str to str
-        Content hash of each Host's half.
+        Content hash of each Host's partial model.
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
     alignment : Alignment
@@ -137,7 +137,7 @@ class GuestParty:
         labels: NDArray[np.float64],
         parameters: Parameters,
         key: PairKeySide | None,
-        conversation: Conversation,
+        conversation: Session,
         *,
         exclude: Sequence[str] = (),
         on_stage: Callable[[str], None] = lambda stage: None,
@@ -207,7 +207,7 @@ class GuestParty:
         labels: NDArray[np.float64],
         seed: int,
         key: PairKeySide,
-        conversation: Conversation,
+        conversation: Session,
         exclude: Sequence[str],
         on_tree: Callable[[TreeProgress], None],
     ) -> Joint:
@@ -243,7 +243,7 @@ class GuestParty:
             on_tree=on_tree,
         )
 
-    def _have_kept(self, conversation: Conversation, model_id: str, model: GuestModel) -> dict[str, str]:
+    def _have_kept(self, conversation: Session, model_id: str, model: GuestModel) -> dict[str, str]:
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
         layout = Packing(model).layout
         told = (layout.score_bits, layout.slots, layout.slot_bits, layout.scale, content_hash(dump_guest(model)))
@@ -257,9 +257,9 @@ class GuestParty:
         compiled: CompiledGuest,
         table: PartyTable,
         key: KeySide,
-        conversation: Conversation,
+        conversation: Session,
         *,
-        workers: Workers = ALONE,
+        workers: Workers = SERIAL,
         canary: bool = False,
         on_stage: Callable[[str, str, int], None] = lambda stage, party, done: None,
     ) -> Scored:
@@ -322,10 +322,10 @@ class GuestParty:
             return Scored(units if above is None else compiled.without_canaries(units, above), held, 0, timings)
         for host in chain:
             conversation.send(host, OfferKey(conversation.name, key.scheme, key.offer()))
-        parcel = key.parcel()
+        worker_payload = key.worker_payload()
         encrypted = (
-            workers.map(encrypt_task, ((parcel, values) for values in encode()), conversation.check)
-            if workers.parallel and key.worth_sharing(n, folding.n_entries)
+            workers.map(encrypt_task, ((worker_payload, values) for values in encode()), conversation.check)
+            if workers.parallel and key.should_parallelise(n, folding.n_entries)
             else (key.encrypt(values) for values in encode())
         )
         with closing(encrypted):
@@ -382,11 +382,11 @@ def _check(
     chain: Sequence[str],
     dither: int,
 ) -> None:
-    """Raise SecurityError where a score is none that the model can give: a Host has meddled with what it returned."""
-    if not 0 <= dither <= compiled.packing.room:
+    """Raise SecurityError where a score is none that the model can give: a Host has tampered with what it returned."""
+    if not 0 <= dither <= compiled.packing.headroom:
         raise SecurityError(
             f"{chain[-1]} says that it moved scores by up to {dither:,} units of 2^-{compiled.score_bits}; at most "
-            f"{compiled.packing.room:,} are accepted, and nothing was decided. Ask its operator for a smaller dither."
+            f"{compiled.packing.headroom:,} are accepted, and nothing was decided. Ask its operator for a smaller dither."
         )
     columns = {name: column[batch] for name, column in table.columns.items()}
     bad = [
@@ -403,7 +403,7 @@ def _check(
 
 
 def _refused(host: str, answer: HeldRecords, batch: slice) -> dict[int, str]:
-    """Rows about which a Host answers no more, each with the reason."""
+    """Rows about which the query budget of a Host is exhausted, each with the reason."""
     if not answer.spent:
         return {}
     reason = (

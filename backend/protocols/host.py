@@ -19,20 +19,20 @@ from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
 from backend.protocols.audit_head.protocol import HeadsInMemory, HeadStore, empty, newer
-from backend.protocols.baselines.host import WalkingDesk
+from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.cohort import Cohorts
-from backend.protocols.explanations.host import ReasonsDesk
+from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
-from backend.protocols.group_sums.host import GroupDesk
+from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
-from backend.protocols.host_models import Halves, HostStore
-from backend.protocols.host_session import Answer, Handlers, Sessions
-from backend.protocols.scoring.ages_host import AgesDesk
+from backend.protocols.host_models import HostModels, HostStore
+from backend.protocols.host_session import Answer, Handlers, HostSessions
+from backend.protocols.scoring.ages_host import AgesHandler
 from backend.protocols.scoring.dither import DITHER
-from backend.protocols.scoring.host import ScoringDesk
+from backend.protocols.scoring.host import ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
-from backend.protocols.training.host import TrainingDesk
+from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
@@ -57,7 +57,7 @@ class HostParty:
     features : sequence of Feature
     store : HostStore
     simulated : bool
-        A simulated Host also answers plain numbers and the protocols that show its choices, and lets the user play its
+        A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
         records; a real one refuses all three.
     key_floor : int
         Shortest key accepted, bits.
@@ -106,14 +106,14 @@ class HostParty:
         self.requests = requests if requests is not None or simulated else RequestLog()
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
-        self._sessions, self._halves = Sessions(), Halves(name, store)
-        desks = (
-            TrainingDesk(name, table, features, self._halves, self._sessions),
-            ScoringDesk(table, self._halves, self._sessions, self._budget, self.requests, self._dither),
-            AgesDesk(table, features, self._sessions),
-            WalkingDesk(table, self._halves, self._sessions, simulated),
-            GroupDesk(name, table, features, self._sessions),
-            ReasonsDesk(table, self._halves, self._sessions, self._budget, cohorts or Cohorts()),
+        self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        handlers = (
+            TrainingHandler(name, table, features, self._partial_models, self._sessions),
+            ScoringHandler(table, self._partial_models, self._sessions, self._budget, self.requests, self._dither),
+            AgesHandler(table, features, self._sessions),
+            WalkHandler(table, self._partial_models, self._sessions, simulated),
+            GroupSumsHandler(name, table, features, self._sessions),
+            ReasonsHandler(table, self._partial_models, self._sessions, self._budget, cohorts or Cohorts()),
         )
         self._handlers: Handlers = {
             OfferKey: self._offer_key,
@@ -121,8 +121,8 @@ class HostParty:
             AskAuditHead: self._ask_audit_head,
             EndConversation: self._end,
         }
-        for desk in desks:
-            self._handlers |= desk.handlers()
+        for handler in handlers:
+            self._handlers |= handler.handlers()
 
     def __repr__(self) -> str:
         return f"HostParty({self.name})"
@@ -170,17 +170,17 @@ class HostParty:
             raise SecurityError("Only a simulated Host answers without counting; a real one counts every question.")
         self._sessions.uncounted.add(conversation)
 
-    def keep(self, half: HostModel, model_id: str) -> str:
+    def keep(self, partial_model: HostModel, model_id: str) -> str:
         """Keep a half that its operator brings (simulation: an imported model); returns its hash."""
         if not self._simulated:
             raise SecurityError(
                 "Only a simulated Host takes a half from outside; a real Host's operator looks at it first."
             )
-        return self._halves.put(half, model_id)
+        return self._partial_models.put(partial_model, model_id)
 
     def registered(self, model_id: str) -> str:
-        """Hash of the Guest's half of a model as this Host was told it, for an auditor; empty where it was told none."""
-        return self._halves.get(model_id).model.guest_hash
+        """Hash of the Guest's partial model as this Host was told it, for an auditor; empty where it was told none."""
+        return self._partial_models.get(model_id).model.guest_hash
 
     def pool_levels(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
@@ -195,7 +195,7 @@ class HostParty:
         Raises
         ------
         SecurityError
-            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or the desk
+            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or the handler
             refuses it.
         """
         handler = self._handlers.get(type(message))
@@ -209,7 +209,7 @@ class HostParty:
     def _offer_key(self, sender: str, offer: OfferKey) -> Answer:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
-            raise SecurityError("Plain numbers were offered; this Host answers encrypted numbers only.")
+            raise SecurityError("Plaintext were offered; this Host answers encrypted numbers only.")
         session.cipher = self._cipher(offer.scheme, offer.key)
         return iter(())
 

@@ -1,4 +1,4 @@
-"""A Host's budget of questions as its desks use it: about whom no more is answered, and what the Guest is told of it."""
+"""A Host's budget of questions as its handlers use it: about whom no more is answered, and what the Guest is told of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Host's halves of models: kept in its store, made ready for scoring once. No weight is in them."""
+"""A Host's partial models: kept in its store, made ready for scoring once. No weight is in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HostStore(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Half:
+class ServedModel:
     """A model as this Host scores with it; `preceding` and `following` are its neighbours in the chain, the Guest at both ends."""
 
     model: HostModel
@@ -44,7 +44,7 @@ class Half:
         return HostPaths(self.model)
 
 
-class Halves:
+class HostModels:
     """The halves of one Host.
 
     Parameters
@@ -55,7 +55,7 @@ class Halves:
 
     def __init__(self, host: str, store: HostStore) -> None:
         self._host, self._store = host, store
-        self._ready: dict[str, Half] = {}
+        self._ready: dict[str, ServedModel] = {}
 
     def put(self, model: HostModel, model_id: str) -> str:
         """Keep a half; returns its content hash."""
@@ -64,7 +64,7 @@ class Halves:
         self._ready.pop(model_id, None)
         return content_hash(text)
 
-    def get(self, model_id: str) -> Half:
+    def get(self, model_id: str) -> ServedModel:
         """A half, ready for scoring.
 
         Raises
@@ -83,5 +83,5 @@ class Halves:
             step = folding.steps[place]
             ring = (model.guest, *(s.host for s in folding.steps), model.guest)
             compiled, plan = CompiledHost(step, model.rules), host_plan(folding, place)
-            self._ready[model_id] = Half(model, step, compiled, plan, ring[place], ring[place + 2])
+            self._ready[model_id] = ServedModel(model, step, compiled, plan, ring[place], ring[place + 2])
         return self._ready[model_id]

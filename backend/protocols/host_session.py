@@ -23,7 +23,7 @@ Work = TypeVar("Work")
 
 
 @dataclass
-class Session:
+class HostSession:
     """One conversation.
 
     Attributes
@@ -65,17 +65,17 @@ class Session:
         return work
 
 
-class Sessions:
+class HostSessions:
     """The open conversations of a Host."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, Session] = OrderedDict()
+        self._open: OrderedDict[str, HostSession] = OrderedDict()
         self.uncounted: set[str] = set()  # conversations outside the budget (simulation)
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def of(self, conversation: str, guest: str = "") -> Session:
+    def of(self, conversation: str, guest: str = "") -> HostSession:
         """The conversation of that name; one that is not open is opened where `guest` is given.
 
         Raises
@@ -86,12 +86,12 @@ class Sessions:
         if conversation not in self._open:
             if not guest:
                 raise SecurityError("This conversation was not opened with a key; start it again.")
-            self._open[conversation] = Session(guest)
+            self._open[conversation] = HostSession(guest)
             while len(self._open) > SESSIONS_KEPT:
                 self.end(next(iter(self._open)))
         return self._open[conversation]
 
-    def find(self, conversation: str) -> Session | None:
+    def find(self, conversation: str) -> HostSession | None:
         """The conversation of that name, if it is open."""
         return self._open.get(conversation)
 

@@ -16,11 +16,11 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, Pattern, Reading
+from backend.compliance.phrases import Concept, Pattern, PhraseMatch
 from backend.compliance.rule_pack import words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.reports.render.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 
@@ -71,7 +71,7 @@ def form_reason(feature: Feature, learned: str, *, of_guest: bool) -> FormReason
     of_guest : bool
         Whether the creditor itself holds the feature.
     """
-    nothing, meaning, meaning_zh = (Reading.of(text) for text in ("", feature.meaning, feature.meaning_zh))
+    nothing, meaning, meaning_zh = (PhraseMatch.of(text) for text in ("", feature.meaning, feature.meaning_zh))
     for reason, pattern in zip(form().reasons, form().patterns, strict=True):
         fits = reason.party in ("any", "guest" if of_guest else "host") and reason.learned == learned
         if fits and pattern.find(nothing, meaning, meaning_zh):
@@ -80,7 +80,7 @@ def form_reason(feature: Feature, learned: str, *, of_guest: bool) -> FormReason
 
 
 @dataclass(frozen=True)
-class Line:
+class NoticeLine:
     """One reason.
 
     Attributes
@@ -115,7 +115,7 @@ class Notice:
     date : str
         ISO day.
     model_id : str
-    lines : tuple of Line
+    lines : tuple of NoticeLine
         By name of feature; their order says nothing.
     """
 
@@ -124,7 +124,7 @@ class Notice:
     subject: str
     date: str
     model_id: str
-    lines: tuple[Line, ...]
+    lines: tuple[NoticeLine, ...]
 
     @property
     def blocked(self) -> bool:
@@ -133,7 +133,7 @@ class Notice:
 
     def outline(self, language: str) -> Outline:
         """The notice, or why there is none, as blocks."""
-        says = Words(language)
+        says = Catalogue(language)
         creditor = says.either(self.creditor, self.creditor_zh)
         head = Facts(
             (
@@ -171,15 +171,15 @@ class Notice:
         return Outline(says("notice.title"), creditor, tuple(blocks))
 
 
-def _form_reason(line: Line) -> FormReason | None:
+def _form_reason(line: NoticeLine) -> FormReason | None:
     return form_reason(line.feature, line.learned, of_guest=line.of_guest)
 
 
-def _meaning(line: Line, says: Words) -> str:
+def _meaning(line: NoticeLine, says: Catalogue) -> str:
     return says.either(line.feature.meaning, line.feature.meaning_zh)
 
 
-def _said(line: Line, says: Words) -> str:
+def _said(line: NoticeLine, says: Catalogue) -> str:
     """A reason in words: the form's where they fit, the feature's meaning, who holds it, which way it works."""
     found = _form_reason(line)
     way = says(f"notice.way_{line.learned}" if line.learned in ("up", "down") else "notice.way_mixed")

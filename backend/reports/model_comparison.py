@@ -158,7 +158,7 @@ class Leak:
     Attributes
     ----------
     name : {"score_bits", "dither", "named", "without_dither", "paths"}
-        As in :class:`backend.results.Release`: resolution, width of the dither, share of people whose score names their path with and
+        As in :class:`backend.results.Release`: resolution, width of the dither, share of people whose score identifies their path with and
         without it, paths that fit a score (median).
     """
 

@@ -29,7 +29,7 @@ class Identity(Part):
     cipher: str
     key_bits: int
     score_bits: int
-    guest_sha256: str = Field(description="content hash of the Guest's half of the model")
+    guest_sha256: str = Field(description="content hash of the Guest's partial model")
     host_sha256: dict[str, str] = Field(description="Host → content hash of its half, as it told it")
     parameters: dict[str, str]
     left_out: tuple[str, ...] = Field(description="features that were kept out of training")
@@ -136,7 +136,7 @@ class StabilityLine(Part):
     chance: float
 
 
-class Performance(Part):
+class PerformanceSection(Part):
     """The model's quality with intervals, on one part of the data; no line stands for fewer than 20 people."""
 
     part: str
@@ -150,7 +150,7 @@ class Performance(Part):
     stability: tuple[StabilityLine, ...]
 
 
-class Release(Part):
+class ReleaseLine(Part):
     """What scores give away, measured before the model was registered, in the simulation; shares from 0 to 1."""
 
     score_bits: int = Field(description="bits behind the point of a score")
@@ -195,8 +195,8 @@ class Content(Part):
     )
     retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
     quality: Quality
-    performance: Performance | None = Field(description="null = no scores are kept that it could be measured on")
-    release: Release | None = Field(description="null = not measured, or no Host is asked")
+    performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
+    release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"
     )
@@ -220,7 +220,7 @@ class Use(Part):
     scorings: int
     rows: int
     failed: int
-    in_the_clear: int = Field(description="rows that were scored on plain numbers, in the simulation")
+    in_the_clear: int = Field(description="rows that were scored on plaintext, in the simulation")
     comparisons: int
     traffic: tuple[Traffic, ...]
 

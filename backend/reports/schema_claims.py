@@ -1,4 +1,4 @@
-"""Fields of the canonical report about what is claimed: flagged, measured, decided, trained anew. Each says what it means."""
+"""Fields of the canonical report about what is claimed: flagged, measured, decided, retrained. Each says what it means."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class GainPair(Pair):
     meaning_zh: str
 
 
-class OutcomePair(Part):
+class OutcomePairLine(Part):
     """One figure about a group in two models; null where it was not measured."""
 
     feature: str
@@ -171,11 +171,11 @@ class OutcomePair(Part):
 
 
 class Retrained(Part):
-    """A model beside the one that was trained anew from it without some of its features; one of the two is this report's."""
+    """A model beside the one that was retrained from it without some of its features; one of the two is this report's."""
 
     before: str = Field(description="model")
     after: str = Field(description="model")
-    before_sha256: str = Field(description="content hash of the Guest's half")
+    before_sha256: str = Field(description="content hash of the Guest's partial model")
     after_sha256: str
     created: str = Field(description="of the second")
     without: tuple[str, ...] = Field(description="features that the second was not given")
@@ -183,5 +183,5 @@ class Retrained(Part):
     figures: tuple[Pair, ...]
     structure: tuple[Pair, ...]
     gain: tuple[GainPair, ...]
-    outcomes: tuple[OutcomePair, ...] = Field(description="empty = not measured")
+    outcomes: tuple[OutcomePairLine, ...] = Field(description="empty = not measured")
     leak: tuple[Pair, ...] = Field(description="what scores give away, as in `Release`; empty = not measured for both")

@@ -1,4 +1,4 @@
-"""The one door for app, pages and the command line: everything a user can do, as the Guest sees it."""
+"""What app, pages and the command line reach the backend through: everything a user can do, as the Guest sees it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from backend.fairness.disparity import Disparity, measure_in_words
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES, brief, catalogue
 from backend.jobs import Job
-from backend.privacy.disclosure import Line as LedgerLine
-from backend.privacy.disclosure import Row as LedgerRow
-from backend.privacy.leakage import LeakPoint, Reading
+from backend.privacy.disclosure import DisclosedField as LedgerLine
+from backend.privacy.disclosure import PartyDisclosure as LedgerRow
+from backend.privacy.leakage import LeakPoint, LeakReading
 from backend.privacy.tradeoff import FrontierPoint
 from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.alignment.methods import METHODS
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Lead, Point, leads
-from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, Row
+from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, ProtocolResult
 from backend.protocols.baselines.disclosure import Learned
 from backend.protocols.group_sums.grouping import Group
 from backend.protocols.simulation.simulator import PoolLevel
-from backend.protocols.simulation.synthetic_model import MADE_UP, SHAPE_LIMITS, Shape
+from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
@@ -86,7 +86,7 @@ from backend.services.retraining import RetrainingRequest
 from backend.services.running import DEMO_PARAMETERS
 from backend.store.audit_log import Entry, Verdict
 from backend.store.reviews import Review, SignOff
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 from backend.trees.metrics import Metrics
 
 __all__ = [
@@ -99,7 +99,6 @@ __all__ = [
     "FORMS",
     "KEY_SIZES",
     "LANGUAGES",
-    "MADE_UP",
     "MEASURES",
     "METHODS",
     "NODE_BY_NODE_SAMPLES",
@@ -111,6 +110,7 @@ __all__ = [
     "REGULATOR",
     "ROLES",
     "SHAPE_LIMITS",
+    "SYNTHETIC",
     "AgeCheck",
     "AgeRequest",
     "Alignment",
@@ -161,6 +161,7 @@ __all__ = [
     "Lead",
     "Leaf",
     "LeakPoint",
+    "LeakReading",
     "Learned",
     "LearnedDirection",
     "LedgerLine",
@@ -181,17 +182,15 @@ __all__ = [
     "PersonReasons",
     "Point",
     "PoolLevel",
+    "ProtocolResult",
     "Proxies",
     "ProxyRequest",
-    "Reading",
     "Reason",
     "Reasons",
     "ReasonsRequest",
     "Report",
     "RetrainingRequest",
     "Review",
-    "Row",
-    "Rule",
     "RulePack",
     "SampleSheet",
     "Score",
@@ -210,6 +209,7 @@ __all__ = [
     "SignOffLine",
     "Sizes",
     "Split",
+    "SplitRule",
     "Spread",
     "Stability",
     "Stage",
@@ -231,7 +231,7 @@ __all__ = [
 
 
 class Glassleaf(Filing):
-    """The Guest's door.
+    """The Guest's glassleaf.
 
     Parameters
     ----------

@@ -20,15 +20,15 @@ from backend.jobs import Job
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.scoring.age_classes import ELDERLY, YOUNGER, age_classes, is_in_years
 from backend.protocols.scoring.permuted_values_guest import have_ages
-from backend.protocols.transport.channel import Conversation
-from backend.services.measurement import Ground, Talks, drawn
+from backend.protocols.transport.channel import Session
+from backend.services.measurement import MeasurementContext, Sessions, drawn
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class AgeRequest:
-    """What a model makes of elderly ages, on at most so many test records; scores come under the fastest cipher, or on plain numbers.
+    """What a model makes of elderly ages, on at most so many test records; scores come under the fastest cipher, or on plaintext.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class AgeRequest:
     seed: int = 7
 
 
-def measure_ages(ground: Ground, request: AgeRequest, job: Job[AgeCheck]) -> AgeCheck:
+def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeCheck]) -> AgeCheck:
     """Score people with ages of 62 or more, then with ages of each younger class; all else stays as it is.
 
     The Hosts see one person several times, as in shuffling
@@ -56,23 +56,23 @@ def measure_ages(ground: Ground, request: AgeRequest, job: Job[AgeCheck]) -> Age
         The model does not tell two outcomes apart or does not ask about the feature, the feature is no number of years, there are too few
         records, or a Host refused some of the people.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
-    party, feature = _asked_about(ground, request.feature)
-    ages = (_OwnAges if party == ground.record.guest else _HostAges)(ground, party, feature, request, job)
+    party, feature = _asked_about(context, request.feature)
+    ages = (_OwnAges if party == context.record.guest else _HostAges)(context, party, feature, request, job)
     elderly = ages.predicted(0)
     younger = [ages.predicted(place) for place in range(1, ages.classes)]
     return check_ages(party, feature.name, elderly, younger)
 
 
-def _asked_about(ground: Ground, name: str) -> tuple[str, Feature]:
+def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
     """Party and entry of a feature whose ages can be held against 62."""
-    if ground.record.task != "binary":
+    if context.record.task != "binary":
         raise ParameterError(
-            f"This check needs a model of two outcomes; the task of this one is {ground.record.task!r}."
+            f"This check needs a model of two outcomes; the task of this one is {context.record.task!r}."
         )
-    asked = {split.feature for tree in ground.model.trees for split in tree.splits.values()}
-    found = next(((party, f) for party, f in ground.model.dictionary if f.name == name and name in asked), None)
+    asked = {split.feature for tree in context.model.trees for split in tree.splits.values()}
+    found = next(((party, f) for party, f in context.model.dictionary if f.name == name and name in asked), None)
     if found is None:
         raise ParameterError(
             f"The model asks nobody about {name}, so that it makes nothing of it; choose a feature that it uses."
@@ -94,11 +94,13 @@ class _Ages:
         The elderly included; known once the first was scored.
     """
 
-    def __init__(self, ground: Ground, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]) -> None:
-        self._ground, self._party, self._feature, self._cipher = ground, party, feature, request.cipher
-        self._talks = Talks(ground.room, job)
-        rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
-        self._people = ground.room.table.take(rows)
+    def __init__(
+        self, context: MeasurementContext, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]
+    ) -> None:
+        self._context, self._party, self._feature, self._cipher = context, party, feature, request.cipher
+        self._sessions = Sessions(context.runtime, job)
+        rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+        self._people = context.runtime.table.take(rows)
         self._draw = np.random.default_rng(request.seed)
         self.classes = 0
 
@@ -113,11 +115,11 @@ class _Ages:
     def predicted(self, place: int) -> Floats:
         """``(n,)``: everybody's probability of the positive label at ages of a class."""
         n = len(self._people.ids)
-        kept, margins = self._talks.score(
-            self._ground,
+        kept, margins = self._sessions.score(
+            self._context,
             self._changed(place),
             self._cipher,
-            lambda talk, key: self._first(talk, key, place),
+            lambda session, key: self._first(session, key, place),
             at=(place * n, (self.classes or 1 + YOUNGER) * n),
         )
         if len(kept) < n:
@@ -125,14 +127,14 @@ class _Ages:
                 f"{n - len(kept)} of {n} people were refused by a Host that was asked about them before, so that ages cannot be compared "
                 "on the same people. Wait until the budget is renewed, or have the Host raise it."
             )
-        predicted: Floats = self._ground.compiled.outputs.predict(margins)[:, 0]
+        predicted: Floats = self._context.compiled.outputs.predict(margins)[:, 0]
         return predicted
 
     def _changed(self, place: int) -> PartyTable:
         """The Guest's table."""
         return self._people
 
-    def _first(self, talk: Conversation, key: KeySide, place: int) -> None:
+    def _first(self, session: Session, key: KeySide, place: int) -> None:
         """What is asked before scoring."""
 
 
@@ -140,7 +142,7 @@ class _OwnAges(_Ages):
     """The Guest holds the ages."""
 
     def _changed(self, place: int) -> PartyTable:
-        column = self._ground.room.table.columns[self._feature.name]
+        column = self._context.runtime.table.columns[self._feature.name]
         classes = age_classes(self._feature, column)
         self._begin(len(classes))
         ages = column[self._draw.choice(classes[place], size=len(self._people.ids))]
@@ -150,5 +152,5 @@ class _OwnAges(_Ages):
 class _HostAges(_Ages):
     """A Host holds the ages."""
 
-    def _first(self, talk: Conversation, key: KeySide, place: int) -> None:
-        self._begin(have_ages(talk, self._party, key, self._people.ids, self._feature.name, place))
+    def _first(self, session: Session, key: KeySide, place: int) -> None:
+        self._begin(have_ages(session, self._party, key, self._people.ids, self._feature.name, place))

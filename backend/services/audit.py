@@ -23,7 +23,7 @@ from backend.data.table import PartyTable, SampleSheet
 from backend.errors import GlassleafError
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.results import ModelRecord, ScoreBatch
-from backend.services.workspace import Catalogue
+from backend.services.workspace import Workspace
 from backend.store.audit_log import Entry, Verdict
 
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
@@ -45,11 +45,11 @@ class Auditor:
 
     Attributes
     ----------
-    catalogue : Catalogue
+    catalogue : Workspace
     actor, role : str
     """
 
-    catalogue: Catalogue
+    catalogue: Workspace
     actor: str
     role: str
 
@@ -63,7 +63,7 @@ class Auditor:
         entry = log.add(action, salted, self.actor, self.role)
         if tell:
             try:
-                self.catalogue.room(federation).tell_audit_head(log.head())
+                self.catalogue.runtime(federation).tell_audit_head(log.head())
             except GlassleafError as error:
                 _log.warning("A Host has not confirmed entry %d of the audit log: %s", entry.number, error)
         return entry
@@ -79,7 +79,7 @@ class Auditor:
 
     def verify(self, federation: str) -> Verdict:
         """Check the chain, against the heads that the Hosts keep too."""
-        heads = self.catalogue.room(federation).audit_heads()
+        heads = self.catalogue.runtime(federation).audit_heads()
         return self.catalogue.audit_log(federation).verify({host: h for host, h in heads.items() if h.number})
 
 

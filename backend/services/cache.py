@@ -10,7 +10,7 @@ HALVES_KEPT = 16  # models whose half, figures and findings are kept in memory
 V = TypeVar("V")
 
 
-class Shelf(Generic[V]):
+class Cache(Generic[V]):
     """What was made of a key, kept until `most` others have been made; safe to use from several threads.
 
     A key names all that a thing is made of, so that what stands here is never older than what it was made of.

@@ -1,6 +1,6 @@
 """What a feature is worth to a model and how predictions move with it, measured for a user: by scores and sums under encryption.
 
-As the Guest sees it. Of a Host's feature: scores with its values dealt out anew by the Host, of which only the fall of quality is kept; and
+As the Guest sees it. Of a Host's feature: scores with its values permuted by the Host, of which only the fall of quality is kept; and
 mean predictions over tenths of at least 50 people, whose edges stay with the Host.
 """
 
@@ -22,9 +22,9 @@ from backend.explain.dependence import DECILES, LEAST, GroupMean, GroupMeans, Sc
 from backend.explain.permutation import Permuted, candidates, permuted
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
-from backend.protocols.scoring.permuted_values_guest import have_dealt
-from backend.protocols.transport.channel import Conversation
-from backend.services.measurement import Ground, Rows, Talks, drawn
+from backend.protocols.scoring.permuted_values_guest import have_permuted
+from backend.protocols.transport.channel import Session
+from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
 from backend.trees.ensemble import Columns
 
 MOST_REPEATS = 20  # shufflings of one feature
@@ -64,7 +64,7 @@ class MeansRequest:
 
 
 def measure_permutation(
-    ground: Ground, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
+    context: MeasurementContext, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
 ) -> tuple[Permuted, ...]:
     """What each feature in use and each party is worth; those so far are the job's `result`, features first, in the dictionary's order.
 
@@ -76,29 +76,33 @@ def measure_permutation(
     ParameterError
         The number of samples or repeats is not usable, or a Host refused some of the people.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if not 1 <= request.repeats <= MOST_REPEATS:
         raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MOST_REPEATS}.")
-    most = len(ground.test_ids)
+    most = len(context.test_ids)
     if request.samples < LEAST_PEOPLE or most < LEAST_PEOPLE:
         raise ParameterError(
             f"{min(request.samples, most)} people would be scored; values are dealt out among {LEAST_PEOPLE} or more."
         )
-    rows = drawn(ground, min(request.samples, most), request.seed)
-    own, labels, talks = ground.room.table.take(rows), ground.room.labels()[rows], Talks(ground.room, job)
-    guest, draw = ground.record.guest, np.random.default_rng(request.seed)
-    asked = candidates(ground.model)
+    rows = drawn(context, min(request.samples, most), request.seed)
+    own, labels, sessions = (
+        context.runtime.table.take(rows),
+        context.runtime.labels()[rows],
+        Sessions(context.runtime, job),
+    )
+    guest, draw = context.record.guest, np.random.default_rng(request.seed)
+    asked = candidates(context.model)
     runs, done = 1 + len(asked) * request.repeats, 0
     job.result = ()
 
-    def score(table: PartyTable, first: Callable[[Conversation, KeySide], None] = lambda talk, key: None) -> Floats:
+    def score(table: PartyTable, first: Callable[[Session, KeySide], None] = lambda session, key: None) -> Floats:
         nonlocal done
-        kept, margins = talks.score(ground, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
+        kept, margins = sessions.score(context, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
         if len(kept) < len(rows):
             raise ParameterError(
                 f"{len(rows) - len(kept)} of {len(rows)} people were refused by a Host that was asked about them before; what a "
-                "feature is worth cannot be told from the others alone. Draw other people, or wait until the budget is renewed."
+                "feature is worth is not disclosed from the others alone. Draw other people, or wait until the budget is renewed."
             )
         done += 1
         return margins
@@ -108,10 +112,10 @@ def measure_permutation(
         shuffled = [
             score(PartyTable(own.party, own.ids, _shuffled(own.columns, features, draw)))
             if party == guest
-            else score(own, lambda talk, key: have_dealt(talk, party, key, own.ids, features))  # noqa: B023 (called here)
+            else score(own, lambda session, key: have_permuted(session, party, key, own.ids, features))  # noqa: B023 (called here)
             for _ in range(request.repeats)
         ]
-        worth = permuted(party, features, labels, whole, shuffled, ground.compiled.outputs, request.seed)
+        worth = permuted(party, features, labels, whole, shuffled, context.compiled.outputs, request.seed)
         job.result = (*job.result, worth)
     return job.result
 
@@ -131,7 +135,7 @@ def read_means(kept: dict[str, Any]) -> GroupMeans:
     return GroupMeans(kept["party"], kept["feature"], kept["n"], groups)
 
 
-def measure_means(ground: Ground, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
+def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
     """Mean predictions by tenths, or codes, of a Host's feature: test records are scored, then summed by group, both under encryption.
 
     Raises
@@ -139,24 +143,24 @@ def measure_means(ground: Ground, request: MeansRequest, job: Job[GroupMeans]) -
     ParameterError
         The feature is no Host's of this model, or there are too few test records.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
-    room, outputs = ground.room, ground.compiled.outputs
-    party = next((p for p, f in ground.model.dictionary if f.name == request.feature), "")
-    if party not in ground.record.hosts:
+    runtime, outputs = context.runtime, context.compiled.outputs
+    party = next((p for p, f in context.model.dictionary if f.name == request.feature), "")
+    if party not in context.record.hosts:
         raise ParameterError(f"{request.feature} is no feature that a Host offered to this model; choose one of those.")
-    rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
-    talks = Talks(room, job)
-    scored, margins = talks.score(ground, room.table.take(rows), request.cipher)
+    rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+    sessions = Sessions(runtime, job)
+    scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)
-    positive = room.labels()[rows] > 0 if outputs.task == "binary" else None
+    positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
     scale = Scale.of(predicted, outputs.task)
     place = {row: i for i, row in enumerate(rows.tolist())}
-    with talks.begin((party,)) as talk:
-        questions, counted = talks.ask(talk, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+    with sessions.begin((party,)) as session:
+        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
         at: Rows = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
-        questions.send(made, (party,), largest=largest, on_piece=talks.progress)
+        questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (request.feature,)}, DECILES, least=LEAST).get((party, request.feature))
     if found is None:

@@ -19,12 +19,12 @@ from backend.errors import ParameterError
 from backend.fairness import disparity
 from backend.fairness.disparity import Disparity
 from backend.fairness.proxies import Association, associations
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.jobs import Job
-from backend.protocols.group_sums.contingency import Crossing
+from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import MIN_GROUP, MOST_GROUPS, Group, group
 from backend.protocols.group_sums.guest import GroupTable
-from backend.services.measurement import Ground, Rows, Talks, drawn
+from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
 GROUPS = 5  # of a protected attribute that is a number
@@ -112,7 +112,7 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
     language : {"en", "zh"}
         A code's text is its owner's word and is the same in both.
     """
-    say, bins = Words(language), sum(group.kind == "bin" for group in groups)
+    say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
     return tuple(
         feature.categories.get(group.name, group.name)
         if group.kind == "code"
@@ -123,7 +123,7 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
     )
 
 
-def measure_disparity(ground: Ground, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
+def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
     """Score test records, then compare decisions and labels between the groups of a feature.
 
     Raises
@@ -134,34 +134,34 @@ def measure_disparity(ground: Ground, request: DisparityRequest, job: Job[Dispar
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
     disparity.check_cutoff(request.cutoff)
-    room, task = ground.room, ground.record.task
+    runtime, task = context.runtime, context.record.task
     if task != "binary":
         raise ParameterError(f"Outcomes by group need a model of two outcomes; the task of this one is {task!r}.")
-    party, feature = _feature(room.federation, request.feature)
+    party, feature = _feature(runtime.federation, request.feature)
     _check_groups(request.groups)
-    rows = drawn(ground, request.samples, request.seed)
-    talks = Talks(room, job)
-    scored, margins = talks.score(ground, room.table.take(rows), request.cipher)
-    rows, probabilities = rows[scored], ground.compiled.outputs.predict(margins)[:, 0]
-    labels = room.labels()[rows] > 0
-    if party == room.guest.name:
-        own = group(feature, room.table.columns[feature.name][rows], request.groups)
+    rows = drawn(context, request.samples, request.seed)
+    sessions = Sessions(runtime, job)
+    scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
+    labels = runtime.labels()[rows] > 0
+    if party == runtime.guest.name:
+        own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         return disparity.from_records(
             party, feature.name, request.cutoff, own.groups, own.index, labels, probabilities, seed=request.seed
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
-    with talks.begin((party,)) as talk:
-        questions, counted = talks.ask(talk, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+    with sessions.begin((party,)) as session:
+        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
-        questions.send(marks, (party,), largest=largest, on_piece=talks.progress)
+        questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
     told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
     return disparity.from_sums(party, feature.name, request.cutoff, told.groups, told.sums, seed=request.seed)
 
 
-def measure_proxies(ground: Ground, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
+def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
     """How closely each of the features that the model was offered goes with an attribute, whichever parties hold the two.
 
     Raises
@@ -171,28 +171,28 @@ def measure_proxies(ground: Ground, request: ProxyRequest, job: Job[Proxies]) ->
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
-    room = ground.room
-    party, attribute = _feature(room.federation, request.attribute)
+    runtime = context.runtime
+    party, attribute = _feature(runtime.federation, request.attribute)
     _check_groups(request.groups, request.bins)
     if request.records < 2 * MIN_GROUP:
         raise ParameterError(f"{request.records} records were to be examined; ask for {2 * MIN_GROUP} or more.")
-    examined = [(p, f) for p, f in ground.model.dictionary if f.name != attribute.name]
-    hosts = tuple(h for h in room.hosts if h == party or h in ground.record.hosts)
-    talks = Talks(room, job)
-    with talks.begin(hosts) as talk:
-        questions, rows = talks.ask(talk, request.cipher, request.key_bits, lambda joint: _some(joint, request))
-        crossing = Crossing(
+    examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
+    hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
+    sessions = Sessions(runtime, job)
+    with sessions.begin(hosts) as session:
+        questions, rows = sessions.ask(session, request.cipher, request.key_bits, lambda joint: _some(joint, request))
+        crossing = ContingencyTable(
             questions,
-            room.guest.name,
-            room.table.take(rows).columns,
+            runtime.guest.name,
+            runtime.table.take(rows).columns,
             examined,
             most=request.groups,
             bins=request.bins,
             at=job.at,
-            on_piece=talks.progress,
+            on_piece=sessions.progress,
         )
         groups, tables = crossing.tables(party, attribute)
-    job.at("associations", room.guest.name)
+    job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)
     return Proxies(party, attribute.name, groups, questions.records, found, left)

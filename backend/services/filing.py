@@ -40,7 +40,7 @@ class Filing(Measuring):
     """What is decided, compared and filed about a model: retraining, reviews, reports, the audit log."""
 
     def start_retraining(self, request: RetrainingRequest) -> Job[SideBySide]:
-        """Train a model anew without some features and measure both, in the background; the first model stays.
+        """Train a model again without some features and measure both, in the background; the first model stays.
 
         Once the new model is grown it is in the registry, even where the measuring after it is stopped.
         """
@@ -60,7 +60,7 @@ class Filing(Measuring):
         return Job(work, self.model(request.model_id).n_trees).start()
 
     def lineage(self, model_id: str) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
-        """The model that a model was trained anew from, and those trained anew from it, newest first."""
+        """The model that a model was retrained from, and those retrained from it, newest first."""
         record = self.model(model_id)
         return lineage(record, self.models(record.federation))
 
@@ -78,7 +78,7 @@ class Filing(Measuring):
         disparities = self._measured(record, DISPARITY)
         return Side(
             record=record,
-            sizes=Sizes.of(self._half(record)),
+            sizes=Sizes.of(self._partial_model(record)),
             importance=self._importance(record),
             compliance=self.compliance(record.id),
             disparities=rows_of(disparities),
@@ -200,7 +200,7 @@ class Filing(Measuring):
         return Sources(
             record=record,
             federation=self.federation(record.federation),
-            model=self._half(record),
+            model=self._partial_model(record),
             importance=self._importance(record),
             directions=self.directions(record.id),
             compliance=self.compliance(record.id),
@@ -234,7 +234,7 @@ class Filing(Measuring):
 
     def replay_requests(self, federation: str) -> tuple[HostReplay, ...]:
         """An auditor has the Guest open the requests that Hosts have kept in secret, and checks their weights (simulation)."""
-        found = replay_requests(self._catalogue.room(federation), self._catalogue.guest_store(federation))
+        found = replay_requests(self._catalogue.runtime(federation), self._catalogue.guest_store(federation))
         rows = sum(one.found.rows for one in found)
         self._audit.note(
             federation, "replay", {"rows": rows, "problems": sum(len(one.found.problems) for one in found)}

@@ -19,7 +19,7 @@ from backend.errors import Cancelled, ParameterError
 from backend.jobs import Job
 from backend.protocols.baselines.forest_service import ForestAnswer, ForestService, candidate_leaves
 from backend.protocols.baselines.guest import GuestPaths
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.trees.ensemble import GuestModel
 
 PACE = 0.1  # seconds between batches, so that one sees a worker come back
@@ -111,7 +111,7 @@ def serve(
     model: GuestModel,
     request: ServingRequest,
     table: PartyTable,
-    converse: Callable[[tuple[str, ...]], Conversation],
+    open_session: Callable[[tuple[str, ...]], Session],
     job: Job[ServingTrial],
 ) -> ServingTrial:
     """Start the workers, ask batch after batch, and kill a worker on the way; ``job.result`` holds the batches so far.
@@ -120,7 +120,7 @@ def serve(
     ----------
     table : PartyTable
         The Guest's records of the samples.
-    converse : callable
+    open_session : callable
         Hosts → a conversation with them.
 
     Raises
@@ -143,7 +143,7 @@ def serve(
                 os.kill(service.processes[0], signal.SIGKILL)
             job.at("batch", model.guest, number)
             began = time.perf_counter()
-            answer = _ask(paths, service, request.model_id, table, converse)
+            answer = _ask(paths, service, request.model_id, table, open_session)
             seconds = time.perf_counter() - began
             first = first or answer
             shift = float(np.abs(answer.margins - first.margins).max())
@@ -159,10 +159,10 @@ def _ask(
     service: ForestService,
     model_id: str,
     table: PartyTable,
-    converse: Callable[[tuple[str, ...]], Conversation],
+    open_session: Callable[[tuple[str, ...]], Session],
 ) -> ForestAnswer:
-    talk = converse(paths.hosts)
+    session = open_session(paths.hosts)
     try:
-        return service.answer(candidate_leaves(paths, model_id, table, talk))
+        return service.answer(candidate_leaves(paths, model_id, table, session))
     finally:
-        talk.close()
+        session.close()

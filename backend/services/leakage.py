@@ -13,8 +13,8 @@ from backend.errors import Cancelled, ParameterError, ReleaseRefused
 from backend.jobs import Job
 from backend.privacy.leakage import SCORE_BITS, LeakPoint, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, FrontierPoint, frontier
-from backend.protocols.simulation.simulator import Room
-from backend.results import ModelRecord, Release
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.results import ModelRecord, ReleaseCheck
 from backend.trees.ensemble import GuestModel
 from backend.trees.folding import fold_structure
 
@@ -24,7 +24,7 @@ RECORDS = 2000  # Host records that released scores are compared with at most
 
 
 def measure_leaks(
-    room: Room,
+    runtime: FederationRuntime,
     record: ModelRecord,
     model: GuestModel,
     rows: NDArray[np.intp],
@@ -47,11 +47,11 @@ def measure_leaks(
     """
     if not len(rows):
         raise ParameterError(f"The model {record.id} has no test records to read the meter for.")
-    own = room.table.take(rows)
+    own = runtime.table.take(rows)
     widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
-    hosts = _audited(room, record, model, own.ids, joint_ids, job)
+    hosts = _audited(runtime, record, model, own.ids, joint_ids, job)
     job.total, job.result = len(rows) * len(widths), ()
-    job.at("leak_count", room.guest.name, 0)
+    job.at("leak_count", runtime.guest.name, 0)
 
     def person() -> None:
         job.done += 1
@@ -63,7 +63,7 @@ def measure_leaks(
 
 
 def measure_frontier(
-    room: Room,
+    runtime: FederationRuntime,
     record: ModelRecord,
     model: GuestModel,
     rows: NDArray[np.intp],
@@ -84,12 +84,12 @@ def measure_frontier(
     """
     if not len(rows):
         raise ParameterError(f"The model {record.id} has no test records to measure its scores on.")
-    own = room.table.take(rows)
-    hosts = _audited(room, record, model, own.ids, joint_ids, job)
+    own = runtime.table.take(rows)
+    hosts = _audited(runtime, record, model, own.ids, joint_ids, job)
     job.total, job.result = 0, ()
-    job.at("leak_count", room.guest.name, 0)
+    job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
-    labels = room.labels()[rows]
+    labels = runtime.labels()[rows]
     for point in frontier(
         model, own.columns, labels, hosts, np.arange(len(rows)), bits=bits, on_point=lambda: _go_on(job)
     ):
@@ -98,8 +98,13 @@ def measure_frontier(
 
 
 def check_release(
-    room: Room, record: ModelRecord, model: GuestModel, rows: NDArray[np.intp], joint_ids: Sequence[str], job: Job[Any]
-) -> Release | None:
+    runtime: FederationRuntime,
+    record: ModelRecord,
+    model: GuestModel,
+    rows: NDArray[np.intp],
+    joint_ids: Sequence[str],
+    job: Job[Any],
+) -> ReleaseCheck | None:
     """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them.
 
     Parameters
@@ -110,13 +115,13 @@ def check_release(
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
     if not len(rows) or not chain:
         return None
-    own = room.table.take(rows)
-    job.at("leak_audit", room.guest.name)
+    own = runtime.table.take(rows)
+    job.at("leak_audit", runtime.guest.name)
     aside: Job[None] = Job(lambda _: None, 0)  # the job's own transcript is that of the training
-    hosts = _audited(room, record, model, own.ids, joint_ids, aside)
-    width = room.dither(chain)
+    hosts = _audited(runtime, record, model, own.ids, joint_ids, aside)
+    width = runtime.dither(chain)
     bits = sorted({*(b for b in BITS if b <= record.score_bits), record.score_bits}, reverse=True)
-    labels = room.labels()[rows]
+    labels = runtime.labels()[rows]
     points = list(
         frontier(
             model,
@@ -132,7 +137,7 @@ def check_release(
     first = points[0]  # the model's own resolution, with dither where it has units for it
     bare = next(p.unique for p in points if p.score_bits == first.score_bits and not p.dither)
     shared = {p.score_bits: p.unique for p in reversed(points)}  # with dither, which comes before none
-    return Release(
+    return ReleaseCheck(
         math.ldexp(width, model.outputs.scale),
         tuple((b, shared[b]) for b in bits),
         first.paths,
@@ -142,13 +147,13 @@ def check_release(
     )
 
 
-def finest(release: Release, most: float) -> int | None:
-    """The finest resolution at which no larger share of scores than `most` names a path; None where the coarsest does, too."""
+def finest(release: ReleaseCheck, most: float) -> int | None:
+    """The finest resolution at which no larger share of scores than `most` identifies a path; None where the coarsest does, too."""
     return next((bits for bits, unique in release.unique if unique <= most), None)
 
 
-def usual_bound(release: Release, synthetic: bool) -> float:
-    """The largest share of scores that may name a path where nobody says.
+def usual_bound(release: ReleaseCheck, synthetic: bool) -> float:
+    """The largest share of scores that may identify a path where nobody says.
 
     :data:`MOST_NAMED` of real people's; all where people are made up, or where the records are so few that hardly any score could have
     company (:data:`FEWEST_RECORDS`).
@@ -156,7 +161,7 @@ def usual_bound(release: Release, synthetic: bool) -> float:
     return 1.0 if synthetic or release.records < FEWEST_RECORDS else MOST_NAMED
 
 
-def refuse_if_named(release: Release, most: float) -> None:
+def refuse_if_named(release: ReleaseCheck, most: float) -> None:
     """Raise ReleaseRefused where the model's scores name more paths than `most` allows; it says which resolution would do."""
     if release.named <= most:
         return
@@ -179,14 +184,19 @@ def _go_on(job: Job[Any]) -> None:
 
 
 def _audited(
-    room: Room, record: ModelRecord, model: GuestModel, ids: Sequence[str], joint_ids: Sequence[str], job: Job[Any]
+    runtime: FederationRuntime,
+    record: ModelRecord,
+    model: GuestModel,
+    ids: Sequence[str],
+    joint_ids: Sequence[str],
+    job: Job[Any],
 ) -> NDArray[np.bool_]:
     """Leaves that no Host rules out, of some people first and then of others to compare with: a joint audit."""
     chosen = set(ids)
     known = (*ids, *(i for i in joint_ids if i not in chosen))[: max(RECORDS, len(ids))]
-    job.at("leak_audit", room.guest.name, 0)
-    talk = room.converse(record.hosts, job.cancelled, counted=False)
+    job.at("leak_audit", runtime.guest.name, 0)
+    session = runtime.open_session(record.hosts, job.cancelled, counted=False)
     try:
-        return joint_audit(talk, record.id, model, known)
+        return joint_audit(session, record.id, model, known)
     finally:
-        job.keep_transcript(talk.close())
+        job.keep_transcript(session.close())

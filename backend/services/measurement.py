@@ -22,8 +22,8 @@ from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.simulation.simulator import Room
-from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.messages import OfferKey
 from backend.results import Compiled, ModelRecord
 from backend.trees.ensemble import GuestModel
@@ -32,7 +32,7 @@ Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Ground:
+class MeasurementContext:
     """What is measured, and with whom.
 
     Attributes
@@ -46,7 +46,7 @@ class Ground:
         Who encrypts when records are scored.
     """
 
-    room: Room
+    runtime: FederationRuntime
     record: ModelRecord
     model: GuestModel
     compiled: Compiled
@@ -54,44 +54,44 @@ class Ground:
     workers: Workers
 
 
-class Talks:
+class Sessions:
     """The conversations of one job, their transcripts one after the other."""
 
-    def __init__(self, room: Room, job: Job[Any]) -> None:
-        self._room, self.job = room, job
+    def __init__(self, runtime: FederationRuntime, job: Job[Any]) -> None:
+        self._runtime, self.job = runtime, job
         self._said: tuple[TranscriptEntry, ...] = ()
 
     @contextmanager
-    def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Conversation]:
+    def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
         """One conversation, closed at the end."""
-        talk = self._room.converse(hosts, self.job.cancelled, counted=counted)
+        session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted)
         before = self._said
-        self.job.read_transcript = lambda: (*before, *talk.transcript())
+        self.job.read_transcript = lambda: (*before, *session.transcript())
         try:
-            yield talk
+            yield session
         finally:
-            self._said = (*before, *talk.close())
+            self._said = (*before, *session.close())
             self.job.read_transcript = lambda: self._said
 
     def ask(
-        self, talk: Conversation, cipher: Cipher, bits: int, choose: Callable[[Rows], NDArray[np.bool_]]
+        self, session: Session, cipher: Cipher, bits: int, choose: Callable[[Rows], NDArray[np.bool_]]
     ) -> tuple[GroupQuestions, Rows]:
         """Offer a key and align ids; `choose` tells which of the joint rows count. Returns these rows of the Guest's table."""
-        guest = self._room.guest.name
+        guest = self._runtime.guest.name
         self.job.at("key", guest, 0)
-        key = self._room.pair_key(cipher, bits)
-        talk.broadcast(OfferKey(talk.name, key.scheme, key.offer()))
+        key = self._runtime.pair_key(cipher, bits)
+        session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
         self.job.at("align", guest)
-        joint, _ = align(talk, guest, self._room.table.ids, "dh")
+        joint, _ = align(session, guest, self._runtime.table.ids, "dh")
         counted = choose(joint)
-        return GroupQuestions(talk, guest, key, counted), joint[counted]
+        return GroupQuestions(session, guest, key, counted), joint[counted]
 
     def score(
         self,
-        ground: Ground,
+        context: MeasurementContext,
         table: PartyTable,
         cipher: Cipher,
-        first: Callable[[Conversation, KeySide], None] = lambda talk, key: None,
+        first: Callable[[Session, KeySide], None] = lambda session, key: None,
         at: tuple[int, int] | None = None,
     ) -> tuple[Rows, NDArray[np.float64]]:
         """Rows of `table` that no Host refused, and their margins ``(rows, outputs.count)``; measuring leaves budgets alone.
@@ -99,23 +99,23 @@ class Talks:
         Parameters
         ----------
         first : callable, optional
-            What a Host is asked in the same conversation before: to deal values out anew, say.
+            What a Host is asked in the same conversation before: to permute values, say.
         at : (int, int), optional
             Records scored before these, and all that will be: where this is one scoring of several.
         """
-        room, job, compiled = self._room, self.job, ground.compiled.guest
+        runtime, job, compiled = self._runtime, self.job, context.compiled.guest
         before, job.total = at or (0, len(table.ids))
-        job.at("key", room.guest.name, before)
-        key = room.key(cipher, 0, compiled) if cipher == "none" else room.bulk_key(KEY_BITS, compiled)
-        with self.begin(ground.record.hosts, counted=False) as talk:
-            first(talk, key)
-            scored = room.guest.score(
-                ground.record.id,
+        job.at("key", runtime.guest.name, before)
+        key = runtime.key(cipher, 0, compiled) if cipher == "none" else runtime.bulk_key(KEY_BITS, compiled)
+        with self.begin(context.record.hosts, counted=False) as session:
+            first(session, key)
+            scored = runtime.guest.score(
+                context.record.id,
                 compiled,
                 table,
                 key,
-                talk,
-                workers=ground.workers,
+                session,
+                workers=context.workers,
                 on_stage=lambda stage, party, done: job.at(stage, party, before + done),
             )
         kept = np.array([i for i in range(len(table.ids)) if i not in scored.refused], dtype=np.intp)
@@ -124,12 +124,12 @@ class Talks:
     def progress(self, done: int, total: int) -> None:
         """Ciphertexts made."""
         self.job.total = total
-        self.job.at("marks", self._room.guest.name, done)
+        self.job.at("marks", self._runtime.guest.name, done)
 
 
-def drawn(ground: Ground, samples: int | None, seed: int) -> Rows:
+def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
     """Rows of some test records in the Guest's table, or of all."""
-    ids, row_of = ground.test_ids, ground.room.table.row_of
+    ids, row_of = context.test_ids, context.runtime.table.row_of
     count = len(ids) if samples is None else samples
     if not 1 <= count <= len(ids):
         raise ParameterError(f"{count} test records were asked for; the model has {len(ids):,}.")

@@ -22,11 +22,11 @@ from backend.fairness.disparity import as_evidence as disparity_evidence
 from backend.fairness.evidence import Basis
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job
-from backend.privacy.disclosure import Line as LedgerLine
-from backend.privacy.disclosure import Row as LedgerRow
+from backend.privacy.disclosure import DisclosedField as LedgerLine
+from backend.privacy.disclosure import PartyDisclosure as LedgerRow
 from backend.privacy.disclosure import lines as ledger_lines
 from backend.privacy.disclosure import table_two
-from backend.privacy.leakage import LeakMeter, LeakPoint, Reading
+from backend.privacy.leakage import LeakMeter, LeakPoint, LeakReading
 from backend.privacy.tradeoff import FrontierPoint
 from backend.protocols.scoring.dither import half_units
 from backend.reports.adverse_action_notice import draw as draw_notice
@@ -81,7 +81,7 @@ class Measuring(Running):
             ledger_lines(batch.transcript, record.guest, batch.cipher),
         )
 
-    def leak_meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> Reading:
+    def leak_meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> LeakReading:
         """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
 
         Parameters
@@ -97,7 +97,7 @@ class Measuring(Running):
         record = self.model(model_id)
         moved = half_units(self.dither(record.id), record.score_bits)
         own = (sample or self.sample_of(record.id, score.id)).guest
-        expectation = self._compiled_half(record).expectation
+        expectation = self._compiled_model(record).expectation
         known = score.base + score.guest_part
         if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
             raise SampleError(
@@ -116,10 +116,10 @@ class Measuring(Running):
             record = self.model(model_id)
             body = {**audit.of_model(record), "people": people, "seed": seed}
             with self._audit.noting_failure(record.federation, "leak-audit", body):
-                room = self._catalogue.room(record.federation)
-                rows = self._test_rows(record, room, min(people, len(self._test_ids(record))), seed)
+                runtime = self._catalogue.runtime(record.federation)
+                rows = self._test_rows(record, runtime, min(people, len(self._test_ids(record))), seed)
                 points = measure_leaks(
-                    room, record, self.guest_model(record.id), rows, list(self._part_of(record)), job
+                    runtime, record, self.guest_model(record.id), rows, list(self._part_of(record)), job
                 )
             self._audit.note(record.federation, "leak-audit", {**body, "outcome": audit.DONE})
             return points
@@ -136,10 +136,10 @@ class Measuring(Running):
             record = self.model(model_id)
             body = {**audit.of_model(record), "people": people, "seed": seed}
             with self._audit.noting_failure(record.federation, "leak-audit", body):
-                room = self._catalogue.room(record.federation)
-                rows = self._test_rows(record, room, min(people, len(self._test_ids(record))), seed)
+                runtime = self._catalogue.runtime(record.federation)
+                rows = self._test_rows(record, runtime, min(people, len(self._test_ids(record))), seed)
                 points = measure_frontier(
-                    room, record, self.guest_model(record.id), rows, list(self._part_of(record)), job
+                    runtime, record, self.guest_model(record.id), rows, list(self._part_of(record)), job
                 )
             self._audit.note(record.federation, "leak-audit", {**body, "outcome": audit.DONE})
             return points
@@ -163,17 +163,17 @@ class Measuring(Running):
     def partial_dependence(self, model_id: str, feature: str) -> Dependence:
         """What the model says on average if everybody had the same value of one of the Guest's features; asks no Host."""
         record = self.model(model_id)
-        columns = self._catalogue.room(record.federation).table.columns
+        columns = self._catalogue.runtime(record.federation).table.columns
         return partial_dependence(
-            self.guest_model(record.id), self._compiled_half(record).expectation, feature, columns
+            self.guest_model(record.id), self._compiled_model(record).expectation, feature, columns
         )
 
     def start_permutation(self, request: PermutationRequest) -> Job[tuple[Permuted, ...]]:
-        """Measure what every feature in use and every party is worth, in the background; kept until it is measured anew."""
+        """Measure what every feature in use and every party is worth, in the background; kept until it is measured again."""
 
         def work(job: Job[tuple[Permuted, ...]]) -> tuple[Permuted, ...]:
             record = self.model(request.model_id)
-            done = measure_permutation(self._ground(record), request, job)
+            done = measure_permutation(self._context(record), request, job)
             self._keep_measured(record, PERMUTATION, "", [asdict(row) for row in done])
             return done
 
@@ -185,11 +185,11 @@ class Measuring(Running):
         return tuple(Permuted(**row) for row in kept.rows) if kept else ()
 
     def start_means(self, request: MeansRequest) -> Job[GroupMeans]:
-        """Measure mean predictions by tenths of a Host's feature in the background; kept until it is measured anew."""
+        """Measure mean predictions by tenths of a Host's feature in the background; kept until it is measured again."""
 
         def work(job: Job[GroupMeans]) -> GroupMeans:
             record = self.model(request.model_id)
-            done = measure_means(self._ground(record), request, job)
+            done = measure_means(self._context(record), request, job)
             self._keep_measured(record, MEANS, request.feature, [asdict(done)])
             return done
 
@@ -203,7 +203,7 @@ class Measuring(Running):
         """How good a model is and on whom that was measured; without parts where no scores of it are kept."""
         record = self.model(model_id)
         return self._cards.get(
-            record.id, lambda: make_card(record, self._half(record).outputs, self._measured(record, SCORES))
+            record.id, lambda: make_card(record, self._partial_model(record).outputs, self._measured(record, SCORES))
         )
 
     def start_model_card(self, request: CardRequest) -> Job[ModelCard]:
@@ -211,7 +211,7 @@ class Measuring(Running):
 
         def work(job: Job[ModelCard]) -> ModelCard:
             record = self.model(request.model_id)
-            self._keep_scores(record, measure_card(self._ground(record), request, job))
+            self._keep_scores(record, measure_card(self._context(record), request, job))
             self._audit.note(record.federation, SCORES, {**audit.of_model(record), "outcome": audit.DONE})
             return self.model_card(record.id)
 
@@ -223,7 +223,7 @@ class Measuring(Running):
 
     def _disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         record = self.model(request.model_id)
-        done = measure_disparity(self._ground(record), request, job)
+        done = measure_disparity(self._context(record), request, job)
         feature, groups = self._feature(record, request.feature), [outcome.group for outcome in done.groups]
         names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
         found = disparity_evidence(done, names, names_zh)
@@ -235,7 +235,7 @@ class Measuring(Running):
 
         def work(job: Job[Proxies]) -> Proxies:
             record = self.model(request.model_id)
-            done = measure_proxies(self._ground(record), request, job)
+            done = measure_proxies(self._context(record), request, job)
             self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
             return done
 
@@ -252,7 +252,7 @@ class Measuring(Running):
 
         def work(job: Job[AgeCheck]) -> AgeCheck:
             record = self.model(request.model_id)
-            done = measure_ages(self._ground(record), request, job)
+            done = measure_ages(self._context(record), request, job)
             self._keep_measured(record, ELDERLY, request.feature, [asdict(done)])
             return done
 
@@ -265,9 +265,9 @@ class Measuring(Running):
             record, digest = self.model(request.model_id), audit.sheet_hash(request.samples)
             tried = {**audit.of_model(record), "rows": len(request.samples.ids), "input_sha256": digest}
             with self._audit.noting_failure(record.federation, "reasons", tried):
-                room, model = self._catalogue.room(record.federation), self.guest_model(record.id)
+                runtime, model = self._catalogue.runtime(record.federation), self.guest_model(record.id)
                 told = self._told_of_features(record)
-                done = give_reasons(room, record, model, self._compiled_half(record), request, told, job)
+                done = give_reasons(runtime, record, model, self._compiled_model(record), request, told, job)
             self._audit.note(record.federation, "reasons", of_reasons(record, done, digest))
             return done
 
@@ -314,7 +314,7 @@ class Measuring(Running):
             body = {**audit.of_model(record), "people": len(request.ids) or request.samples, "seed": request.seed}
             body["cipher"] = request.cipher
             with self._audit.noting_failure(record.federation, "cohort", body):
-                done = mean_contributions(self._ground(record), request, job)
+                done = mean_contributions(self._context(record), request, job)
             told = {"traffic": audit.traffic(job.transcript), "outcome": audit.DONE}
             self._audit.note(record.federation, "cohort", {**body, **told})
             return done

@@ -16,7 +16,7 @@ from backend.crypto.registry import Cipher
 from backend.evaluation.performance import Performance, Stability, performance, stability
 from backend.jobs import Job
 from backend.results import ModelRecord
-from backend.services.measurement import Ground, Talks, drawn
+from backend.services.measurement import MeasurementContext, Sessions, drawn
 from backend.services.model_import import JOINT
 from backend.store.measurements import Kept
 from backend.trees.outputs import Outputs
@@ -93,7 +93,7 @@ def make_card(record: ModelRecord, outputs: Outputs, kept: Mapping[str, Kept]) -
     )
 
 
-def measure_card(ground: Ground, request: CardRequest, job: Job[Any]) -> dict[str, Kept]:
+def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any]) -> dict[str, Kept]:
     """Score test records (any joint ones of an imported model) again; part → what is kept of it.
 
     Raises
@@ -103,7 +103,7 @@ def measure_card(ground: Ground, request: CardRequest, job: Job[Any]) -> dict[st
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
-    rows = drawn(ground, min(request.samples, len(ground.test_ids)), request.seed)
-    scored, margins = Talks(ground.room, job).score(ground, ground.room.table.take(rows), request.cipher)
-    part = "test" if "test" in ground.record.parts else JOINT
-    return {part: without_ids(ground.room.labels()[rows[scored]], margins, SCORING)}
+    rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+    scored, margins = Sessions(context.runtime, job).score(context, context.runtime.table.take(rows), request.cipher)
+    part = "test" if "test" in context.record.parts else JOINT
+    return {part: without_ids(context.runtime.labels()[rows[scored]], margins, SCORING)}

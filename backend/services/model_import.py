@@ -17,7 +17,7 @@ from backend.errors import FederationError, ParameterError
 from backend.protocols.guest import MIN_ROWS
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.parameters import SCORE_BITS
 from backend.results import ModelRecord
 from backend.trees.ensemble import GuestModel
@@ -54,9 +54,9 @@ class Imported:
 
 
 def import_model(
-    room: Room, file: Path, features: Sequence[str] | None, categories: Path | None, score_bits: int
+    runtime: FederationRuntime, file: Path, features: Sequence[str] | None, categories: Path | None, score_bits: int
 ) -> Imported:
-    """Divide the model in `file` between the parties of a simulated federation; each Host's half goes into that Host's store.
+    """Divide the model in `file` between the parties of a simulated federation; each Host's partial model goes into that Host's store.
 
     Raises
     ------
@@ -70,27 +70,30 @@ def import_model(
     began = time.perf_counter()
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
         raise ParameterError(f"score_bits is {score_bits}; choose a value from {SCORE_BITS[0]} to {SCORE_BITS[1]}.")
-    federation = room.federation
+    federation = runtime.federation
     whole = read_model(file, features)
     texts = read_categories(categories) if categories is not None else None
-    halves = split_between_parties(
-        whole, federation.features(), federation.label, federation.guest.name, room.hosts, score_bits, texts
+    partial_models = split_between_parties(
+        whole, federation.features(), federation.label, federation.guest.name, runtime.hosts, score_bits, texts
     )
-    model = replace(halves.guest, outputs=halves.guest.outputs.for_labels(room.labels()))
+    model = replace(partial_models.guest, outputs=partial_models.guest.outputs.for_labels(runtime.labels()))
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
     layout, hashed = Packing(model).layout, content_hash(text)
-    kept = {host: replace(half, layout=layout, guest_hash=hashed) for host, half in halves.hosts.items()}
-    host_hashes = room.keep_halves(model_id, kept)
-    talk = room.converse(room.hosts, counted=False)
+    kept = {
+        host: replace(partial_model, layout=layout, guest_hash=hashed)
+        for host, partial_model in partial_models.hosts.items()
+    }
+    host_hashes = runtime.keep_partial_models(model_id, kept)
+    session = runtime.open_session(runtime.hosts, counted=False)
     try:
         compiled = CompiledGuest(model)
-        scored = room.guest.score(model_id, compiled, room.table, PlainKeySide(), talk)
+        scored = runtime.guest.score(model_id, compiled, runtime.table, PlainKeySide(), session)
     finally:
-        talk.close()
-    held = np.logical_and.reduce([np.ones(len(room.table.ids), dtype=bool), *scored.held.values()])
-    labels = room.labels()[held]
+        session.close()
+    held = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.held.values()])
+    labels = runtime.labels()[held]
     if held.sum() < MIN_ROWS or len(np.unique(labels)) < 2:
         raise FederationError(
             f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
@@ -98,7 +101,7 @@ def import_model(
         )
     margins = compiled.margins(scored.units)[held]
     metrics = measure(labels, margins, JOINT, model.outputs)
-    ids = [i for i, h in zip(room.table.ids, held, strict=True) if h]
+    ids = [i for i, h in zip(runtime.table.ids, held, strict=True) if h]
     record = ModelRecord(
         id=model_id,
         federation=federation.name,
@@ -108,7 +111,7 @@ def import_model(
         key_bits=0,
         content_hash=content_hash(text),
         guest=federation.guest.name,
-        hosts=room.hosts,
+        hosts=runtime.hosts,
         n_trees=len(model.trees),
         n_leaves=model.n_leaves,
         depth=max(t.depth for t in model.trees),
@@ -123,4 +126,4 @@ def import_model(
         exclude=(),
         task=model.outputs.task,
     )
-    return Imported(record, model, dict.fromkeys(ids, JOINT), halves.notes, labels, margins)
+    return Imported(record, model, dict.fromkeys(ids, JOINT), partial_models.notes, labels, margins)

@@ -1,4 +1,4 @@
-"""Protocols compared for a user, on a model of theirs or a made-up one: all in one race, then two of them by the size of the batch."""
+"""Protocols compared for a user, on a model of theirs or a synthetic one: all in one race, then two of them by the size of the batch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from backend.jobs import Job
 from backend.protocols.baselines.batch_sizes import PAIR, expected_seconds
 from backend.protocols.baselines.comparison import compare, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.simulator import Room
-from backend.protocols.simulation.synthetic_model import MadeUpRoom
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.simulation.synthetic_model import SyntheticFederation
 from backend.results import Compared, ComparisonRequest, usual_protocols
 from backend.trees.ensemble import GuestModel
 
@@ -28,7 +28,7 @@ LONGEST = 30.0  # seconds of compute; a batch that is expected to take longer is
 
 
 @dataclass(frozen=True)
-class Ground:
+class ComparisonSetup:
     """What protocols are compared on, and with whom.
 
     Attributes
@@ -37,7 +37,7 @@ class Ground:
     model : GuestModel
     compiled : CompiledGuest
         Of the same model.
-    room : Room or MadeUpRoom
+    runtime : FederationRuntime or SyntheticFederation
     key : KeySide
         The Guest's.
     warm_up : callable
@@ -49,7 +49,7 @@ class Ground:
     model_id: str
     model: GuestModel
     compiled: CompiledGuest
-    room: Room | MadeUpRoom
+    runtime: FederationRuntime | SyntheticFederation
     key: KeySide
     warm_up: Callable[[], None]
     table: PartyTable
@@ -63,29 +63,29 @@ def check(request: ComparisonRequest, most: int) -> None:
         raise ParameterError(f"{request.samples} test records were asked for; the model has {most:,}.")
 
 
-def run(ground: Ground, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:
+def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:
     """Every protocol on the same samples, then, for ``request.batches``, those of ``PAIR`` on more and fewer.
 
     The race is in ``job.result`` as soon as it is over, and stays there if the job is stopped later.
     """
-    guest = ground.room.guest
-    every = protocols(guest, ground.model, ground.compiled, ground.key, workers=workers)
+    guest = setup.runtime.guest
+    every = protocols(guest, setup.model, setup.compiled, setup.key, workers=workers)
 
     def score(samples: int, names: tuple[str, ...], on_protocol: Callable[[str], None]) -> Compared:
-        pools = _filled(ground, samples, job)
+        pools = _filled(setup, samples, job)
         runs = compare(
             every,
-            ground.model_id,
-            ground.table.take(np.arange(samples)),
-            ground.key,
-            lambda: ground.room.converse(ground.model.hosts, job.cancelled, counted=False),
+            setup.model_id,
+            setup.table.take(np.arange(samples)),
+            setup.key,
+            lambda: setup.runtime.open_session(setup.model.hosts, job.cancelled, counted=False),
             names=names,
             on_protocol=on_protocol,
         )
-        return Compared(ground.model_id, pools, runs, request.shape)
+        return Compared(setup.model_id, pools, runs, request.shape)
 
     names = request.names if request.names is not None else usual_protocols(request.samples)
-    sizes = [n for n in request.batches if n != request.samples and n <= len(ground.table.ids)]
+    sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
     job.total = len(names) + len(sizes)
     job.result = done = score(request.samples, names, lambda name: job.at(name, guest.name, names.index(name)))
     for place, size in enumerate(sizes, len(names)):
@@ -99,19 +99,19 @@ def run(ground: Ground, request: ComparisonRequest, workers: Workers, job: Job[C
     return done
 
 
-def _filled(ground: Ground, samples: int, job: Job[Compared]) -> Literal["warm", "cold", "none"]:
+def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal["warm", "cold", "none"]:
     """Give the parties' pools some seconds to hold what a run takes; what became of it."""
-    key, room = ground.key, ground.room
+    key, runtime = setup.key, setup.runtime
     if not isinstance(key, PaillierKeySide):
         return "none"
-    wanted = (samples + 1) * max(1, ground.compiled.folding.n_entries)  # one sample is not counted
-    if wanted > min(level.target for level in room.pools()):
+    wanted = (samples + 1) * max(1, setup.compiled.folding.n_entries)  # one sample is not counted
+    if wanted > min(level.target for level in runtime.pools()):
         return "cold"
-    ground.warm_up()
-    job.at("pools", room.guest.name)
+    setup.warm_up()
+    job.at("pools", runtime.guest.name)
     until = time.perf_counter() + POOLS_WAIT
     while time.perf_counter() < until and not job.cancelled():
-        ready = [key.obfuscators.ready, *(p.ready for p in room.pools() if p.party in ground.model.hosts)]
+        ready = [key.obfuscators.ready, *(p.ready for p in runtime.pools() if p.party in setup.model.hosts)]
         if min(ready) >= wanted:
             return "warm"
         time.sleep(0.1)

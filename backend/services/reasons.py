@@ -23,14 +23,14 @@ from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.explanations.cohort import LEAST
 from backend.protocols.explanations.encryption import ReasonKey
-from backend.protocols.explanations.guest import Asking, Named
+from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import MOST_REASONS, Line, Notice
+from backend.reports.adverse_action_notice import MOST_REASONS, Notice, NoticeLine
 from backend.results import Compiled, ModelRecord, Score, ScoreBatch, ScoringRequest
 from backend.services.audit import DONE, of_model, traffic
-from backend.services.measurement import Ground, drawn
+from backend.services.measurement import MeasurementContext, drawn
 from backend.services.scoring_run import score
 from backend.trees.ensemble import GuestModel
 
@@ -152,7 +152,7 @@ class CohortImportance:
 
 
 def give_reasons(
-    room: Room,
+    runtime: FederationRuntime,
     record: ModelRecord,
     model: GuestModel,
     compiled: Compiled,
@@ -177,7 +177,7 @@ def give_reasons(
     if request.cipher == "none":
         raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
     terms = CompiledTerms(model)
-    batch = request.scored or _scored(room, record, compiled, request, job)
+    batch = request.scored or _scored(runtime, record, compiled, request, job)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
             "The scores are of another sheet or another model than the reasons; score these people first."
@@ -189,8 +189,8 @@ def give_reasons(
             f"Nobody in the sheet was scored, so there is nothing to explain: {batch.scores[0].problem}"
         )
     load = terms.shape(request.names).load(terms.rows)
-    key = room.reason_key(request.cipher, request.key_bits, load)
-    found, transcript = _named(room, record, terms, request, good, key, before, job)
+    key = runtime.reason_key(request.cipher, request.key_bits, load)
+    found, transcript = _named(runtime, record, terms, request, good, key, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
         reasons = tuple(told[feature] for _, feature in found.names[k] or ())
@@ -210,7 +210,7 @@ def give_reasons(
 
 
 def _named(
-    room: Room,
+    runtime: FederationRuntime,
     record: ModelRecord,
     terms: CompiledTerms,
     request: ReasonsRequest,
@@ -221,33 +221,35 @@ def _named(
 ) -> tuple[Named, tuple[TranscriptEntry, ...]]:
     """One conversation about the `good` rows of the sheet, its transcript behind the one `before`."""
     job.total = len(good) * len(STEPS)
-    job.at("key", room.guest.name, 0)
+    job.at("key", runtime.guest.name, 0)
 
     def at(stage: str, party: str, people: int) -> None:
         job.at(stage, party, people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0))
 
-    talk = room.converse(terms.chain, job.cancelled)
-    job.read_transcript = lambda: (*before, *talk.transcript())
+    session = runtime.open_session(terms.chain, job.cancelled)
+    job.read_transcript = lambda: (*before, *session.transcript())
     transcript = before
     try:
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
-                room.play(talk, host, table.take(good))
-        asking = Asking(talk, room.guest.name, record.id, terms, key, at)
+                runtime.play(session, host, table.take(good))
+        asking = ReasonsClient(session, runtime.guest.name, record.id, terms, key, at)
         found = asking.names(request.samples.guest.take(good), request.names)
     finally:
-        transcript = (*before, *talk.close())
+        transcript = (*before, *session.close())
         job.keep_transcript(transcript)
     return found, transcript
 
 
-def _scored(room: Room, record: ModelRecord, compiled: Compiled, request: ReasonsRequest, job: Job[Any]) -> ScoreBatch:
+def _scored(
+    runtime: FederationRuntime, record: ModelRecord, compiled: Compiled, request: ReasonsRequest, job: Job[Any]
+) -> ScoreBatch:
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    return score(room, record, compiled, asked, job, Workers(), counted=True)
+    return score(runtime, record, compiled, asked, job, Workers(), counted=True)
 
 
 def mean_contributions(
-    ground: Ground, request: CohortRequest, job: Job[tuple[CohortImportance, ...]]
+    context: MeasurementContext, request: CohortRequest, job: Job[tuple[CohortImportance, ...]]
 ) -> tuple[CohortImportance, ...]:
     """Add contributions up over a group under encryption; largest mean first, by size.
 
@@ -258,24 +260,24 @@ def mean_contributions(
     PartyUnreachable, SecurityError, Cancelled
         A Host refuses groups that, with earlier ones, set fewer than 50 people apart, among others.
     """
-    room = ground.room
-    unknown = [i for i in request.ids if i not in room.table.row_of]
-    count = len(request.ids) or min(request.samples, len(ground.test_ids))
+    runtime = context.runtime
+    unknown = [i for i in request.ids if i not in runtime.table.row_of]
+    count = len(request.ids) or min(request.samples, len(context.test_ids))
     if unknown or count < LEAST:
         raise ParameterError(
             f"A group of {count} people was named, {len(unknown)} of them unknown to the Guest; {LEAST} or more known people are needed."
         )
-    rows = np.array([room.table.row_of[i] for i in request.ids], dtype=np.intp)
-    people = room.table.take(rows if request.ids else drawn(ground, count, request.seed))
-    terms, job.total = CompiledTerms(ground.model), count
-    job.at("key", room.guest.name, 0)
-    key = room.reason_key(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
-    talk = room.converse(terms.chain, job.cancelled)
-    job.read_transcript = talk.transcript
+    rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
+    people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
+    terms, job.total = CompiledTerms(context.model), count
+    job.at("key", runtime.guest.name, 0)
+    key = runtime.reason_key(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
+    session = runtime.open_session(terms.chain, job.cancelled)
+    job.read_transcript = session.transcript
     try:
-        found = Asking(talk, room.guest.name, ground.record.id, terms, key, job.at).sums(people)
+        found = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, job.at).sums(people)
     finally:
-        job.keep_transcript(talk.close())
+        job.keep_transcript(session.close())
     means = found.sums / found.people
     bound, cipher = found.error_bound / found.people, _named_cipher(key)
     out = [
@@ -310,7 +312,7 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
     for reason in person.reasons:
         party = federation.party(reason.party)
         lines.append(
-            Line(
+            NoticeLine(
                 feature=model.feature(reason.feature),
                 party=party.title,
                 party_zh=party.title_zh,

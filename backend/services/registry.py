@@ -45,7 +45,7 @@ from backend.explain.direction import LearnedDirection, learned_directions
 from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
-from backend.protocols.simulation.simulator import PoolLevel, Room
+from backend.protocols.simulation.simulator import FederationRuntime, PoolLevel
 from backend.results import (
     Compiled,
     ModelRecord,
@@ -53,11 +53,11 @@ from backend.results import (
 )
 from backend.services import audit
 from backend.services.audit import OPERATOR, ROLES, Auditor
-from backend.services.cache import Shelf
-from backend.services.measurement import Ground
+from backend.services.cache import Cache
+from backend.services.measurement import MeasurementContext
 from backend.services.model_card import ModelCard
 from backend.services.model_import import JOINT
-from backend.services.workspace import Catalogue
+from backend.services.workspace import Workspace
 from backend.store.measurements import Kept
 from backend.trees.candidates import candidate_leaves
 from backend.trees.ensemble import GuestModel
@@ -89,24 +89,26 @@ class Models:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
         self.home = Path(chosen).expanduser()
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._catalogue = Catalogue(self.home, key_floor, pools, self._key_made)
+        self._catalogue = Workspace(self.home, key_floor, pools, self._key_made)
         self._audit = Auditor(self._catalogue, actor or audit.system_user(), role)
         self._workers = workers or Workers(cores())
-        self._records: Shelf[ModelRecord] = Shelf(RECORDS_KEPT)  # by their stored text
-        self._halves: Shelf[GuestModel] = Shelf()  # by content hash, as what follows from a half: it never changes
-        self._compiled: Shelf[Compiled] = Shelf()
-        self._importances: Shelf[tuple[FeatureImportance, ...]] = Shelf()
-        self._learned: Shelf[tuple[LearnedDirection, ...]] = Shelf()
-        self._parts: Shelf[dict[str, str]] = Shelf()  # by content hash and day of registration
-        self._reports: Shelf[ComplianceReport] = Shelf()  # by content hash, day and rules
-        self._cards: Shelf[ModelCard] = Shelf()  # by model
+        self._records: Cache[ModelRecord] = Cache(RECORDS_KEPT)  # by their stored text
+        self._partial_models: Cache[GuestModel] = (
+            Cache()
+        )  # by content hash, as what follows from a half: it never changes
+        self._compiled: Cache[Compiled] = Cache()
+        self._importances: Cache[tuple[FeatureImportance, ...]] = Cache()
+        self._learned: Cache[tuple[LearnedDirection, ...]] = Cache()
+        self._parts: Cache[dict[str, str]] = Cache()  # by content hash and day of registration
+        self._reports: Cache[ComplianceReport] = Cache()  # by content hash, day and rules
+        self._cards: Cache[ModelCard] = Cache()  # by model
         self._lock, self._demo_lock = threading.RLock(), threading.Lock()
 
     def __repr__(self) -> str:
         return f"Glassleaf({str(self.home)!r})"
 
     def acting(self, actor: str, role: str) -> Self:
-        """The same door for somebody else, so that the audit log names who did it; closing either closes both.
+        """The same services for somebody else, so that the audit log names who did it; closing either closes both.
 
         Raises
         ------
@@ -152,20 +154,20 @@ class Models:
     def start_key(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""
         with self._lock:
-            room = self._catalogue.room(federation)
-            if bits in room.warmed:
+            runtime = self._catalogue.runtime(federation)
+            if bits in runtime.warmed:
                 return
-            room.warmed.add(bits)
-        threading.Thread(target=room.warm_up, args=(bits,), name="warm-up", daemon=True).start()
+            runtime.warmed.add(bits)
+        threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def pools(self, federation: str) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool of obfuscators."""
-        return self._catalogue.room(federation).pools()
+        return self._catalogue.runtime(federation).pools()
 
     def textbook_seconds(self, model_id: str, bits: int = KEY_BITS) -> float:
         """What plain `phe` would need for one sample's encryptions, a leaf each: leaves times a constant measured on this machine."""
         record = self.model(model_id)
-        key = self._catalogue.room(record.federation).pair_key("paillier", bits)
+        key = self._catalogue.runtime(record.federation).pair_key("paillier", bits)
         return record.n_leaves * encrypt_seconds(key.offer())
 
     def models(self, federation: str | None = None) -> list[ModelRecord]:
@@ -195,27 +197,27 @@ class Models:
         raise ModelError(f"{how_many} found for {model_id!r}. Known, newest first: {known}.")
 
     def guest_model(self, model_id: str) -> GuestModel:
-        """The Guest's half."""
-        return self._half(self.model(model_id))
+        """The Guest's partial model."""
+        return self._partial_model(self.model(model_id))
 
-    def _half(self, record: ModelRecord) -> GuestModel:
+    def _partial_model(self, record: ModelRecord) -> GuestModel:
         store = self._catalogue.guest_store(record.federation)
-        return self._halves.get(record.content_hash, lambda: load_guest(store.artefact(record.id)))
+        return self._partial_models.get(record.content_hash, lambda: load_guest(store.artefact(record.id)))
 
-    def _compiled_half(self, record: ModelRecord) -> Compiled:
-        return self._compiled.get(record.content_hash, lambda: Compiled(self._half(record)))
+    def _compiled_model(self, record: ModelRecord) -> Compiled:
+        return self._compiled.get(record.content_hash, lambda: Compiled(self._partial_model(record)))
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
         """Every feature offered to the training, largest gain first."""
         return self._importance(self.model(model_id))
 
     def _importance(self, record: ModelRecord) -> tuple[FeatureImportance, ...]:
-        return self._importances.get(record.content_hash, lambda: feature_importance(self._half(record)))
+        return self._importances.get(record.content_hash, lambda: feature_importance(self._partial_model(record)))
 
     def directions(self, model_id: str) -> tuple[LearnedDirection, ...]:
         """Expected and learned direction of every feature."""
         record = self.model(model_id)
-        return self._learned.get(record.content_hash, lambda: learned_directions(self._half(record)))
+        return self._learned.get(record.content_hash, lambda: learned_directions(self._partial_model(record)))
 
     def compliance(self, model_id: str) -> ComplianceReport:
         """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
@@ -254,7 +256,7 @@ class Models:
                 for row in self._importance(record)
             }
             packs = (*load_packs(), *own)
-            return assess(self._half(record).dictionary, usage, packs, on=day, problems=problems)
+            return assess(self._partial_model(record).dictionary, usage, packs, on=day, problems=problems)
 
         return self._reports.get((record.content_hash, day, rules, problems), made)
 
@@ -265,7 +267,7 @@ class Models:
         return self._catalogue.measurements(record.federation).of(record.content_hash, kind)
 
     def add_rule_pack(self, file: Path) -> RulePack:
-        """Check a rule pack of one's own and apply it from now on; raises RulePackError with every problem found."""
+        """Check a custom rule pack and apply it from now on; raises RulePackError with every problem found."""
         pack = add_rule_pack(file, self.home / RULES)
         for federation in self.federations():
             self._audit.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
@@ -279,10 +281,10 @@ class Models:
     def samples(self, model_id: str) -> pd.DataFrame:
         """The Guest's own records with the part they had in training; no Host column."""
         record = self.model(model_id)
-        room = self._catalogue.room(record.federation)
-        frame = pd.DataFrame(dict(room.table.columns), index=pd.Index(room.table.ids, name="id", dtype="object"))
+        runtime = self._catalogue.runtime(record.federation)
+        frame = pd.DataFrame(dict(runtime.table.columns), index=pd.Index(runtime.table.ids, name="id", dtype="object"))
         part_of = self._part_of(record)
-        frame["part"] = [part_of.get(i, "not in training") for i in room.table.ids]
+        frame["part"] = [part_of.get(i, "not in training") for i in runtime.table.ids]
         return frame
 
     def _part_of(self, record: ModelRecord) -> dict[str, str]:
@@ -298,7 +300,7 @@ class Models:
 
     def sample_of(self, model_id: str, sample_id: str) -> SampleSheet:
         """The Guest's record of a known id."""
-        table = self._catalogue.room(self.model(model_id).federation).table
+        table = self._catalogue.runtime(self.model(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError(
                 f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
@@ -335,18 +337,20 @@ class Models:
     def _test_ids(self, record: ModelRecord) -> list[str]:
         return [i for i, part in self._part_of(record).items() if part in ("test", JOINT)]
 
-    def _test_rows(self, record: ModelRecord, room: Room, samples: int, seed: int) -> NDArray[np.intp]:
+    def _test_rows(self, record: ModelRecord, runtime: FederationRuntime, samples: int, seed: int) -> NDArray[np.intp]:
         """Rows of the Guest's table: `samples` random test records."""
         test = self._test_ids(record)
         if not 0 <= samples <= len(test):
             raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
-        return np.array([room.table.row_of[test[i]] for i in chosen], dtype=np.intp)
+        return np.array([runtime.table.row_of[test[i]] for i in chosen], dtype=np.intp)
 
-    def _ground(self, record: ModelRecord) -> Ground:
-        room = self._catalogue.room(record.federation)
-        half = self._compiled_half(record)
-        return Ground(room, record, self._half(record), half, self._test_ids(record), self._workers)
+    def _context(self, record: ModelRecord) -> MeasurementContext:
+        runtime = self._catalogue.runtime(record.federation)
+        partial_model = self._compiled_model(record)
+        return MeasurementContext(
+            runtime, record, self._partial_model(record), partial_model, self._test_ids(record), self._workers
+        )
 
     def _feature(self, record: ModelRecord, name: str) -> Feature:
         return next(f for _, f in self.federation(record.federation).features() if f.name == name)
@@ -371,9 +375,9 @@ class Models:
     def dither(self, model_id: str) -> float:
         """Width on the margin of what the Hosts of a model add to every score; 0 = nothing."""
         record = self.model(model_id)
-        half = self._compiled_half(record)
-        chain = [step.host for step in half.guest.folding.steps]
-        return math.ldexp(self._catalogue.room(record.federation).dither(chain), half.outputs.scale)
+        partial_model = self._compiled_model(record)
+        chain = [step.host for step in partial_model.guest.folding.steps]
+        return math.ldexp(self._catalogue.runtime(record.federation).dither(chain), partial_model.outputs.scale)
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""

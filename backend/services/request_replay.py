@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from backend.privacy.request_audit import Replayed, replay
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.store.party_store import PartyStore
 
 
@@ -19,7 +19,7 @@ class HostReplay:
     found: Replayed
 
 
-def replay_requests(room: Room, store: PartyStore) -> tuple[HostReplay, ...]:
+def replay_requests(runtime: FederationRuntime, store: PartyStore) -> tuple[HostReplay, ...]:
     """Look at every row that the Hosts have kept; those that are well are forgotten.
 
     Parameters
@@ -28,13 +28,15 @@ def replay_requests(room: Room, store: PartyStore) -> tuple[HostReplay, ...]:
         The Guest's, which hands over its halves of models.
     """
     out = []
-    for host in room.hosts:
-        log, registered = room.logged(host)
+    for host in runtime.hosts:
+        log, registered = runtime.logged(host)
         by_model = defaultdict(list)
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)
         for model_id, rows in by_model.items():
-            found = replay(rows, room.open_request, store.artefact(model_id), registered(model_id), room.key_floor)
+            found = replay(
+                rows, runtime.open_request, store.artefact(model_id), registered(model_id), runtime.key_floor
+            )
             bad = {number for number, _ in found.problems}
             if log is not None:
                 log.forget([row.number for row in rows if row.number not in bad])

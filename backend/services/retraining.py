@@ -1,4 +1,4 @@
-"""Training a model anew without the features that were flagged, and measuring both: same algorithm, same parameters, same records.
+"""Training a model again without the features that were flagged, and measuring both: same algorithm, same parameters, same records.
 
 Nothing is mitigated by itself: a person ticks the features, and the first model stays as it was.
 """
@@ -22,7 +22,7 @@ from backend.trees.ensemble import GuestModel
 
 @dataclass(frozen=True)
 class RetrainingRequest:
-    """A model to be trained anew.
+    """A model to be retrained.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def training_of(
     """
     if record.algorithm not in ALGORITHMS:
         raise ParameterError(
-            f"The model {record.id} was not grown here ({record.algorithm}), so it cannot be grown anew. "
+            f"The model {record.id} was not grown here ({record.algorithm}), so it cannot be grown again. "
             "Train it without these features where it comes from, and import the result."
         )
     if request.by:

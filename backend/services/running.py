@@ -21,8 +21,8 @@ from backend.errors import Cancelled
 from backend.jobs import Job
 from backend.protocols.guest import Trained
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.simulator import Room
-from backend.protocols.simulation.synthetic_model import MADE_UP, MadeUpRoom, Shape, make_up
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.simulation.synthetic_model import SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.protocols.training.algorithms import rounds
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import (
@@ -57,7 +57,7 @@ class Running(Models):
     """Long work that makes or uses models: import, training, scoring, comparison, serving, attacks."""
 
     def prepare_demo(self) -> str:
-        """Write the built-in demo and grow its first model on plain numbers, where they are missing; returns its name."""
+        """Write the built-in demo and grow its first model on plaintext, where they are missing; returns its name."""
         with self._demo_lock:
             if not (self.home / DEMO / "federation.toml").exists():
                 write_demo(self.home / DEMO)
@@ -82,7 +82,7 @@ class Running(Models):
         ModelError, ParameterError, FederationError
             See :func:`backend.services.model_import.import_model`.
         """
-        done = import_model(self._catalogue.room(federation), file, features, categories, score_bits)
+        done = import_model(self._catalogue.runtime(federation), file, features, categories, score_bits)
         aside: Job[None] = Job(lambda _: None, 0)
         record = self._released(done.record, done.model, done.part_of, JOINT, aside)
         self._register(record, done.model, done.part_of)
@@ -95,10 +95,10 @@ class Running(Models):
         self, record: ModelRecord, model: GuestModel, part_of: Mapping[str, str], part: str, job: Job[Any]
     ) -> ModelRecord:
         """The record with what the model's scores would give away, measured on some records of a part."""
-        room = self._catalogue.room(record.federation)
+        runtime = self._catalogue.runtime(record.federation)
         ids = [i for i, name in part_of.items() if name == part][:RELEASE_PEOPLE]
-        rows = np.array([room.table.row_of[i] for i in ids], dtype=np.intp)
-        return replace(record, release=check_release(room, record, model, rows, list(part_of), job))
+        rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
+        return replace(record, release=check_release(runtime, record, model, rows, list(part_of), job))
 
     def _register(self, record: ModelRecord, model: GuestModel, part_of: dict[str, str]) -> None:
         store, parts = self._catalogue.guest_store(record.federation), json.dumps(part_of)
@@ -126,18 +126,18 @@ class Running(Models):
         return record
 
     def _fit_for_release(self, request: TrainingRequest, job: Job[Any]) -> tuple[ModelRecord, Trained]:
-        """A model of whose scores no larger share names a path than was allowed; trained once more where a coarser scale may be taken.
+        """A model of whose scores no larger share identifies a path than was allowed; trained once more where a coarser scale may be taken.
 
         Hosts keep one model a training, so that nobody names the same trees twice to get a second budget: hence the whole training again.
 
         Raises
         ------
         ReleaseRefused
-            Too many scores would name their path, and no coarser scale does or may be taken.
+            Too many scores would identify their path, and no coarser scale does or may be taken.
         """
         asked_bits = None
         while True:
-            grown, trained = train(self._catalogue.room(request.federation), request, job)
+            grown, trained = train(self._catalogue.runtime(request.federation), request, job)
             record = self._released(grown, trained.model, trained.part_of, "validation", job)
             if record.release is None:
                 return record, trained
@@ -154,7 +154,7 @@ class Running(Models):
     def _keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
         for part, kept in scores.items():
             self._catalogue.measurements(record.federation).put(record.content_hash, SCORES, part, kept)
-        self._cards.drop(record.id)  # last, so that none is made anew of the scores that were there before
+        self._cards.drop(record.id)  # last, so that none is made again of the scores that were there before
 
     def start_scoring(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
         """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""
@@ -163,8 +163,8 @@ class Running(Models):
             record, digest = self.model(request.model_id), audit.sheet_hash(request.samples)
             tried = {**audit.of_model(record), "rows": len(request.samples.ids), "input_sha256": digest}
             with self._audit.noting_failure(record.federation, "score", tried):
-                room, compiled = self._catalogue.room(record.federation), self._compiled_half(record)
-                batch = score(room, record, compiled, request, job, self._workers, counted=counted)
+                runtime, compiled = self._catalogue.runtime(record.federation), self._compiled_model(record)
+                batch = score(runtime, record, compiled, request, job, self._workers, counted=counted)
             self._catalogue.guest_store(record.federation).put_score_job(record.id, summary(batch))
             body = audit.of_scoring(record, batch, digest, self._pack_versions(record.id), counted)
             self._audit.note(record.federation, "score", body)
@@ -192,15 +192,15 @@ class Running(Models):
         record = self.model(model_id)
         if samples == 0:
             return Evaluation(record.metrics, None, 0.0)
-        room = self._catalogue.room(record.federation)
-        rows = self._test_rows(record, room, samples, seed)
-        own = room.table.take(rows)
+        runtime = self._catalogue.runtime(record.federation)
+        rows = self._test_rows(record, runtime, samples, seed)
+        own = runtime.table.take(rows)
         sheet = SampleSheet(own.ids, own, {}, {}, ())
         request = ScoringRequest(record.id, sheet, key_bits=key_bits)
         batch = watch(self.start_scoring(request, counted=False))
-        compiled = self._compiled_half(record)
+        compiled = self._compiled_model(record)
         margins = compiled.guest.margins([s.units for s in batch.scores])
-        metrics = measure(room.labels()[rows], margins, "test sample", compiled.outputs)
+        metrics = measure(runtime.labels()[rows], margins, "test sample", compiled.outputs)
         return Evaluation(record.metrics, metrics, batch.seconds)
 
     @staticmethod
@@ -215,7 +215,7 @@ class Running(Models):
         def work(job: Job[Compared]) -> Compared:
             record = self.model(request.model_id)
             told = {"protocols": len(names), "rows": request.samples, "cipher": request.cipher, "seed": request.seed}
-            body = {**audit.of_model(record), **told, "made_up": request.shape is not None}
+            body = {**audit.of_model(record), **told, "synthetic": request.shape is not None}
             with self._audit.noting_failure(record.federation, "compare", body):
                 done = self._compare(request, job)
             sent = audit.traffic(entry for row in done.runs.rows for entry in row.transcript)
@@ -227,46 +227,50 @@ class Running(Models):
 
     def _compare(self, request: ComparisonRequest, job: Job[Compared]) -> Compared:
         record = self.model(request.model_id)
-        room = self._catalogue.room(record.federation)
+        runtime = self._catalogue.runtime(record.federation)
         if request.shape is not None:
-            return self._compare_made_up(request, request.shape, room, job)
+            return self._compare_synthetic(request, request.shape, runtime, job)
         most = len(self._test_ids(record))
         protocol_comparison.check(request, most)
-        own = room.table.take(self._test_rows(record, room, most, request.seed))
-        model, compiled = self.guest_model(record.id), self._compiled_half(record).guest
-        job.at("key", room.guest.name, 0)
-        key = room.key(request.cipher, request.key_bits, compiled)
+        own = runtime.table.take(self._test_rows(record, runtime, most, request.seed))
+        model, compiled = self.guest_model(record.id), self._compiled_model(record).guest
+        job.at("key", runtime.guest.name, 0)
+        key = runtime.key(request.cipher, request.key_bits, compiled)
         warm_up = partial(self.start_key, record.federation, key.bits)
-        ground = protocol_comparison.Ground(record.id, model, compiled, room, key, warm_up, own)
-        return protocol_comparison.run(ground, request, self._workers, job)
+        context = protocol_comparison.ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, own)
+        return protocol_comparison.run(context, request, self._workers, job)
 
-    def _compare_made_up(self, request: ComparisonRequest, shape: Shape, room: Room, job: Job[Compared]) -> Compared:
+    def _compare_synthetic(
+        self, request: ComparisonRequest, shape: Shape, runtime: FederationRuntime, job: Job[Compared]
+    ) -> Compared:
         most = max(request.samples, *request.batches, 0)
         protocol_comparison.check(request, most)
         made = make_up(shape, most, request.seed)
         compiled = CompiledGuest(made.model)
-        job.at("key", room.guest.name, 0)
-        key = room.key(request.cipher, request.key_bits, compiled)
-        with MadeUpRoom(made, key, pools=room.pools()[0].target > 0) as parties:
+        job.at("key", runtime.guest.name, 0)
+        key = runtime.key(request.cipher, request.key_bits, compiled)
+        with SyntheticFederation(made, key, pools=runtime.pools()[0].target > 0) as parties:
             own = made.tables[made.model.guest]
-            ground = protocol_comparison.Ground(MADE_UP, made.model, compiled, parties, key, parties.warm_up, own)
-            return protocol_comparison.run(ground, request, self._workers, job)
+            context = protocol_comparison.ComparisonSetup(
+                SYNTHETIC, made.model, compiled, parties, key, parties.warm_up, own
+            )
+            return protocol_comparison.run(context, request, self._workers, job)
 
     def start_serving(self, request: ServingRequest) -> Job[ServingTrial]:
         """Serve a forest in the background while one of its workers is lost, in the simulation; see :class:`ServingRequest`."""
 
         def work(job: Job[ServingTrial]) -> ServingTrial:
             record = self.model(request.model_id)
-            room = self._catalogue.room(record.federation)
+            runtime = self._catalogue.runtime(record.federation)
             forest_serving.check(request, len(self._test_ids(record)))
-            own = room.table.take(self._test_rows(record, room, request.samples, request.seed))
+            own = runtime.table.take(self._test_rows(record, runtime, request.samples, request.seed))
             told = {**audit.of_model(record), "rows": request.samples, "batches": request.batches}
             with self._audit.noting_failure(record.federation, "serve", told):
                 done = forest_serving.serve(
                     self.guest_model(record.id),
                     replace(request, model_id=record.id),
                     own,
-                    lambda hosts: room.converse(hosts, job.cancelled, counted=False),
+                    lambda hosts: runtime.open_session(hosts, job.cancelled, counted=False),
                     job,
                 )
             self._audit.note(record.federation, "serve", {**told, "outcome": audit.DONE})

@@ -10,13 +10,13 @@ import numpy as np
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.results import Compiled, ModelRecord, ScoreBatch, ScoringRequest, Stage, sample_scores, stages
 
 
 def score(
-    room: Room,
+    runtime: FederationRuntime,
     record: ModelRecord,
     compiled: Compiled,
     request: ScoringRequest,
@@ -46,25 +46,25 @@ def score(
     began = time.perf_counter()
     sheet = request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
-    job.at("key", room.guest.name, 0)
+    job.at("key", runtime.guest.name, 0)
     job.total = len(good)
-    key = room.key(request.cipher, request.key_bits, compiled.guest)
-    prepared = Stage("key", room.guest.name, time.perf_counter() - began)
-    talk = room.converse(record.hosts, job.cancelled, counted=counted)
-    job.read_transcript = talk.transcript
+    key = runtime.key(request.cipher, request.key_bits, compiled.guest)
+    prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
+    session = runtime.open_session(record.hosts, job.cancelled, counted=counted)
+    job.read_transcript = session.transcript
     transcript: tuple[TranscriptEntry, ...] = ()
     try:
         for host, table in sheet.hosts.items():
             if host in record.hosts:
-                room.play(talk, host, table.take(good))
+                runtime.play(session, host, table.take(good))
         own = sheet.guest.take(good)
-        scored = room.guest.score(
-            record.id, compiled.guest, own, key, talk, workers=workers, canary=request.canaries, on_stage=job.at
+        scored = runtime.guest.score(
+            record.id, compiled.guest, own, key, session, workers=workers, canary=request.canaries, on_stage=job.at
         )
     finally:
-        transcript = talk.close()
+        transcript = session.close()
         job.keep_transcript(transcript)
-    job.at("done", room.guest.name, len(good))
+    job.at("done", runtime.guest.name, len(good))
     return ScoreBatch(
         model_id=record.id,
         cipher=key.scheme,

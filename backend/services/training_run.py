@@ -8,13 +8,13 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.guest import Trained
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.results import RANKS, ModelRecord, TrainingRequest
 from backend.trees.serialization import content_hash, dump_guest
 
 
-def train(room: Room, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
+def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
     """Grow a model; every Host has kept its half when this returns.
 
     Raises
@@ -24,25 +24,27 @@ def train(room: Room, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[
     FederationError, PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.train`.
     """
-    hosts = _chosen_hosts(room, request.hosts)
-    _check_excluded(room.federation, hosts, request.exclude)
-    job.at("key", room.guest.name)
+    hosts = _chosen_hosts(runtime, request.hosts)
+    _check_excluded(runtime.federation, hosts, request.exclude)
+    job.at("key", runtime.guest.name)
     asked = request.parameters
-    key = None if isinstance(asked, OpBoostParameters) else room.pair_key(asked.cipher, asked.key_bits)
-    talk = room.converse(hosts, job.cancelled, counted=False)  # OpBoost scores its test records to measure the model
-    job.read_transcript = talk.transcript
+    key = None if isinstance(asked, OpBoostParameters) else runtime.pair_key(asked.cipher, asked.key_bits)
+    session = runtime.open_session(
+        hosts, job.cancelled, counted=False
+    )  # OpBoost scores its test records to measure the model
+    job.read_transcript = session.transcript
     try:
-        trained = room.guest.train(
-            room.labels(),
+        trained = runtime.guest.train(
+            runtime.labels(),
             asked,
             key,
-            talk,
+            session,
             exclude=request.exclude,
-            on_stage=lambda stage: job.at(stage, room.guest.name),
+            on_stage=lambda stage: job.at(stage, runtime.guest.name),
             on_tree=job.tree_grown,
         )
     finally:
-        job.keep_transcript(talk.close())
+        job.keep_transcript(session.close())
     record = ModelRecord(
         id=trained.model_id,
         federation=request.federation,
@@ -51,7 +53,7 @@ def train(room: Room, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[
         cipher=key.scheme if key else RANKS,
         key_bits=key.bits if key else 0,
         content_hash=content_hash(dump_guest(trained.model)),
-        guest=room.guest.name,
+        guest=runtime.guest.name,
         hosts=hosts,
         n_trees=len(trained.model.trees),
         n_leaves=trained.model.n_leaves,
@@ -71,12 +73,14 @@ def train(room: Room, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[
     return record, trained
 
 
-def _chosen_hosts(room: Room, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
-    chosen = room.hosts if hosts is None else hosts
-    unknown = [h for h in chosen if h not in room.hosts]
+def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
+    chosen = runtime.hosts if hosts is None else hosts
+    unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(room.hosts)}.")
-    return tuple(h for h in room.hosts if h in chosen)
+        raise ParameterError(
+            f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(runtime.hosts)}."
+        )
+    return tuple(h for h in runtime.hosts if h in chosen)
 
 
 def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The federations that a home knows, and for each its running room and the Guest's store."""
+"""The federations that a home knows, and for each its running runtime and the Guest's store."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from backend.atomic_file import write_whole
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.store.audit_log import AuditLog
 from backend.store.measurements import Measurements
 from backend.store.party_store import PartyStore
 from backend.store.reviews import Reviews
 
 
-class Catalogue:
+class Workspace:
     """What is below a home; safe to use from several threads.
 
     Parameters
@@ -40,7 +40,7 @@ class Catalogue:
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
     ) -> None:
         self._home, self._key_floor, self._pools = home, key_floor, pools
-        self._rooms: dict[str, tuple[object, Room]] = {}
+        self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._stores: dict[str, PartyStore] = {}
         self._logs: dict[str, AuditLog] = {}
         self._reviews: dict[str, Reviews] = {}
@@ -92,25 +92,25 @@ class Catalogue:
             self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
         return self._loaded[folder][1]
 
-    def room(self, name: str) -> Room:
+    def runtime(self, name: str) -> FederationRuntime:
         """The running federation; set up again when one of its files has changed."""
         with self._lock:
             federation = self.federation(name)
             files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
             stamp = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
-            if name in self._rooms and self._rooms[name][0] == stamp:
-                return self._rooms[name][1]
-            if name in self._rooms:
-                self._rooms.pop(name)[1].close()
-            room = Room(
+            if name in self._runtimes and self._runtimes[name][0] == stamp:
+                return self._runtimes[name][1]
+            if name in self._runtimes:
+                self._runtimes.pop(name)[1].close()
+            runtime = FederationRuntime(
                 federation,
                 self._parties(name),
                 key_floor=self._key_floor,
                 pools=self._pools,
                 on_key=partial(self._on_key, name),
             )
-            self._rooms[name] = (stamp, room)
-            return room
+            self._runtimes[name] = (stamp, runtime)
+            return runtime
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its halves and records."""
@@ -150,8 +150,8 @@ class Catalogue:
     def close(self) -> None:
         """Stop all Hosts and background threads."""
         with self._lock:
-            for _, room in self._rooms.values():
-                room.close()
+            for _, runtime in self._runtimes.values():
+                runtime.close()
             for store in self._stores.values():
                 store.close()
             for log in self._logs.values():
@@ -161,7 +161,7 @@ class Catalogue:
             self._measurements.clear()
             for reviews in self._reviews.values():
                 reviews.close()
-            self._rooms.clear()
+            self._runtimes.clear()
             self._stores.clear()
             self._logs.clear()
             self._reviews.clear()

@@ -1,1 +1,1 @@
-"""What survives a restart: each party's own halves of models and records about them, and the Guest's key. One database a party."""
+"""What survives a restart: each party's own partial models and records about them, and the Guest's key. One database a party."""

@@ -1,4 +1,4 @@
-"""What was measured as evidence about a model, kept until it is measured anew: numbers with their intervals, of groups only."""
+"""What was measured as evidence about a model, kept until it is measured again: numbers with their intervals, of groups only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Measurements:
         Parameters
         ----------
         model : str
-            Content hash of the Guest's half.
+            Content hash of the Guest's partial model.
         kind : {"disparity", "proxies"}
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

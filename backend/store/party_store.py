@@ -25,7 +25,7 @@ class _Base(DeclarativeBase):
 
 
 class _Artefact(_Base):
-    """A party's half of a model, as canonical JSON."""
+    """A party's partial model, as canonical JSON."""
 
     __tablename__ = "artefacts"
     model_id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -103,7 +103,7 @@ class PartyStore:
             raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
         if hashlib.sha256(row.text.encode()).hexdigest() != row.content_hash:
             raise ModelError(
-                f"The stored half of {model_id} does not have its content hash: it was changed. Train it again."
+                f"The stored partial model of {model_id} does not have its content hash: it was changed. Train it again."
             )
         return row.text
 

@@ -28,7 +28,7 @@ QUERIES_MADE_UP = 1000  # where the people are made up: nobody to protect
 DAYS = 28  # so that a scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
 FILE = "queries.db"
-PATIENCE = 30.0  # seconds to wait for another process that is counting
+TIMEOUT = 30.0  # seconds to wait for another process that is counting
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS queries (
@@ -159,7 +159,7 @@ def _open(folder: Path | None) -> sqlite3.Connection:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     where = ":memory:" if folder is None else folder / FILE
-    database = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect(where, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         _keep_a_log_ahead(database)
         for statement in ("PRAGMA synchronous = NORMAL", _TABLE, _INDEX):
@@ -171,8 +171,8 @@ def _open(folder: Path | None) -> sqlite3.Connection:
 
 
 def _keep_a_log_ahead(database: sqlite3.Connection) -> None:
-    """Write to a log first, so that readers do not wait; SQLite's own patience does not hold for this one statement."""
-    until = time.monotonic() + PATIENCE
+    """Write to a log first, so that readers do not wait; SQLite's own timeout does not hold for this one statement."""
+    until = time.monotonic() + TIMEOUT
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")

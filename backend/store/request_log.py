@@ -18,7 +18,7 @@ from pathlib import Path
 from backend.errors import SecurityError
 
 RATE = 0.1  # share of the people scored whose row is kept
-KEPT = 256  # rows; the oldest make room: some 20 MB at 3,072 bits and 100 entries
+KEPT = 256  # rows; the oldest make runtime: some 20 MB at 3,072 bits and 100 entries
 FILE = "requests.db"
 
 _TABLE = """

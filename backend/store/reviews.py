@@ -66,7 +66,7 @@ class Review:
     number : int
         Order of writing, over all models.
     model : str
-        Content hash of the Guest's half, so that a retrained model starts without reviews.
+        Content hash of the Guest's partial model, so that a retrained model starts without reviews.
     rule, feature : str
         The finding.
     verdict : {"overridden", "confirmed"}
@@ -95,7 +95,7 @@ class SignOff:
     number : int
         Order of writing, over all models.
     model : str
-        Content hash of the Guest's half.
+        Content hash of the Guest's partial model.
     person, role, statement : str
     report_hash : str
         SHA-256 of the report that was signed, so that a later one is not covered.
@@ -226,7 +226,7 @@ def _words(what: str, text: str, least: int = 1, most: int = NAME_MAX) -> str:
     """`text` without space around it, if it is neither too short nor too long."""
     kept = text.strip()
     if not least <= len(kept) <= most:
-        raise ParameterError(f"The {what} has {len(kept)} characters, expected {least} to {most:,}. Write it anew.")
+        raise ParameterError(f"The {what} has {len(kept)} characters, expected {least} to {most:,}. Write it again.")
     return kept
 
 

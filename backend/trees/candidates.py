@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.trees.ensemble import Columns, NodeKey, Rule, Skeleton
+from backend.trees.ensemble import Columns, NodeKey, Skeleton, SplitRule
 
 
 def candidate_leaves(
-    skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, Rule], columns: Columns, n: int
+    skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int
 ) -> list[NDArray[np.bool_]]:
     """Walk every tree, deciding at the party's own splits and taking both branches at all others.
 
@@ -19,7 +19,7 @@ def candidate_leaves(
     ----------
     skeletons : sequence of Skeleton
         One per tree.
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The party's own splits.
     columns : mapping of str to ndarray
         The party's columns, each ``(n,)``; a feature that is absent counts as missing.
@@ -34,7 +34,9 @@ def candidate_leaves(
     return [_walk(t, skeleton, rules, columns, n) for t, skeleton in enumerate(skeletons)]
 
 
-def _walk(tree: int, skeleton: Skeleton, rules: Mapping[NodeKey, Rule], columns: Columns, n: int) -> NDArray[np.bool_]:
+def _walk(
+    tree: int, skeleton: Skeleton, rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int
+) -> NDArray[np.bool_]:
     alive = {0: np.ones(n, dtype=bool)}
     out = np.empty((n, len(skeleton.leaves)), dtype=bool)
     place = {leaf: i for i, leaf in enumerate(skeleton.leaves)}
@@ -56,7 +58,7 @@ def _walk(tree: int, skeleton: Skeleton, rules: Mapping[NodeKey, Rule], columns:
     return out
 
 
-def decide(rule: Rule, columns: Columns, n: int) -> NDArray[np.bool_]:
+def decide(rule: SplitRule, columns: Columns, n: int) -> NDArray[np.bool_]:
     """``(n,)``: whether each sample goes left at a split that the party owns."""
     if rule.feature not in columns:
         return np.full(n, rule.default_left)

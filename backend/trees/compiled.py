@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.trees.ensemble import Columns, NodeKey, Rule, Skeleton
+from backend.trees.ensemble import Columns, NodeKey, Skeleton, SplitRule
 from backend.trees.folding import Conditions
 
 BLOCK = 512  # samples worked on together, so that the 0/1 of some thousand leaves stay in a core's cache
 
-Literal = tuple[Rule, bool]  # a rule and the side that is asked for
+Literal = tuple[SplitRule, bool]  # a rule and the side that is asked for
 
 
-def own_conditions(skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, Rule]) -> list[Conditions]:
+def own_conditions(skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitRule]) -> list[Conditions]:
     """Conditions of `rules` on the path to each leaf: trees in order, leaves left to right."""
     out: list[Conditions] = []
     for t, skeleton in enumerate(skeletons):
@@ -87,13 +87,13 @@ class Conjunctions:
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The party's own.
     conjunctions : sequence of Conditions
         ``m`` sets of the party's own conditions; an empty one always holds.
     """
 
-    def __init__(self, rules: Mapping[NodeKey, Rule], conjunctions: Sequence[Conditions]) -> None:
+    def __init__(self, rules: Mapping[NodeKey, SplitRule], conjunctions: Sequence[Conditions]) -> None:
         asked = [[(rules[tree, node], left) for tree, node, left in conditions] for conditions in conjunctions]
         by_column: dict[tuple[str, bool], list[Literal]] = {}
         for literal in dict.fromkeys(literal for literals in asked for literal in literals):

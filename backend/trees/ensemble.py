@@ -1,6 +1,7 @@
 """A model in two halves: what the Guest may hold and what each Host may hold.
 
-The Guest's half has no field in which a Host's threshold or categories could stand; a Host's half has none for a leaf weight,
+The Guest's partial model has no field in which a Host's threshold or categories could stand; a Host's partial model
+has none for a leaf weight,
 a gain, a cover or another party's feature.
 """
 
@@ -22,7 +23,7 @@ Columns = Mapping[
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SplitRule:
     """What only a split's owner knows: which values go left.
 
     Attributes
@@ -151,12 +152,12 @@ NodeKey = tuple[int, int]  # (tree, node)
 
 @dataclass(frozen=True)
 class GuestModel:
-    """The Guest's half: structure, owners, meanings, gains, covers, its own rules and all leaf weights.
+    """The Guest's partial model: structure, owners, meanings, gains, covers, its own rules and all leaf weights.
 
     Attributes
     ----------
     trees : tuple of GuestTree
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The Guest's own splits only.
     base_scores : tuple of float
         ``(outputs.count,)``: margins before any tree.
@@ -180,7 +181,7 @@ class GuestModel:
     base_scores: tuple[float, ...]
     score_bits: int
     dictionary: tuple[tuple[str, Feature], ...]
-    rules: Mapping[NodeKey, Rule] = field(repr=False)
+    rules: Mapping[NodeKey, SplitRule] = field(repr=False)
     outputs: Outputs = ONE_LOGIT
     sides_hidden: bool = False
 
@@ -249,7 +250,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class HostModel:
-    """A Host's half: the shape of the trees and the rules of its own splits.
+    """A Host's partial model: the shape of the trees and the rules of its own splits.
 
     ``salt`` is random, so that the content hash that the Guest is told confirms no guessed threshold; dither is drawn from it, too.
     ``layout`` is None and ``guest_hash`` empty in halves that are older than either: then the Host can add no dither, and no auditor
@@ -260,7 +261,7 @@ class HostModel:
     guest: str
     hosts: tuple[str, ...]
     skeletons: tuple[Skeleton, ...]
-    rules: Mapping[NodeKey, Rule] = field(repr=False)
+    rules: Mapping[NodeKey, SplitRule] = field(repr=False)
     salt: str = field(repr=False)
     layout: Layout | None = None
     guest_hash: str = ""

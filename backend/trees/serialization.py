@@ -12,7 +12,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.data.dictionary import Feature
 from backend.errors import ModelError
-from backend.trees.ensemble import Fork, GuestModel, GuestTree, HostModel, Layout, Leaf, NodeKey, Rule, Skeleton, Split
+from backend.trees.ensemble import (
+    Fork,
+    GuestModel,
+    GuestTree,
+    HostModel,
+    Layout,
+    Leaf,
+    NodeKey,
+    Skeleton,
+    Split,
+    SplitRule,
+)
 from backend.trees.outputs import Outputs
 
 FORMAT = 2
@@ -23,7 +34,7 @@ READ = {  # format 1 had one output, one weight a leaf, and no split whose large
         1,
         2,
         HOST_FORMAT,
-    ),  # before format 3 a Host was told neither the layout of scores nor the hash of the Guest's half
+    ),  # before format 3 a Host was told neither the layout of scores nor the hash of the Guest's partial model
 }
 _OUTPUTS = TypeAdapter(Outputs)
 
@@ -34,7 +45,7 @@ def content_hash(text: str) -> str:
 
 
 def dump_guest(model: GuestModel) -> str:
-    """The Guest's half as canonical JSON."""
+    """The Guest's partial model as canonical JSON."""
     return _canonical(
         {
             "format": FORMAT,
@@ -68,11 +79,11 @@ def load_guest(text: str) -> GuestModel:
             sides_hidden=bool(data.get("sides_hidden", False)),
         )
     except (KeyError, TypeError, ValueError, ValidationError) as error:
-        raise ModelError("The Guest's half of the model is damaged; train or import the model again.") from error
+        raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error
 
 
 def dump_host(model: HostModel) -> str:
-    """A Host's half as canonical JSON."""
+    """A Host's partial model as canonical JSON."""
     return _canonical(
         {
             "format": HOST_FORMAT,
@@ -106,7 +117,7 @@ def load_host(text: str) -> HostModel:
             guest_hash=str(data.get("guest_hash", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelError("A Host's half of the model is damaged; train or import the model again.") from error
+        raise ModelError("A Host's partial model is damaged; train or import the model again.") from error
 
 
 def dump_skeleton(skeleton: Skeleton) -> list[list[Any]]:
@@ -134,7 +145,7 @@ def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
     return Leaf(data["weight"], data["cover"], tuple(data.get("weights", ()))) if "weight" in data else Split(**data)
 
 
-def _rules(rules: Mapping[NodeKey, Rule]) -> list[dict[str, Any]]:
+def _rules(rules: Mapping[NodeKey, SplitRule]) -> list[dict[str, Any]]:
     return [
         {
             "tree": tree,
@@ -150,9 +161,9 @@ def _rules(rules: Mapping[NodeKey, Rule]) -> list[dict[str, Any]]:
     ]
 
 
-def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, Rule]:
+def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, SplitRule]:
     return {
-        (r["tree"], r["node"]): Rule(
+        (r["tree"], r["node"]): SplitRule(
             feature=r["feature"],
             default_left=bool(r["default_left"]),
             threshold=None if r["threshold"] is None else float(r["threshold"]),
@@ -168,11 +179,11 @@ def _canonical(data: dict[str, Any]) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _parse(text: str, half: str) -> dict[str, Any]:
+def _parse(text: str, side: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ModelError(f"The {half}'s half of the model is not readable; train or import the model again.") from error
-    if not isinstance(data, dict) or data.get("format") not in READ[half] or data.get("half") != half:
-        raise ModelError(f"A {half}'s half of format {READ[half][-1]} was expected; this is another file.")
+        raise ModelError(f"The {side}'s partial model is not readable; train or import the model again.") from error
+    if not isinstance(data, dict) or data.get("format") not in READ[side] or data.get("half") != side:
+        raise ModelError(f"A {side}'s partial model of format {READ[side][-1]} was expected; this is another file.")
     return data

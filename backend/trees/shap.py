@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.compiled import Conjunctions
-from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey, Rule, Skeleton, Split
+from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey, Skeleton, Split, SplitRule
 from backend.trees.folding import Condition, Conditions
 
 Floats = NDArray[np.float64]
@@ -110,7 +110,7 @@ class Factors:
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         Of the party whose factors these are.
     rows : sequence of sequence of Factor
         Per path.
@@ -123,7 +123,7 @@ class Factors:
         ``(m,)``: the path of each factor.
     """
 
-    def __init__(self, rules: Mapping[NodeKey, Rule], rows: Sequence[Sequence[Factor]]) -> None:
+    def __init__(self, rules: Mapping[NodeKey, SplitRule], rows: Sequence[Sequence[Factor]]) -> None:
         flat = [factor for row in rows for factor in row]
         self.features = tuple(factor.feature for factor in flat)
         self.row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -171,13 +171,13 @@ def leaf_weights(model: GuestModel) -> Floats:
 
 
 def shap_values(
-    model: GuestModel, rules: Mapping[NodeKey, Rule], columns: Columns, n: int
+    model: GuestModel, rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int
 ) -> tuple[tuple[str, ...], Floats]:
-    """SHAP values in plain numbers, of a model with one output that is a sum.
+    """SHAP values in plaintext, of a model with one output that is a sum.
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         Of all parties.
     columns : mapping of str to ndarray
         Of all parties, ``(n,)`` each.

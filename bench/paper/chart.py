@@ -101,9 +101,9 @@ def _decades(values: Sequence[float]) -> list[float]:
 def _even(values: Sequence[float]) -> list[float]:
     """Four to ten round ticks around the values."""
     low, high = min(values), max(values)
-    room = (high - low) or abs(high) or 1.0
-    unit = 10.0 ** floor(log10(room))
-    step = next(unit * f for f in (0.1, 0.2, 0.5, 1.0, 2.0) if room / (unit * f) <= 8)
+    runtime = (high - low) or abs(high) or 1.0
+    unit = 10.0 ** floor(log10(runtime))
+    step = next(unit * f for f in (0.1, 0.2, 0.5, 1.0, 2.0) if runtime / (unit * f) <= 8)
     first, last = floor(round(low / step, 6)), ceil(round(high / step, 6))
     return [round(k * step, 10) for k in range(first, max(last, first + 1) + 1)]
 

@@ -83,9 +83,9 @@ def papers_tables(quick: bool) -> dict[str, Table]:
     return {name: table.sample(QUICK_ROWS) for name, table in found.items()} if quick else found
 
 
-def federate(door: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
+def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
     """Give the Guest its columns and one Host the others, and remember the federation as `name`."""
-    folder = door.home / "tables" / name
+    folder = glassleaf.home / "tables" / name
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
     host = [c for c in table.features if c not in guest]
@@ -98,7 +98,7 @@ def federate(door: Glassleaf, table: Table, guest: Sequence[str], name: str) -> 
         dictionary=table.dictionary,
         name=name,
     )
-    return door.init(folder / f"{table.name}.csv", division, door.home / "federations" / name).name
+    return glassleaf.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}

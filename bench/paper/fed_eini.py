@@ -21,7 +21,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
 from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
-from backend.services.workspace import Catalogue
+from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
 from bench.setting import fresh_home, say
 
@@ -52,8 +52,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
     table = tables[CREDIT]
     trees, few = (10, 1) if quick else (TREES, None)
     with fresh_home() as home:
-        door = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
-        bench = _Bench(door, trees)
+        glassleaf = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
+        bench = _Bench(glassleaf, trees)
         found: Found = {
             "data": table.title,
             "trees": trees,
@@ -73,7 +73,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
             bench.times(bench.model(table, f"trees{k}", k), TOGETHER, {"trees": k}) for k in TREE_COUNTS[:few]
         ]
         bench.close()
-        door.close()
+        glassleaf.close()
     return found
 
 
@@ -97,9 +97,9 @@ class _Run:
 class _Bench:
     """Trains through the service, and runs one protocol at a time on the model's test records."""
 
-    def __init__(self, door: Glassleaf, trees: int) -> None:
-        self._door, self._trees = door, trees
-        self._catalogue = Catalogue(door.home, PAPERS_KEY, pools=False)
+    def __init__(self, glassleaf: Glassleaf, trees: int) -> None:
+        self._glassleaf, self._trees = glassleaf, trees
+        self._catalogue = Workspace(glassleaf.home, PAPERS_KEY, pools=False)
         self._workers = Workers(cores())
 
     def close(self) -> None:
@@ -108,11 +108,11 @@ class _Bench:
         self._workers.close()
 
     def model(self, table: Table, name: str, trees: int) -> ModelRecord:
-        """Grown on plain numbers: ciphertexts give the same trees, byte for byte (docs/speed.md measures that)."""
+        """Grown on plaintext: ciphertexts give the same trees, byte for byte (docs/speed.md measures that)."""
         say(f"fed-eini: growing {name}, {trees} trees")
-        federation = federate(self._door, table, table.features[:GUEST_FEATURES], name)
+        federation = federate(self._glassleaf, table, table.features[:GUEST_FEATURES], name)
         parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
-        return self._door.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+        return self._glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
     def sampled(self, table: Table, rate: float) -> Found:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
@@ -136,31 +136,33 @@ class _Bench:
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
         say(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
-        room, model = self._catalogue.room(record.federation), self._door.guest_model(record.id)
-        compiled, table = CompiledGuest(model), room.table.take(self._rows(record, n))
+        runtime, model = self._catalogue.runtime(record.federation), self._glassleaf.guest_model(record.id)
+        compiled, table = CompiledGuest(model), runtime.table.take(self._rows(record, n))
         first = table.take(np.arange(min(n, WARM)))
         runs = {}
         for name, protocol, (cipher, bits) in [
             *((name, protocol, ("none", 2048)) for name, protocol in WALKS.items()),
             *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, most) in KEYS.items() if n <= most),
         ]:
-            key = room.key(cipher, bits, compiled)
-            every = protocols(room.guest, model, compiled, key, workers=self._workers)
+            key = runtime.key(cipher, bits, compiled)
+            every = protocols(runtime.guest, model, compiled, key, workers=self._workers)
             for records in (first, table):
-                talk = room.converse(record.hosts, counted=False)  # no budget is spent, as in every comparison
+                session = runtime.open_session(
+                    record.hosts, counted=False
+                )  # no budget is spent, as in every comparison
                 try:
-                    outcome = every[protocol].run(record.id, records, talk)
+                    outcome = every[protocol].run(record.id, records, session)
                 finally:
-                    transcript = talk.close()
+                    transcript = session.close()
             runs[name] = _Run(np.asarray(outcome.scored.units, dtype=np.int64).reshape(n, -1)[:, 0], transcript)
         return runs
 
     def _rows(self, record: ModelRecord, n: int) -> NDArray[np.intp]:
-        parts = self._door.samples(record.id)["part"].to_numpy()
+        parts = self._glassleaf.samples(record.id)["part"].to_numpy()
         return np.random.default_rng(SEED).permutation(np.flatnonzero(parts == "test"))[:n]
 
     def _labels(self, record: ModelRecord, n: int) -> NDArray[np.float64]:
-        return read_labels(self._door.federation(record.federation))[self._rows(record, n)]
+        return read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
 
 
 def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, float]:

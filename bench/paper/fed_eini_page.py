@@ -32,7 +32,7 @@ def tell(found: Found) -> list[str]:
         f"{found['trees']} trees of depth {found['depth']}, learning rate {found['learning_rate']}, on "
         f"{found['data']}: the Guest holds the first {found['guest_features']} of {found['n_features']} features, "
         "one Host the others (which five the paper gave the Guest it does not say, nor the learning rate). Models "
-        "are grown on plain numbers; ciphertexts give the same trees. MI is the multi-interactive protocol: *tree "
+        "are grown on plaintext; ciphertexts give the same trees. MI is the multi-interactive protocol: *tree "
         "by tree* has the paper's O(trees × depth) rounds (§IV-B), *level by level* walks all trees at once as FATE "
         "does."
     )

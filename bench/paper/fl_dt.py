@@ -48,7 +48,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
         found["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
         found["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
         found |= _times(bench, credit.sample(QUICK_ROWS) if quick else credit, few and 1)
-        bench.door.close()
+        bench.glassleaf.close()
     return found
 
 
@@ -67,13 +67,13 @@ class _Bench:
 
     Parameters
     ----------
-    door : Glassleaf
+    glassleaf : Glassleaf
     repeats : int
         Seeds over which a point of a curve is averaged.
     """
 
-    def __init__(self, door: Glassleaf, repeats: int) -> None:
-        self.door, self.repeats = door, repeats
+    def __init__(self, glassleaf: Glassleaf, repeats: int) -> None:
+        self.glassleaf, self.repeats = glassleaf, repeats
         self._federations: dict[tuple[str, int, float], str] = {}
         self._warm: set[tuple[str, int, float]] = set()
 
@@ -84,8 +84,8 @@ class _Bench:
         key = table.name, len(table.frame), theta
         if key not in self._federations:
             name = f"f{len(self._federations)}"
-            self._federations[key] = federate(self.door, table, table.first(theta), name)
-        return self.door.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
+            self._federations[key] = federate(self.glassleaf, table, table.first(theta), name)
+        return self.glassleaf.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
 
     def accuracy(self, table: Table, repeats: int) -> Found:
         """A line of Table 2, in the mean of `repeats` divisions into training and test records."""
@@ -94,7 +94,7 @@ class _Bench:
         held = {"pooled": table.features, "part_a": at_a, "part_b": [f for f in table.features if f not in at_a]}
         trees = [self.train(table, THETA, replace(PLAIN, seed=seed)) for seed in range(repeats)]
         boosted = [self.train(table, THETA, replace(ONE_TREE, seed=seed)) for seed in range(repeats)]
-        every = [pooled(self.door, record, PLAIN.bins) for record in trees]
+        every = [pooled(self.glassleaf, record, PLAIN.bins) for record in trees]
         return {
             "table": table.name,
             "data": table.title,
@@ -131,10 +131,10 @@ class _Bench:
 
     def _predict(self, record: ModelRecord) -> Found:
         """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""
-        model = self.door.guest_model(record.id)
+        model = self.glassleaf.guest_model(record.id)
         if all(n.owner == model.guest for tree in model.trees for n in tree.nodes if isinstance(n, Split)):
             return {"predict_seconds": None, "rounds": 0}
         n = min(PREDICTED, record.parts["test"])
         request = ComparisonRequest(record.id, n, cipher="none", names=("collaborative",))
-        exchange = self.door.start_comparison(request).get().runs.over(LAN).rows[0].exchange
+        exchange = self.glassleaf.start_comparison(request).get().runs.over(LAN).rows[0].exchange
         return {"predict_seconds": exchange.total / n, "rounds": exchange.rounds}

@@ -38,7 +38,7 @@ def tell(found: Found) -> list[str]:
         f"One tree of depth {p['depth']}, {p['bins']} bins, least fall of Gini's impurity {p['min_gain']:g}; the "
         f"Guest (party A) holds the first {found['theta']:.0%} of the features (§4.2; the paper does not say which). "
         f"Accuracies on test records, means over {found['repeats']} random divisions into 60 % training, 20 % "
-        "validation and 20 % test records; the paper divides 70 to 30. Plain numbers in place of ciphertexts: they "
+        "validation and 20 % test records; the paper divides 70 to 30. Plaintext in place of ciphertexts: they "
         "give the same trees."
     )
     return [setting, *_table_2(found), *_figure_6(found), *_figure_7(found)]

@@ -15,7 +15,14 @@ from backend.crypto.registry import Cipher
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.row_sets import as_bits, as_gaps, as_json, pack_rows, unpack_rows
 from backend.protocols.transport.simulated_latency import Link, simulate
-from backend.services import ComparisonRequest, Glassleaf, ModelRecord, Row, SecureBoostParameters, TrainingRequest
+from backend.services import (
+    ComparisonRequest,
+    Glassleaf,
+    ModelRecord,
+    ProtocolResult,
+    SecureBoostParameters,
+    TrainingRequest,
+)
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
 from bench.paper.trees_alone import pooled, random_forest
 from bench.setting import REPEATS, fresh_home, say
@@ -45,29 +52,29 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
     boost = replace(BOOST, trees=5, depth=3) if quick else BOOST
     timed = TIMED_ROWS // 10 if quick else TIMED_ROWS
     with fresh_home() as home:
-        door = Glassleaf(home, pools=False)
+        glassleaf = Glassleaf(home, pools=False)
         found: Found = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict(), "auc": [], "training": []}
         for name in (CREDIT, BANK):
             if name not in tables:
                 continue
             table = tables[name]
-            whole = federate(door, table, table.first(GUEST_SHARE), name)
+            whole = federate(glassleaf, table, table.first(GUEST_SHARE), name)
             say(f"forest: quality on {table.title}")
-            grown, boosted = _train(door, whole, forest)[0], _train(door, whole, boost)[0]
-            found["auc"].append({"data": table.title} | _quality(door, grown, boosted, forest))
+            grown, boosted = _train(glassleaf, whole, forest)[0], _train(glassleaf, whole, boost)[0]
+            found["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
             if name == CREDIT:
-                found["serving"] = _serving(door, grown, boosted, quick)
-            part = federate(door, table.sample(timed), table.first(GUEST_SHARE), f"{name}_timed")
+                found["serving"] = _serving(glassleaf, grown, boosted, quick)
+            part = federate(glassleaf, table.sample(timed), table.first(GUEST_SHARE), f"{name}_timed")
             say(f"forest: training times on {table.title}")
-            found["training"].append({"data": table.title} | _times(door, part, forest, boost))
-        door.close()
+            found["training"].append({"data": table.title} | _times(glassleaf, part, forest, boost))
+        glassleaf.close()
     found["row_sets"] = [_row_set(RECORDS, rate) for rate in RATES]
     return found
 
 
-def _train(door: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Found]:
+def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Found]:
     """A model, and what its training took here and would take over the paper's link."""
-    job = door.start_training(TrainingRequest(federation, parameters, most_named=1.0))
+    job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
     return record, {
@@ -79,9 +86,9 @@ def _train(door: Glassleaf, federation: str, parameters: Parameters) -> tuple[Mo
     }
 
 
-def _quality(door: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Found:
+def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Found:
     """A line of Table 4."""
-    data = pooled(door, grown, BINS)
+    data = pooled(glassleaf, grown, BINS)
     share = random_forest(data, forest.trees, forest.depth, forest.min_samples_leaf)
     return {
         "test": grown.parts["test"],
@@ -91,7 +98,7 @@ def _quality(door: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: 
     }
 
 
-def _times(door: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Found:
+def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Found:
     """A line of Table 2, on ciphertexts."""
     found: Found = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
@@ -101,12 +108,12 @@ def _times(door: Glassleaf, federation: str, forest: ForestParameters, boost: Se
         "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
     }
     for name, parameters in asked.items():
-        record, found[name] = _train(door, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
+        record, found[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
         found["records"] = record.parts["training"]
     return found
 
 
-def _serving(door: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Found]:
+def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Found]:
     """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
     say("forest: serving")
     one = 2 if quick else ASKED
@@ -118,14 +125,15 @@ def _serving(door: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: b
         ("batching", grown, "one-round-batched", min(BATCH, grown.parts["test"])),
     ]
     return [
-        {"model": title} | _served(door, record, protocol, together, one) for title, record, protocol, together in asked
+        {"model": title} | _served(glassleaf, record, protocol, together, one)
+        for title, record, protocol, together in asked
     ]
 
 
-def _served(door: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Found:
+def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Found:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
-        door.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
+        glassleaf.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
         .get()
         .runs.over(LINK)
         .rows[0]
@@ -143,7 +151,7 @@ def _served(door: Glassleaf, record: ModelRecord, protocol: str, together: int, 
     }
 
 
-def _busiest(row: Row) -> float:
+def _busiest(row: ProtocolResult) -> float:
     """Seconds of the party, or of the uplink, that has most to do: what bounds the rate when many batches are under way at once."""
     sent: dict[str, int] = {}
     for entry in row.transcript:

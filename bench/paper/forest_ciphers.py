@@ -14,7 +14,7 @@ import numpy as np
 import phe
 
 from backend.crypto.baselines import riac
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
@@ -38,7 +38,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
     rng = np.random.default_rng(SEED)
     values = rng.normal(0, DEVIATION, QUICK_NUMBERS if quick else NUMBERS).astype(np.int64).tolist()
     factors = np.abs(rng.normal(0, DEVIATION, len(values))).astype(np.int64).tolist()
-    secret = SecretKey.generate(BITS)
+    secret = PaillierSecretKey.generate(BITS)
     with tempfile.TemporaryDirectory(prefix="glassleaf-riac-") as folder:
         key = PaillierKeySide(secret, tables=Path(folder) / "owner.tables")
         fill(key.obfuscators)
@@ -84,7 +84,7 @@ def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[s
     }
 
 
-def _phe(secret: SecretKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
+def _phe(secret: PaillierSecretKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
     public = phe.PaillierPublicKey(int(secret.public.n))
     private = phe.PaillierPrivateKey(public, int(secret.p), int(secret.q))
     found = [public.encrypt(v) for v in values]

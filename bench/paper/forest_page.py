@@ -106,7 +106,7 @@ def _why_slower(found: Found, faster: Sequence[float]) -> str:
     splits = line["forest"]["splits"] / line["secureboost"]["splits"]
     return (
         "Likely reasons: the paper's forest runs under RIAC, which alone made it five times faster (Table 3) and is "
-        "broken; ours runs under Paillier as SecureBoost does. A forest saves the encryption of gradients anew "
+        "broken; ours runs under Paillier as SecureBoost does. A forest saves the encryption of gradients again "
         f"for every tree, which grows with the records, but asks for the sums of {rounded(splits)} times as many "
         f"splits here, which does not: the timed tables have {line['records']:,} training rows, the paper's 3,600 to "
         "240,000 (Table 1, if 60 % are trained on)."

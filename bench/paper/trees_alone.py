@@ -56,9 +56,9 @@ class Pooled:
         return replace(self, training=first, test=~first)
 
 
-def pooled(door: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
+def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
     """The records of a trained model, divided and binned as in its training."""
-    federation, frame = door.federation(record.federation), door.samples(record.id)
+    federation, frame = glassleaf.federation(record.federation), glassleaf.samples(record.id)
     ids, parts = [str(i) for i in frame.index], frame["part"].to_numpy()
     training = parts == "training"
     columns = {}

@@ -63,15 +63,15 @@ def offset_host_numbers(federation: Federation) -> None:
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=500)
-    door = Glassleaf(home, pools=False)
-    federation = door.add_federation(home / "demo")
+    glassleaf = Glassleaf(home, pools=False)
+    federation = glassleaf.add_federation(home / "demo")
     offset_host_numbers(federation)
-    grown = door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))).wait(
-        120
-    )
+    grown = glassleaf.start_training(
+        TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))
+    ).wait(120)
     assert grown.result is not None, grown.error
     record = grown.result
-    door.close()
+    glassleaf.close()
     return World(home, federation, record)
 
 
@@ -86,7 +86,7 @@ def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
 
 
 @pytest.fixture(scope="module")
-def door(world: World) -> Iterator[Glassleaf]:
+def glassleaf(world: World) -> Iterator[Glassleaf]:
     """The service on the home that all files share."""
     service = Glassleaf(world.home, pools=False)
     yield service

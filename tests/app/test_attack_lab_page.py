@@ -7,7 +7,7 @@ import pytest
 from app.texts import Texts
 from backend.attacks import lab
 from backend.attacks.lab import ATTACKS, Attack
-from backend.attacks.result import Attempt, Outcome
+from backend.attacks.result import AttackOutcome, Attempt
 from tests.app.conftest import Opened
 from tests.app.reading_out import everything
 
@@ -19,8 +19,8 @@ RATES = {"honest_key_off": 1.0, "honest_key_on": 0.0}
 
 
 def measured(off: int, on: int | None):
-    def measure(seed: int) -> Outcome:
-        return Outcome(Attempt(off, 100, 0.1), None if on is None else Attempt(on, 100, 0.2), 0.5, SETTING, RATES)
+    def measure(seed: int) -> AttackOutcome:
+        return AttackOutcome(Attempt(off, 100, 0.1), None if on is None else Attempt(on, 100, 0.2), 0.5, SETTING, RATES)
 
     return measure
 
@@ -86,7 +86,7 @@ def test_only_the_severities_that_are_asked_for_are_shown_and_run(opened: Opened
 def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     at = opened("attack_lab")
 
-    def stop(seed: int) -> Outcome:
+    def stop(seed: int) -> AttackOutcome:
         while "job:attacks" not in at.session_state:  # the page is told of its job a moment after it began
             time.sleep(0.01)
         at.session_state["job:attacks"].cancel()

@@ -1,4 +1,4 @@
-"""The compliance desk: decide, sign, follow a finding down to its splits, train anew without features, compare two models."""
+"""The compliance handler: decide, sign, follow a finding down to its splits, train again without features, compare two models."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,9 +28,11 @@ REASON = "It has to go before the model is used."
 
 @pytest.fixture
 def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """The page asks for the default cipher; here plain numbers answer, so that it is quick."""
+    """The page asks for the default cipher; here plaintext answer, so that it is quick."""
     start: Callable[[Glassleaf, RetrainingRequest], Job[SideBySide]] = Glassleaf.start_retraining
-    monkeypatch.setattr(Glassleaf, "start_retraining", lambda door, asked: start(door, replace(asked, cipher="none")))
+    monkeypatch.setattr(
+        Glassleaf, "start_retraining", lambda glassleaf, asked: start(glassleaf, replace(asked, cipher="none"))
+    )
     return _fresh(home, monkeypatch)
 
 
@@ -65,20 +67,20 @@ def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_per
     assert not at.exception and at.success[0].value == T("report.decided")
     [told] = [m.value for m in at.markdown if REASON in m.value]
     assert "**Overridden** by Rita, 20" in told and "UTC" in told
-    door = Glassleaf(home, pools=False)
-    entry = [e for e in door.audit_entries("demo") if e.action == "override"][-1]
-    review = door.reviews(world.record.id)[-1]
-    door.close()
+    glassleaf = Glassleaf(home, pools=False)
+    entry = [e for e in glassleaf.audit_entries("demo") if e.action == "override"][-1]
+    review = glassleaf.reviews(world.record.id)[-1]
+    glassleaf.close()
     assert (entry.role, entry.body["rule"], entry.body["feature"]) == ("regulator", first.rule_id, first.feature)
     assert (review.verdict, review.person) == ("overridden", "Rita")
 
 
 def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: World, home: Path) -> None:
-    door = Glassleaf(home, pools=False)
-    last = door.compliance(world.record.id).findings[-1]
+    glassleaf = Glassleaf(home, pools=False)
+    last = glassleaf.compliance(world.record.id).findings[-1]
     for verdict, reason in (("confirmed", "It stands at first sight."), ("overridden", "The owner has explained it.")):
-        door.review(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
-    door.close()
+        glassleaf.review(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
+    glassleaf.close()
     at = opened("compliance", finding=view_models.key_of(last))
     said = "\n".join(m.value for m in at.markdown)
     assert said.index("The owner has explained it.") < said.index("It stands at first sight.")
@@ -210,7 +212,7 @@ def test_a_large_tree_is_opened_at_the_part_with_the_marked_split(world: World, 
     assert tree_choice.part_with(view, small, next(iter(view.model.trees[small].splits))) == 0
 
 
-# train anew and compare -----------------------------------------------------------------------------------------------
+# train again and compare -----------------------------------------------------------------------------------------------
 
 
 def test_evidence_is_offered_for_flagged_features_and_those_kept_out(opened: Opened, world: World) -> None:
@@ -281,8 +283,10 @@ def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
 
 
 def test_models_of_other_parameters_tell_what_was_done_differently(opened: Opened, home: Path, world: World) -> None:
-    door = session._service(str(home))
-    grown = door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    glassleaf = session._service(str(home))
+    grown = glassleaf.start_training(
+        TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
+    ).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)
     table = next(table.value for table in at.table if T("side_by_side.made") in table.value)
     rows = table.set_index(T("side_by_side.made"))

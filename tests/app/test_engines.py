@@ -119,8 +119,8 @@ def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
 
 
 def pooled(monkeypatch: pytest.MonkeyPatch, ready: int, target: int) -> None:
-    def pools(door: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
-        return tuple(PoolLevel(p.name, ready, target) for p in door.federation(federation).parties)
+    def pools(glassleaf: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
+        return tuple(PoolLevel(p.name, ready, target) for p in glassleaf.federation(federation).parties)
 
     monkeypatch.setattr(Glassleaf, "pools", pools)
 
@@ -165,7 +165,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, words: str
 ) -> None:
     asked = []
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: asked.append(bits) or seconds)
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or seconds)
     at = scored(with_cipher(opened("score"), "rlwe"))
     assert not at.exception
     assert set(asked) == {3072}
@@ -181,7 +181,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: asked.append(bits) or 1.0)
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or 1.0)
     at = opened("score")
     assert not asked
     at.get_by_key("score_key_bits").set_value(2048)
@@ -190,7 +190,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
 
 
 def test_the_textbook_counts_every_person_scored(bulk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda door, model, bits: 60.0)
+    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: 60.0)
     bulk.run()
     assert list(table(bulk, "Way")["Time"])[1] == "3.83 h"  # 230 minutes
 
@@ -221,8 +221,8 @@ def test_the_table_can_begin_with_the_highest_risk(bulk: AppTest) -> None:
 
 def test_a_batch_tells_its_pace_and_bytes(bulk: AppTest) -> None:
     batch = bulk.session_state["job:score"].result
-    pace = next(m for m in bulk.metric if m.label == "Per second")
-    assert float(pace.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
+    mode = next(m for m in bulk.metric if m.label == "Per second")
+    assert float(mode.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
     assert any(text.value.startswith("Messages, a person: **") for text in bulk.markdown)
     assert any("230 people in" in caption.value for caption in bulk.caption)
 
@@ -235,7 +235,7 @@ def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Ope
     at.file_uploader(key="score_upload").upload("many.csv", many(world))
     at.run()
     (hint,) = [caption.value for caption in at.caption if "made for this" in caption.value]
-    assert "At the pace of its last run here 230 people take about" in hint
+    assert "At the mode of its last run here 230 people take about" in hint
     assert "made for this" not in everything(with_cipher(at, "rlwe"))
 
 
@@ -305,21 +305,21 @@ def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:
     t = Texts("en")
     assert frame.cipher(t, "paillier", 3072) == "Paillier, 3,072 bits"
     assert frame.cipher(t, "rlwe", 8192) == "RLWE (BGV), ring degree 8,192"
-    assert frame.cipher(t, "none", 0) == "plain numbers"
+    assert frame.cipher(t, "none", 0) == "plaintext"
 
 
 def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
     batch = bulk.session_state["job:score"].result
     one, entry = batch.scores[0], batch.transcript[0]
     sent = [("bank", "telecom", 600), ("telecom", "shop", 90), ("shop", "bank", 30), ("telecom", "bank", 6)]
-    made_up = replace(
+    synthetic = replace(
         batch,
         seconds=0.5,
         scores=(one, one, one, replace(one, status="failed")),
         transcript=tuple(replace(entry, sender=a, receiver=b, bytes=n) for a, b, n in sent),
     )
-    assert view_models.speed(made_up, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
-    assert view_models.speed(made_up, "bank").a_second == 6
+    assert view_models.speed(synthetic, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
+    assert view_models.speed(synthetic, "bank").a_second == 6
 
 
 def test_failed_rows_come_last_when_the_table_is_ordered() -> None:

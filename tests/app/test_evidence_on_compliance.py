@@ -37,22 +37,22 @@ OUTCOMES = (
 
 @pytest.fixture
 def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """The page asks for the default cipher; here plain numbers answer, so that it is quick."""
+    """The page asks for the default cipher; here plaintext answer, so that it is quick."""
     for name in ("start_disparity", "start_proxies"):
         monkeypatch.setattr(Glassleaf, name, _plainly(getattr(Glassleaf, name)))
     return _fresh(home, monkeypatch)
 
 
 def _plainly(start: Callable[..., Job[Any]]) -> Callable[..., Job[Any]]:
-    return lambda door, request: start(door, replace(request, cipher="none"))
+    return lambda glassleaf, request: start(glassleaf, replace(request, cipher="none"))
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, **found: tuple[Evidence, ...] | None) -> None:
     """As if this had been measured of every finding."""
     real = Glassleaf.compliance
 
-    def compliance_of(door: Glassleaf, model_id: str) -> object:
-        report = real(door, model_id)
+    def compliance_of(glassleaf: Glassleaf, model_id: str) -> object:
+        report = real(glassleaf, model_id)
         return replace(report, findings=tuple(replace(f, **found) for f in report.findings))
 
     monkeypatch.setattr(Glassleaf, "compliance", compliance_of)
@@ -173,7 +173,7 @@ def test_while_it_runs_its_stage_is_told_and_it_can_be_cancelled(
         go.wait(60)
         raise Cancelled("stopped")
 
-    monkeypatch.setattr(Glassleaf, "start_disparity", lambda door, request: Job(work, 1).start())
+    monkeypatch.setattr(Glassleaf, "start_disparity", lambda glassleaf, request: Job(work, 1).start())
     at = opened("compliance")
     at.radio(key="evidence_kind").set_value("disparity").run()
     at.button(key="evidence_go").click().run()

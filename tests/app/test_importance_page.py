@@ -24,16 +24,16 @@ from tests.app.test_nothing_leaks import leaks
 
 
 @pytest.fixture(scope="module")
-def worth(door: Glassleaf, world: World) -> tuple[Permuted, ...]:
-    return door.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
+def worth(glassleaf: Glassleaf, world: World) -> tuple[Permuted, ...]:
+    return glassleaf.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
 
 
 def said(at: AppTest) -> str:
     return "\n".join(text.value for text in (*at.markdown, *at.caption, *at.info))
 
 
-def used(door: Glassleaf, world: World) -> list[str]:
-    return [row.feature for row in door.importance(world.record.id) if row.splits]
+def used(glassleaf: Glassleaf, world: World) -> list[str]:
+    return [row.feature for row in glassleaf.importance(world.record.id) if row.splits]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -48,7 +48,7 @@ def test_every_measure_has_bars_a_sentence_and_a_table(opened: Opened, measure: 
     assert "%" in at.dataframe[0].value.to_csv()
 
 
-def test_worth_is_offered_then_measured_and_kept(opened: Opened, door: Glassleaf, world: World) -> None:
+def test_worth_is_offered_then_measured_and_kept(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("importance")
     at.get_by_key("importance_measure").set_value(importance.WORTH)
     at.run()
@@ -82,9 +82,9 @@ def test_each_party_appears_once(opened: Opened, worth: tuple[Permuted, ...], wo
     )
 
 
-def test_a_contradiction_leads_to_its_trees(opened: Opened, door: Glassleaf, world: World) -> None:
+def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("importance")
-    against = [d for d in door.directions(world.record.id) if d.contradicts]
+    against = [d for d in glassleaf.directions(world.record.id) if d.contradicts]
     links = [e for e in at.get("page_link") if "tree=" in str(e.proto)]
     trees = {tree + 1 for d in against for tree, _ in d.where}
     assert bool(links) == bool(against)
@@ -92,21 +92,21 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, door: Glassleaf, wor
 
 
 def test_pairs_are_told_with_their_largest_and_all_of_them_once_the_table_is_opened(
-    opened: Opened, door: Glassleaf, world: World
+    opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
     at = opened("importance")
-    first = door.interactions(world.record.id)[0]
+    first = glassleaf.interactions(world.record.id)[0]
     assert f"in {first.trees} trees" in said(at)
     assert not [frame for frame in at.dataframe if "One feature" in frame.value]
     at.session_state["importance_pairs_twin"] = True  # open
     table = next(frame.value for frame in at.run().dataframe if "One feature" in frame.value)
-    assert not at.exception and len(table) == len(door.interactions(world.record.id))
+    assert not at.exception and len(table) == len(glassleaf.interactions(world.record.id))
 
 
 def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
-    opened: Opened, door: Glassleaf, world: World
+    opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    guest = [name for name in used(door, world) if door.guest_model(world.record.id).owner_of(name) == "bank"]
+    guest = [name for name in used(glassleaf, world) if glassleaf.guest_model(world.record.id).owner_of(name) == "bank"]
     at = opened("importance")
     for name in guest:
         at.selectbox(key="curve_feature").select(name).run()
@@ -115,23 +115,23 @@ def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
 
 
 def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
-    opened: Opened, door: Glassleaf, world: World
+    opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    hosts = [name for name in used(door, world) if door.guest_model(world.record.id).owner_of(name) != "bank"]
+    hosts = [name for name in used(glassleaf, world) if glassleaf.guest_model(world.record.id).owner_of(name) != "bank"]
     at = opened("importance")
     at.selectbox(key="curve_feature").select(hosts[0]).run()
     assert "nobody can set it here" in said(at)
-    found = door.start_means(MeansRequest(world.record.id, hosts[0], cipher="none")).get()
+    found = glassleaf.start_means(MeansRequest(world.record.id, hosts[0], cipher="none")).get()
     assert found.groups == ()  # 95 test people make no two groups of 50
     at.run()
     assert "No two groups of 50 people" in said(at) and not at.exception
 
 
 def test_means_are_drawn_without_an_edge(
-    opened: Opened, door: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = door.guest_model(world.record.id)
-    name = next(n for n in used(door, world) if model.owner_of(n) != "bank" and model.feature(n).kind == "numeric")
+    model = glassleaf.guest_model(world.record.id)
+    name = next(n for n in used(glassleaf, world) if model.owner_of(n) != "bank" and model.feature(n).kind == "numeric")
     groups = tuple(
         GroupMean(Group("bin", str(k), 60), (0.1 * k,), (0.1 * k - 0.05,), (0.1 * k + 0.05,), 0.1 * k)
         for k in (1, 2, 3)

@@ -15,10 +15,10 @@ def headings(at: AppTest) -> list[str]:
     return [heading.value for heading in at.subheader]
 
 
-def test_the_registered_figures_stand_with_their_intervals(opened: Opened, door: Glassleaf, world: World) -> None:
+def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("model_card")
     assert not at.exception
-    auc = door.model_card(world.record.id).parts[0].figure("auc")
+    auc = glassleaf.model_card(world.record.id).parts[0].figure("auc")
     tile = next(metric for metric in at.metric if metric.label == "AUC")
     assert tile.value == f"{world.record.metrics.auc:.3f}" and f"{auc.low:.3f}" in tile.delta
     assert headings(at)[:6] == [
@@ -49,7 +49,7 @@ def test_without_kept_scores_the_page_says_what_to_do(
     assert at.button(key="card_go").label == Texts("en")("card.go")
 
 
-def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, door: Glassleaf, world: World) -> None:
+def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("model_card")
     at.button(key="card_go").click().run()
     job = at.session_state[f"job:card:{world.record.id}"]
@@ -59,8 +59,8 @@ def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, door: Glassl
     assert not at.exception and job.state in ("cancelled", "done")
 
 
-def test_scored_again_the_card_says_so(opened: Opened, door: Glassleaf, world: World) -> None:
-    card = door.start_model_card(CardRequest(world.record.id, cipher="none")).get()
+def test_scored_again_the_card_says_so(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
+    card = glassleaf.start_model_card(CardRequest(world.record.id, cipher="none")).get()
     assert card.parts[0].figure("auc").value == pytest.approx(world.record.metrics.auc)
     assert card.sources["test"] == "scoring"
 

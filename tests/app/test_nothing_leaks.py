@@ -73,9 +73,9 @@ def test_a_scored_person_leaves_no_host_number_anywhere(
     with caplog.at_level(logging.DEBUG):
         at = scored(opened("score"))
     job = at.session_state["job:score"]
-    door = Glassleaf(world.home, pools=False)
-    download = door.scores_csv(job.result).decode()
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    download = glassleaf.scores_csv(job.result).decode()
+    glassleaf.close()
     assert not leaks(world, everything(at))
     assert not leaks(world, download)
     assert not leaks(world, "\n".join(str(entry) for entry in job.transcript))
@@ -90,6 +90,6 @@ def test_a_batch_leaves_no_host_number_anywhere(opened: Opened, world: World) ->
 def test_the_template_and_the_guests_table_hold_no_host_column(world: World) -> None:
     names = {feature.name for host in world.federation.hosts for feature in host.features}
     assert not names & set(template(world).columns)
-    door = Glassleaf(world.home, pools=False)
-    assert not names & set(door.samples(world.record.id).columns)
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    assert not names & set(glassleaf.samples(world.record.id).columns)
+    glassleaf.close()

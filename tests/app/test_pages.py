@@ -153,7 +153,7 @@ def test_a_warm_page_answers_quickly(opened: Opened, page: str) -> None:
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     view = session.view(world.record.id)
     report = replace(view.compliance, findings=(), set_aside=view.compliance.findings[:1])
-    monkeypatch.setattr(Glassleaf, "compliance", lambda door, model_id: report)
+    monkeypatch.setattr(Glassleaf, "compliance", lambda glassleaf, model_id: report)
     at = opened("compliance")
     assert not at.exception
     said = everything(at)

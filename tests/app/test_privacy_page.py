@@ -10,22 +10,22 @@ from streamlit.testing.v1 import AppTest
 from app.panels.privacy import _many
 from app.texts import Texts, percent
 from backend.errors import SampleError
-from backend.services import Glassleaf, Job, LeakPoint, Reading, ScoreBatch, ScoringRequest
+from backend.services import Glassleaf, Job, LeakPoint, LeakReading, ScoreBatch, ScoringRequest
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything
 from tests.app.test_nothing_leaks import leaks
 
 
 @pytest.fixture(scope="module")
-def batch(door: Glassleaf, world: World) -> ScoreBatch:
-    person = door.samples(world.record.id).index[0]
-    request = ScoringRequest(world.record.id, door.sample_of(world.record.id, person), cipher="rlwe")
-    return door.start_scoring(request, counted=False).get()
+def batch(glassleaf: Glassleaf, world: World) -> ScoreBatch:
+    person = glassleaf.samples(world.record.id).index[0]
+    request = ScoringRequest(world.record.id, glassleaf.sample_of(world.record.id, person), cipher="rlwe")
+    return glassleaf.start_scoring(request, counted=False).get()
 
 
 @pytest.fixture(scope="module")
-def points(door: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
-    return door.start_leak_curve(world.record.id, people=8).get()
+def points(glassleaf: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
+    return glassleaf.start_leak_curve(world.record.id, people=8).get()
 
 
 @pytest.fixture
@@ -115,39 +115,39 @@ def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: W
     assert job.state in ("cancelled", "done")
 
 
-def test_the_meter_counts_the_true_path_of_everybody(door: Glassleaf, world: World) -> None:
-    ids = door.samples(world.record.id).index[:12]
+def test_the_meter_counts_the_true_path_of_everybody(glassleaf: Glassleaf, world: World) -> None:
+    ids = glassleaf.samples(world.record.id).index[:12]
     for person in ids:
-        request = ScoringRequest(world.record.id, door.sample_of(world.record.id, person), cipher="rlwe")
-        score = door.start_scoring(request, counted=False).get().scores[0]
-        read = door.leak_meter(world.record.id, score)
+        request = ScoringRequest(world.record.id, glassleaf.sample_of(world.record.id, person), cipher="rlwe")
+        score = glassleaf.start_scoring(request, counted=False).get().scores[0]
+        read = glassleaf.leak_meter(world.record.id, score)
         assert 1 <= read.count <= read.combinations
         assert 0 <= read.min_entropy <= read.entropy + 1e-9
 
 
-def test_a_score_of_other_values_is_not_read(door: Glassleaf, world: World, batch: ScoreBatch) -> None:
+def test_a_score_of_other_values_is_not_read(glassleaf: Glassleaf, world: World, batch: ScoreBatch) -> None:
     edited = replace(batch.scores[0], guest_part=batch.scores[0].guest_part + 1)
     with pytest.raises(SampleError, match="other values"):
-        door.leak_meter(world.record.id, edited)
+        glassleaf.leak_meter(world.record.id, edited)
 
 
-def test_a_score_of_typed_in_values_is_read_with_these(door: Glassleaf, world: World) -> None:
-    model, person = world.record.id, door.samples(world.record.id).iloc[0]
-    feature = next(iter(door.guest_model(model).rules.values())).feature
+def test_a_score_of_typed_in_values_is_read_with_these(glassleaf: Glassleaf, world: World) -> None:
+    model, person = world.record.id, glassleaf.samples(world.record.id).iloc[0]
+    feature = next(iter(glassleaf.guest_model(model).rules.values())).feature
     row = {name: None if pd.isna(value) else value for name, value in person.drop("part").items()}
-    other = door.samples(model)[feature].dropna().iloc[-1]
+    other = glassleaf.samples(model)[feature].dropna().iloc[-1]
     for values in (row, {**row, feature: other}):
-        sheet = door.sample_from_values(model, str(person.name), values)
-        score = door.start_scoring(ScoringRequest(model, sheet, cipher="none"), counted=False).get().scores[0]
-        read = door.leak_meter(model, score, sheet)
+        sheet = glassleaf.sample_from_values(model, str(person.name), values)
+        score = glassleaf.start_scoring(ScoringRequest(model, sheet, cipher="none"), counted=False).get().scores[0]
+        read = glassleaf.leak_meter(model, score, sheet)
         assert 1 <= read.count <= read.combinations  # the path that was taken is among them
         moved = replace(score, guest_part=score.guest_part + 1)
         with pytest.raises(SampleError, match="typed in"):
-            door.leak_meter(model, moved, sheet)
+            glassleaf.leak_meter(model, moved, sheet)
 
 
-def test_the_audit_is_in_the_log(door: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:
-    assert any(entry.action == "leak-audit" for entry in door.audit_entries("demo"))
+def test_the_audit_is_in_the_log(glassleaf: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:
+    assert any(entry.action == "leak-audit" for entry in glassleaf.audit_entries("demo"))
     assert all(0 <= point.named <= point.unique <= 1 for point in points)
     assert np.all(np.diff([point.bits for point in points]) <= 0)  # finer scores leave fewer combinations
 
@@ -156,13 +156,13 @@ def test_large_counts_are_powers_of_ten() -> None:
     assert _many(1290) == "1,290"
     assert _many(31 * 10**23) == "3.1 × 10²⁴"
     assert _many(2 * 10**400) == "2.0 × 10⁴⁰⁰"  # more than a float holds
-    assert Reading(9, 8, 1.0, 1.0, 1.0).bits == 3.0
+    assert LeakReading(9, 8, 1.0, 1.0, 1.0).bits == 3.0
 
 
 def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
-    opened: Opened, world: World, door: Glassleaf
+    opened: Opened, world: World, glassleaf: Glassleaf
 ) -> None:
-    found = door.start_frontier(world.record.id, people=20).get()
+    found = glassleaf.start_frontier(world.record.id, people=20).get()
     at = opened("privacy")
     at.session_state[f"job:frontier:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
     at.run()

@@ -1,4 +1,4 @@
-"""The Protocols page: a race that is run once and drawn anew for every network, in both languages."""
+"""The Protocols page: a race that is run once and drawn again for every network, in both languages."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,9 +27,9 @@ from tests.app.test_nothing_leaks import leaks
 
 @pytest.fixture(scope="module")
 def compared(world: World) -> Iterator[Compared]:
-    door = Glassleaf(world.home, pools=False)
-    yield door.start_comparison(ComparisonRequest(world.record.id, cipher="rlwe", batches=BATCHES)).get()
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    yield glassleaf.start_comparison(ComparisonRequest(world.record.id, cipher="rlwe", batches=BATCHES)).get()
+    glassleaf.close()
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_unequal_scores_are_shouted(raced: AppTest) -> None:
 def test_a_made_up_model_is_raced_as_its_sliders_say(opened: Opened) -> None:
     at = opened("protocols")
     assert not [slider for slider in at.slider if slider.key == "protocols_trees"]
-    at.get_by_key("protocols_source").set_value("made_up")
+    at.get_by_key("protocols_source").set_value("synthetic")
     at.get_by_key("protocols_cipher").set_value("rlwe")
     at.run()
     for name, value in (("trees", 8), ("depth", 3), ("features", 6)):
@@ -131,13 +131,15 @@ def test_a_made_up_model_is_raced_as_its_sliders_say(opened: Opened) -> None:
     at.run()
     assert not at.exception
     assert at.session_state["job:protocols"].result.shape == Shape(8, 3, 6)
-    assert any("a made-up model of 8 trees, depth 3, 6 features, 64 leaves" in caption.value for caption in at.caption)
+    assert any(
+        "a synthetic model of 8 trees, depth 3, 6 features, 64 leaves" in caption.value for caption in at.caption
+    )
     assert any(cell.startswith("Host: ") for cell in at.table[2].value["Hosts learned"])
 
 
 def test_many_ciphertexts_are_announced(opened: Opened) -> None:
     at = opened("protocols")
-    at.get_by_key("protocols_source").set_value("made_up")
+    at.get_by_key("protocols_source").set_value("synthetic")
     at.run()
     at.slider(key="protocols_depth").set_value(8)
     at.slider(key="protocols_samples").set_value(10)
@@ -190,7 +192,7 @@ def test_batches_that_were_left_out_are_named(raced: AppTest) -> None:
     job = raced.session_state["job:protocols"]
     job.result = replace(job.result, batches=job.result.batches[:2], left_out=(30, 100))
     raced.run()
-    assert any("too long at this pace: 30 and 100 people" in caption.value for caption in raced.caption)
+    assert any("too long at this mode: 30 and 100 people" in caption.value for caption in raced.caption)
 
 
 def test_a_cut_bar_is_explained(raced: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

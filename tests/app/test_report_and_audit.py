@@ -19,9 +19,9 @@ def test_the_report_page_answers_a_regulators_questions(opened: Opened, world: W
     at = opened("report")
     at.get_by_key("language").set_value(language)
     at.run()
-    door = Glassleaf(world.home, pools=False)
-    said = door.report_answers(door.report(world.record.id), language)
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    said = glassleaf.report_answers(glassleaf.report(world.record.id), language)
+    glassleaf.close()
     shown = everything(at).replace("\\\\", "")
     assert len(said) == 7 and all(question in shown for question, _ in said)
 
@@ -39,11 +39,11 @@ def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> No
     next(b for b in at.button if b.label == T("report.decide_go")).click().run()
     assert not at.exception and at.success[0].value == T("report.decided")
     assert "It has to go before use." in everything(at)
-    door = Glassleaf(world.home, pools=False)
-    entry = door.audit_entries("demo")[-1]
+    glassleaf = Glassleaf(world.home, pools=False)
+    entry = glassleaf.audit_entries("demo")[-1]
     assert (entry.action, entry.actor, entry.role) == ("override", "not signed in", "operator")
-    assert door.reviews(world.record.id)[-1].person == "Rita"
-    door.close()
+    assert glassleaf.reviews(world.record.id)[-1].person == "Rita"
+    glassleaf.close()
 
 
 def test_a_reason_that_is_too_short_is_refused_in_words(opened: Opened) -> None:
@@ -63,9 +63,9 @@ def test_a_sign_off_is_shown_as_covering_the_report(opened: Opened) -> None:
 
 
 def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> None:
-    door = Glassleaf(world.home, pools=False)
-    blob = door.export_report(world.record.id, "json")
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    blob = glassleaf.export_report(world.record.id, "json")
+    glassleaf.close()
     at = opened("report")
     at.get("file_uploader")[0].upload("report.json", blob, "application/json").run()
     assert T("report.drawn_json") in at.success[0].value
@@ -117,9 +117,9 @@ def test_the_role_stands_in_the_log(opened: Opened, world: World) -> None:
     at.text_input(key="report_signer").set_value("Rita")
     at.text_area(key="report_statement").set_value("Read in the role of a regulator.")
     next(b for b in at.button if b.label == T("report.sign_go")).click().run()
-    door = Glassleaf(world.home, pools=False)
-    assert door.audit_entries("demo")[-1].role == "regulator"
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    assert glassleaf.audit_entries("demo")[-1].role == "regulator"
+    glassleaf.close()
 
 
 def test_nobody_gets_in_before_signing_in_where_that_is_asked_for(
@@ -138,6 +138,6 @@ def test_a_sign_in_is_logged_once_with_its_account(
     monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
     at = opened("overview")
     at.run()
-    door = Glassleaf(world.home, pools=False)
-    assert [e.actor for e in door.audit_entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
-    door.close()
+    glassleaf = Glassleaf(world.home, pools=False)
+    assert [e.actor for e in glassleaf.audit_entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
+    glassleaf.close()

@@ -78,11 +78,11 @@ def uploaded(opened: Opened, content: bytes, name: str = "people.csv") -> AppTes
 
 
 def template(world: World) -> pd.DataFrame:
-    door = Glassleaf(world.home, pools=False)
+    glassleaf = Glassleaf(world.home, pools=False)
     try:
-        return pd.read_csv(io.BytesIO(door.sample_template(world.record.id)), dtype=str)
+        return pd.read_csv(io.BytesIO(glassleaf.sample_template(world.record.id)), dtype=str)
     finally:
-        door.close()
+        glassleaf.close()
 
 
 def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World) -> None:
@@ -134,12 +134,12 @@ def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opene
 
 def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
     at = opened("score")
-    door, host = session.service(), world.federation.hosts[0]
-    door._catalogue.room("demo").stop_host(host.name)
+    glassleaf, host = session.service(), world.federation.hosts[0]
+    glassleaf._catalogue.runtime("demo").stop_host(host.name)
     try:
         at = scored(at)
         assert not at.exception
         assert any(host.name in warning.value.replace("\\", "") for warning in at.warning)
         assert not at.button(key="score_go").disabled
     finally:
-        door.close()
+        glassleaf.close()

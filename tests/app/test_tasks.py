@@ -39,7 +39,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
     table = pd.DataFrame({"id": [f"p{i}" for i in range(ROWS)], "hours": hours, "income": income, "orders": orders})
     table["grade"] = np.array(["low", "mid", "high"])[np.digitize(hours + orders, [22, 26])]
     table["spend"] = 0.1 * income + 20 * orders
-    door = Glassleaf(folder / "home", pools=False)
+    glassleaf = Glassleaf(folder / "home", pools=False)
     asked = {
         "classes": ("grade", SecureBoostParameters(trees=2, depth=2, cipher=PLAIN)),
         "median": ("grade", ForestParameters(trees=3, depth=2, aggregation="median", cipher=PLAIN)),
@@ -58,12 +58,12 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
             name=name,
             label_meaning="What is looked for",
         )
-        door.init(folder / f"{name}.csv", division, folder / name)
+        glassleaf.init(folder / f"{name}.csv", division, folder / name)
         if label == "spend":
             file = folder / name / "federation.toml"
             file.write_text(file.read_text().replace("[label]\n", '[label]\nunit = "EUR"\n'))
-        models[name] = door.start_training(TrainingRequest(name, parameters)).get()
-    door.close()
+        models[name] = glassleaf.start_training(TrainingRequest(name, parameters)).get()
+    glassleaf.close()
     yield Tasks(folder / "home", models)
     session._service(str(folder / "home")).close()
 

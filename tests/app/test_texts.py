@@ -72,16 +72,16 @@ def test_every_made_up_key_has_a_text_to_begin_with() -> None:
 
 def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
     code = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
-    made_up = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
+    synthetic = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
     named = set(re.findall(r"""["']([a-z0-9_]+)["']""", code))
     stems = named | {"prohibited", "conditional", "indicator", "informational", "boolean"}
     unused = []
     for key in sorted({base(key) for key in catalogue("en")}):
         part, name = key.split(".", 1)
         stem = re.sub(r"_(help|link|holds|never)$", "", name)
-        starts_right = any(start != f"{part}." and key.startswith(start) for start in made_up)
+        starts_right = any(start != f"{part}." and key.startswith(start) for start in synthetic)
         if name not in ("title", "question") and not (
-            key in code or starts_right or (f"{part}." in made_up and stem in stems) or part in BY_RESULT
+            key in code or starts_right or (f"{part}." in synthetic and stem in stems) or part in BY_RESULT
         ):
             unused.append(key)
     assert not unused

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from app.panels import training
 from app.texts import Texts
 from backend.errors import ParameterError, ReleaseRefused
-from backend.results import Release
+from backend.results import ReleaseCheck
 from backend.services import ALGORITHMS, LANGUAGES
 from tests.app.conftest import Opened, World, _fresh
 
@@ -142,7 +142,7 @@ def test_the_models_stand_side_by_side_newest_first(opened: Opened, world: World
     assert list(table["made"]) == sorted(table["made"], reverse=True)
     assert world.record.metrics.auc in list(table["first"])
     assert table["leaves"].iloc[-1] == world.record.n_leaves
-    assert any("SecureBoost · plain numbers" in text.value for text in at.markdown)
+    assert any("SecureBoost · plaintext" in text.value for text in at.markdown)
 
 
 def test_what_was_learned_depends_on_how_it_was_trained(world: World) -> None:
@@ -150,7 +150,7 @@ def test_what_was_learned_depends_on_how_it_was_trained(world: World) -> None:
     forest = replace(world.record, algorithm="forest", cipher="paillier", parameters={"shuffle_sides": True})
     _, guest, hosts = training._told(t, forest)
     assert "Not which side" in guest
-    assert "Plain numbers" not in hosts
+    assert "Plaintext" not in hosts
     robust = replace(forest, parameters={"aggregation": "median", "complete": True})
     assert "each tree's own answer" in training._told(t, robust)[1]
     assert "first tree" in training._told(t, robust)[2]
@@ -213,7 +213,7 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_coarser_scale_that_was_taken_is_told(opened: Opened, world: World, language: str) -> None:
-    release = Release(0.0, ((8, 0.01),), 3.0, 200, 1000, asked_bits=16)
+    release = ReleaseCheck(0.0, ((8, 0.01),), 3.0, 200, 1000, asked_bits=16)
     shown = AppTest.from_function(_taken, args=(replace(world.record, release=release, score_bits=8), language)).run()
     assert not shown.exception and "16" in shown.markdown[1].value and "8" in shown.markdown[1].value
     assert Texts(language)("release.taken", bits=8, asked=16) in shown.markdown[1].value

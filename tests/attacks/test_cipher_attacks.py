@@ -12,7 +12,7 @@ from backend.attacks.bad_key import forged, leaky_key
 from backend.attacks.keys import fold_alone, honest, host_of
 from backend.attacks.unrefreshed_reply import SmoothKey
 from backend.crypto.paillier.key_certificate import challenges
-from backend.crypto.paillier.keys import PublicKey
+from backend.crypto.paillier.keys import PaillierPublicKey
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
 
@@ -21,7 +21,7 @@ from backend.errors import SecurityError
 def test_the_attack_reads_everything_without_the_defence_and_guesses_with_it(measured, id_):
     outcome = measured(id_)
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
-    assert not outcome.on.beats(outcome.chance)  # wrong once in 10^9 runs: keys are drawn anew
+    assert not outcome.on.beats(outcome.chance)  # wrong once in 10^9 runs: keys are drawn again
 
 
 def test_a_guest_with_an_honest_key_reads_paths_only_from_a_reply_that_is_not_refreshed(measured):
@@ -39,7 +39,7 @@ def test_a_smooth_key_gives_the_logarithm_of_any_power():
 def test_a_key_whose_factors_divide_each_other_minus_one_is_read_through_where_no_certificate_is_asked_for(measured):
     outcome = measured("A2-key")
     assert outcome.off.rate == 1.0 and outcome.off.trials >= 150
-    assert not outcome.on.beats(outcome.chance)  # wrong once in 10^9 runs: keys are drawn anew
+    assert not outcome.on.beats(outcome.chance)  # wrong once in 10^9 runs: keys are drawn again
 
 
 def test_no_certificate_of_a_leaky_key_can_be_made_though_its_owner_knows_every_factor(key_bits):
@@ -55,7 +55,7 @@ def test_no_certificate_of_a_leaky_key_can_be_made_though_its_owner_knows_every_
 def test_the_leaky_key_shares_factors_with_its_own_totient_and_looks_like_any_other(key_bits):
     small, q = leaky_key(np.random.default_rng(4), key_bits)
     assert gmpy2.is_prime(q) and all((q - 1) % p == 0 and p > 1 << 16 for p in small)
-    assert host_of(PublicKey(prod(small, start=q))).bits >= key_bits
+    assert host_of(PaillierPublicKey(prod(small, start=q))).bits >= key_bits
 
 
 def test_a_bad_ciphertext_is_refused_by_the_shipped_host(key_bits):

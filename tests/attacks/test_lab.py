@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.attacks.lab import ATTACKS, Attack, run_all
-from backend.attacks.result import ALPHA, AttackResult, Attempt, Outcome, works
+from backend.attacks.result import ALPHA, AttackOutcome, AttackResult, Attempt, works
 from backend.errors import ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ PARTS = ("title", "explanation", "defence", "setting")
 
 def result(off, on, chance=0.5):
     shipped = None if on is None else Attempt(on, 64, 0.1)
-    return AttackResult("A0", "Made up", "high", Outcome(Attempt(off, 64, 0.1), shipped, chance, {}))
+    return AttackResult("A0", "Made up", "high", AttackOutcome(Attempt(off, 64, 0.1), shipped, chance, {}))
 
 
 def test_the_attacks_stand_in_the_order_of_the_security_page():
@@ -54,7 +54,7 @@ def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_told_before(mon
 
     def measure(seed):
         seeds.append(seed)
-        return Outcome(Attempt(1, 1, 0.0), None, 0.5, {})
+        return AttackOutcome(Attempt(1, 1, 0.0), None, 0.5, {})
 
     fakes = {id_: Attack(id_, id_, "high", measure) for id_ in ("A1", "A2", "A3")}
     monkeypatch.setattr("backend.attacks.lab.ATTACKS", fakes)

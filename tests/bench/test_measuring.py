@@ -46,9 +46,9 @@ def test_a_chain_scores_as_the_parties_of_the_service_do(hosts, tmp_path, secret
     key = PaillierKeySide(secret_key)
     plain = run_chain(case, PlainKeySide(), [PlainPublicSide() for _ in case.hosts], 4)
     encrypted = run_chain(case, key, [PaillierPublicSide(secret_key.public) for _ in case.hosts], 4)
-    rooms = Rooms(case, 0, tmp_path)
-    scored = rooms.score(key, 4, Workers())
-    rooms.close()
+    runtimes = Rooms(case, 0, tmp_path)
+    scored = runtimes.score(key, 4, Workers())
+    runtimes.close()
     assert plain.units == encrypted.units == scored.units
 
 

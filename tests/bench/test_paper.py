@@ -146,7 +146,7 @@ def test_the_ticks_of_a_chart_are_round_and_hold_all_values(values, logarithmic,
 
 @pytest.fixture(scope="module")
 def found(demo):
-    """Every part on a few made-up records and plain numbers."""
+    """Every part on a few synthetic records and plaintext."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fed_eini, "KEYS", {fed_eini.RLWE: ("rlwe", 2048, 10**9)})
         patch.setattr(forest, "CIPHER", "none")

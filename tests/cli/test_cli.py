@@ -49,9 +49,9 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
     written = pd.read_csv(out)
     assert written["score"].to_numpy() == pytest.approx(units / 2 ** record["score_bits"], abs=1e-6)
 
-    door = Glassleaf(pools=False)
-    flags = {f.feature: (f.party, f.status) for f in door.compliance(record["id"]).findings}
-    door.close()
+    glassleaf = Glassleaf(pools=False)
+    flags = {f.feature: (f.party, f.status) for f in glassleaf.compliance(record["id"]).findings}
+    glassleaf.close()
     assert flags == {
         "SEX": ("platform", "prohibited"),
         "MARRIAGE": ("platform", "prohibited"),
@@ -60,14 +60,14 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
 
 
 def walk_the_plain_model(model_id, frame, tmp_path):
-    """Oracle: both halves in one hand, node by node, straight from the one table."""
-    door = Glassleaf(pools=False)
-    room = door._catalogue.room(door.model(model_id).federation)
-    model = door.guest_model(model_id)
+    """Oracle: both partial models in one hand, node by node, straight from the one table."""
+    glassleaf = Glassleaf(pools=False)
+    runtime = glassleaf._catalogue.runtime(glassleaf.model(model_id).federation)
+    model = glassleaf.guest_model(model_id)
     rules = dict(model.rules)
-    for host in room._simulated._hosts.values():
+    for host in runtime._simulated._hosts.values():
         rules.update(host._halves.get(model_id).model.rules)
-    door.close()
+    glassleaf.close()
     totals = []
     for _, row in frame.iterrows():
         total = round(model.base_scores[0] * 2**model.score_bits)
@@ -82,7 +82,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
 
 def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp_path):
     status, text, _ = run("demo")
-    assert status == 0 and "Demo ready" in text and "plain numbers (simulation)" in text
+    assert status == 0 and "Demo ready" in text and "plaintext (simulation)" in text
     status, text, _ = run(
         "train", "demo", "--trees", 1, "--depth", 1, "--bins", 4, "--bits", 2048, "--hosts", "telecom"
     )

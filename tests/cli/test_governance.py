@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from backend.attacks import lab
-from backend.attacks.result import Attempt, Outcome
+from backend.attacks.result import AttackOutcome, Attempt
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
@@ -76,9 +76,9 @@ def test_attacks_are_listed(run):
 
 @pytest.mark.parametrize(("right", "status", "word"), [(50, 0, "fails"), (100, 1, "WORKS")])
 def test_the_exit_status_tells_whether_an_attack_works(run, monkeypatch, right, status, word):
-    outcome = Outcome(Attempt(100, 100, 0.1), Attempt(right, 100, 0.1), 0.5, {})
-    made_up = lab.Attack("A1", "Made up", "high", lambda seed: outcome)
-    monkeypatch.setattr(lab, "ATTACKS", {"A1": made_up})
+    outcome = AttackOutcome(Attempt(100, 100, 0.1), Attempt(right, 100, 0.1), 0.5, {})
+    synthetic = lab.Attack("A1", "Made up", "high", lambda seed: outcome)
+    monkeypatch.setattr(lab, "ATTACKS", {"A1": synthetic})
     found, text, _ = run("attack", "A1")
     assert found == status and word in text
     assert json.loads(run("attack", "--all", "--json")[1])[0]["works"] == bool(status)

@@ -10,9 +10,9 @@ from backend.services import Glassleaf
 @pytest.fixture
 def used(home):
     """(party, feature) of every split, the Guest's first."""
-    door = Glassleaf(home, pools=False)
-    model = door.guest_model("latest")
-    door.close()
+    glassleaf = Glassleaf(home, pools=False)
+    model = glassleaf.guest_model("latest")
+    glassleaf.close()
     found = {(s.owner, s.feature) for tree in model.trees for s in tree.splits.values()}
     return sorted(found, key=lambda pair: (pair[0] != model.guest, pair))
 

@@ -9,9 +9,9 @@ from backend.services import Glassleaf
 
 @pytest.fixture
 def person(home):
-    door = Glassleaf(home, pools=False)
-    found = str(door.samples("latest").index[0])
-    door.close()
+    glassleaf = Glassleaf(home, pools=False)
+    found = str(glassleaf.samples("latest").index[0])
+    glassleaf.close()
     return found
 
 

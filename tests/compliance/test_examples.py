@@ -281,7 +281,7 @@ NOT_FLAGGED = [  # name, meaning, meaning_zh
     ("healthcare_job", "Works in the health sector", "是否在医疗行业工作"),
     ("doctor_occupation", "Doctor by occupation", ""),
     ("diagnostics", "Diagnostics of the app sent", "诊断日志条数"),
-    ("patience_index", "Patience on the phone line", ""),
+    ("timeout_index", "Patience on the phone line", ""),
     ("impatient", "Hangs up early", ""),
     ("health_food", "Health and beauty products bought", "健康食品消费"),
     ("wealth_band", "Wealth band", "财富等级"),

@@ -2,14 +2,14 @@
 
 import pytest
 
-from backend.compliance.phrases import Pattern, Phrase, Reading
+from backend.compliance.phrases import Pattern, Phrase, PhraseMatch
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
 
 def found(phrase: str, text: str, *exclusions: str) -> str:
     pattern = Pattern.of((Phrase.of(phrase, LISTS),), tuple(Phrase.of(e, LISTS) for e in exclusions))
-    match = pattern.find(Reading.of(text), Reading.of(""), Reading.of(""))
+    match = pattern.find(PhraseMatch.of(text), PhraseMatch.of(""), PhraseMatch.of(""))
     return match[0] if match else ""
 
 
@@ -27,7 +27,7 @@ def found(phrase: str, text: str, *exclusions: str) -> str:
     ],
 )
 def test_a_name_is_taken_apart_at_case_changes_marks_and_digits(name, words):
-    assert Reading.of(name).words == words
+    assert PhraseMatch.of(name).words == words
 
 
 def test_a_match_is_told_as_it_is_written():

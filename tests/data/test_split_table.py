@@ -90,8 +90,9 @@ def test_the_positive_value_can_be_chosen(tmp_path):
 
 def test_a_label_whose_positive_value_is_not_plain_must_be_told(tmp_path):
     text = TABLE.replace("no\n", "good\n").replace("yes\n", "bad\n")
-    assert "found 'bad', 'good'; which value is the positive one cannot be told. Name it with --positive." in refusals(
-        tmp_path, text
+    assert (
+        "found 'bad', 'good'; which value is the positive one is not disclosed. Name it with --positive."
+        in refusals(tmp_path, text)
     )
     assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
 

@@ -54,9 +54,9 @@ WATCH = """title => new Promise(resolve => {
 @contextmanager
 def _demo() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
-        door = Glassleaf(Path(folder) / "home", pools=False)
-        door.prepare_demo()
-        door.close()
+        glassleaf = Glassleaf(Path(folder) / "home", pools=False)
+        glassleaf.prepare_demo()
+        glassleaf.close()
         with served(Path(folder) / "home", Path(folder) / "dashboard.log") as url:
             yield url
 

@@ -166,11 +166,11 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
 def test_a_race_on_a_made_up_model_fits_a_phone(address: str, browser) -> None:
     with _opened(browser, f"{address}/protocols", phone=True) as page:
         _prepare(page)
-        page.get_by_role("radio", name="A made-up one").click(timeout=120_000)
+        page.get_by_role("radio", name="A synthetic one").click(timeout=120_000)
         page.get_by_text("800 leaves in complete trees").wait_for(timeout=60_000)
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
-        assert page.get_by_text("a made-up model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
+        assert page.get_by_text("a synthetic model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
         tables = page.get_by_test_id("stTable")
         assert tables.count() == 3
         for table in tables.all():
@@ -184,7 +184,7 @@ def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, bro
         _prepare(page)
         page.get_by_text("Random forest", exact=True).first.click(timeout=120_000)
         page.get_by_text("Trees agree by").wait_for(timeout=60_000)
-        page.get_by_role("radio", name="Plain numbers").click()
+        page.get_by_role("radio", name="Plaintext").click()
         _settle(page)
         page.get_by_role("button", name="Train", exact=True).click()
         page.get_by_text("Registered").wait_for(timeout=240_000)

@@ -12,7 +12,7 @@ from backend.explain import dependence
 from backend.explain.contribution import Expectation
 from backend.explain.dependence import LEAST, Scale, from_sums, marks, partial_dependence
 from backend.protocols.group_sums.grouping import Group
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 from backend.trees.outputs import sigmoid
 
 INCOME, AGE, CALLS = (Feature(name=name, meaning=name) for name in ("income", "age", "calls"))
@@ -37,7 +37,7 @@ MODEL = GuestModel(
     (0.5,),
     10,
     (("bank", INCOME), ("bank", AGE), ("telecom", CALLS)),
-    {(0, 0): Rule("income", True, 10.0), (0, 2): Rule("age", False, 40.0)},
+    {(0, 0): SplitRule("income", True, 10.0), (0, 2): SplitRule("age", False, 40.0)},
 )
 COLUMNS = {"income": np.array([5.0, 15.0, 20.0, np.nan]), "age": np.array([30.0, 30.0, 30.0, 50.0])}
 
@@ -98,7 +98,7 @@ def test_only_the_guests_features_that_split_can_be_set():
 def test_a_yes_or_no_is_told_by_its_codes():
     married = Feature(name="married", meaning="married", kind=Kind.BOOLEAN)
     tree = GuestTree((Split("bank", "married", 1, 2, True, 1.0, 2.0), Leaf(-1.0, 1.0), Leaf(1.0, 1.0)))
-    made = GuestModel("bank", (), (tree,), (0.0,), 10, (("bank", married),), {(0, 0): Rule("married", True, 0.5)})
+    made = GuestModel("bank", (), (tree,), (0.0,), 10, (("bank", married),), {(0, 0): SplitRule("married", True, 0.5)})
     found = partial_dependence(made, Expectation(made), "married", {"married": np.array([0.0, 1.0, 1.0, np.nan])})
     assert [(lv.code, lv.share, lv.score[0]) for lv in found.levels] == [
         ("0", 0.25, -1.0),

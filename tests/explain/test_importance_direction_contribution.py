@@ -12,7 +12,7 @@ from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.explain.contribution import Expectation
 from backend.explain.direction import learned_directions
 from backend.explain.importance import feature_importance
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 
 #        income(0) gain 6, cover 10
 #   leaf -1 (1) cover 4     calls(2) gain 2, cover 6
@@ -31,7 +31,7 @@ DICTIONARY = (
     ("telecom", Feature(name="calls", meaning="Calls", expected_direction=ExpectedDirection.DOWN)),
     ("telecom", Feature(name="plan", meaning="Plan", kind=Kind.CATEGORICAL)),
 )
-MODEL = GuestModel("bank", ("telecom",), (TREE,), (0.5,), 10, DICTIONARY, {(0, 0): Rule("income", True, 100.0)})
+MODEL = GuestModel("bank", ("telecom",), (TREE,), (0.5,), 10, DICTIONARY, {(0, 0): SplitRule("income", True, 100.0)})
 
 
 def test_importance_by_hand():

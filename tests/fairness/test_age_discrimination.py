@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import LEAST, check_ages, in_words, read_check
-from backend.i18n import LANGUAGES, Words
+from backend.i18n import LANGUAGES, Catalogue
 
 N = 400
 
@@ -73,7 +73,7 @@ def test_a_kept_check_comes_back():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_in_words_it_names_the_class_that_fares_best_and_says_what_is_not_known(language):
-    say = Words(language)
+    say = Catalogue(language)
     negative = in_words(say, check_ages("h", "age", *people(-0.2, 0.05)), used=True)
     assert "+0.0500" in negative and "2" in negative and "-0.2000" not in negative
     told = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}

@@ -7,7 +7,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.privacy.disclosure import CIPHERTEXTS, lines, table_two
 from backend.protocols.baselines.comparison import PROTOCOLS, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import MESSAGES
 from tests.worlds import GUEST, random_world
 
@@ -16,13 +16,13 @@ HOSTS = ("host0", "host1")
 
 @pytest.fixture(scope="module")
 def transcripts():
-    """Protocol → the transcript of a run with plain numbers: which classes of messages go where is the same under every cipher."""
+    """Protocol → the transcript of a run with plaintext: which classes of messages go where is the same under every cipher."""
     world, out = random_world(5, n_trees=8), {}
     with running(world) as (guest, network, _):
         for name, protocol in protocols(guest, world.model, CompiledGuest(world.model), PlainKeySide()).items():
-            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
-            protocol.run(MODEL_ID, world.tables[GUEST], talk)
-            out[name] = talk.close()
+            session = Session(network, GUEST, name, world.model.hosts, timeout=20)
+            protocol.run(MODEL_ID, world.tables[GUEST], session)
+            out[name] = session.close()
     return out
 
 

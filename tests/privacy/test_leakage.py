@@ -18,7 +18,7 @@ from backend.privacy import leakage
 from backend.privacy.leakage import LeakMeter, Population, host_shares, joint_audit, leak_curve
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.serialization import load_host
@@ -222,23 +222,23 @@ def test_a_joint_audit_gives_what_the_hosts_leave_open(monkeypatch: pytest.Monke
     world = random_world(8, n_trees=5)
     monkeypatch.setattr(leakage, "TOGETHER", 5)  # three messages a Host
     with running(world) as (_, network, _):
-        talk = Conversation(network, GUEST, "audit", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "audit", world.model.hosts, timeout=20)
         try:
-            audited = joint_audit(talk, MODEL_ID, world.model, world.tables[GUEST].ids)
+            audited = joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids)
         finally:
-            talk.close()
+            session.close()
     assert (audited == host_leaves(world)).all()
 
 
 def test_a_host_that_is_not_simulated_takes_part_in_no_audit() -> None:
     world = random_world(8, n_trees=5)
     with running(world, simulated=False) as (_, network, _):
-        talk = Conversation(network, GUEST, "audit", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "audit", world.model.hosts, timeout=20)
         try:
             with pytest.raises(SecurityError, match="Only simulated Hosts"):
-                joint_audit(talk, MODEL_ID, world.model, world.tables[GUEST].ids)
+                joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids)
         finally:
-            talk.close()
+            session.close()
 
 
 @pytest.mark.parametrize("bits", [6, 12])

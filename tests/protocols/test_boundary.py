@@ -14,10 +14,10 @@ from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.folding import fold_structure
@@ -41,11 +41,11 @@ def reachable(*roots):
 def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_results(secret_key):
     world = random_world(1, 2, n=3)
     with running(world) as (guest, network, _):
-        talk = Conversation(network, GUEST, "c", world.model.hosts)
+        session = Session(network, GUEST, "c", world.model.hosts)
         scored = guest.score(
-            "m-test", CompiledGuest(world.model), world.tables[GUEST], PaillierKeySide(secret_key), talk
+            "m-test", CompiledGuest(world.model), world.tables[GUEST], PaillierKeySide(secret_key), session
         )
-        found = reachable(guest, network, talk, scored, world.model)
+        found = reachable(guest, network, session, scored, world.model)
         assert any(isinstance(thing, GuestModel) for thing in found)
         assert not any(isinstance(thing, (HostParty, HostModel, HostTraining)) for thing in found)
         host_columns = [id(c) for h in world.hosts for c in world.tables[h].columns.values()]
@@ -53,33 +53,35 @@ def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_resu
 
 
 def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secret_key):
-    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
-    talk = room.converse(room.hosts)
-    room.guest.train(room.labels(), SecureBoostParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), talk)
-    talk.close()
-    for host in room._simulated._hosts.values():
+    runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    session = runtime.open_session(runtime.hosts)
+    runtime.guest.train(
+        runtime.labels(), SecureBoostParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), session
+    )
+    session.close()
+    for host in runtime._simulated._hosts.values():
         found = reachable(host)
         assert any(isinstance(thing, PartyTable) for thing in found)
         assert not any(isinstance(thing, (GuestModel, PaillierKeySide)) for thing in found)
         assert not any(isinstance(thing, int) and thing in (int(secret_key.p), int(secret_key.q)) for thing in found)
-    room.close()
+    runtime.close()
 
 
 def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key):
     federation = write_demo(tmp_path, rows=200)
-    room = Room(federation, tmp_path / "parties", key_floor=512, pools=False)
-    room._simulated.stop()
+    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
+    runtime._simulated.stop()
     tap = []
-    room._network = TappedNetwork(tap)
-    hosts = [room._host(h) for h in room.hosts]
-    room._simulated = SimulatedHosts(room._network, hosts)
+    runtime._network = TappedNetwork(tap)
+    hosts = [runtime._host(h) for h in runtime.hosts]
+    runtime._simulated = SimulatedHosts(runtime._network, hosts)
     key = PaillierKeySide(secret_key)
-    talk = room.converse(room.hosts)
-    trained = room.guest.train(room.labels(), SecureBoostParameters(trees=3, depth=3, bins=8), key, talk)
-    talk.close()
-    talk = room.converse(room.hosts)
-    room.guest.score(trained.model_id, CompiledGuest(trained.model), room.table.take(np.arange(5)), key, talk)
-    talk.close()
+    session = runtime.open_session(runtime.hosts)
+    trained = runtime.guest.train(runtime.labels(), SecureBoostParameters(trees=3, depth=3, bins=8), key, session)
+    session.close()
+    session = runtime.open_session(runtime.hosts)
+    runtime.guest.score(trained.model_id, CompiledGuest(trained.model), runtime.table.take(np.arange(5)), key, session)
+    session.close()
     assert len(tap) > 30
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
@@ -106,7 +108,7 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     weights = [n.weight for t in trained.model.trees for n in t.nodes if hasattr(n, "weight")]
     for weight in weights:
         assert np.float64(weight).tobytes() not in to_hosts and np.float64(weight).tobytes()[::-1] not in to_hosts
-    room.close()
+    runtime.close()
 
 
 def test_no_ciphertext_ever_passes_the_wire_twice(secret_key):

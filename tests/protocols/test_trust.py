@@ -15,7 +15,7 @@ from backend.errors import SecurityError
 from backend.protocols.host import PASSED_ON
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import AskBinSums, KeepModel, StartTraining
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -88,17 +88,17 @@ def test_a_further_piece_from_another_party_is_refused(hosts):
     ],
 )
 def test_a_model_that_names_other_parties_than_those_that_trained_is_not_kept(tmp_path, monkeypatch, change):
-    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
     monkeypatch.setattr("backend.protocols.guest.KeepModel", lambda *told: replace(KeepModel(*told), **change))
-    talk = room.converse(room.hosts)
+    session = runtime.open_session(runtime.hosts)
     try:
         with pytest.raises(SecurityError, match="names other parties"):
-            room.guest.train(
-                room.labels(), SecureBoostParameters(trees=2, depth=2, cipher="none"), PlainKeySide(), talk
+            runtime.guest.train(
+                runtime.labels(), SecureBoostParameters(trees=2, depth=2, cipher="none"), PlainKeySide(), session
             )
     finally:
-        talk.close()
-        room.close()
+        session.close()
+        runtime.close()
 
 
 def test_a_host_makes_no_more_bins_than_a_training_may_ask_for():

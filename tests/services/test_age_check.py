@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from measurement_contexts import Ground
+from measurement_contexts import TrainedDemo
 from typer.testing import CliRunner
 
 from backend.cli import app
@@ -33,44 +33,44 @@ def age_the_demo(demo):
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Ground(tmp_path_factory.mktemp("ages"), age_the_demo)
+def context(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("ages"), age_the_demo)
     yield made
-    made.door.close()
+    made.glassleaf.close()
 
 
-def measuring(ground, feature, **options):
-    request = AgeRequest(ground.record.id, feature, **{"cipher": "none", "samples": PEOPLE, **options})
-    return Job(lambda job: measure_ages(ground.measured, request, job), 0)
+def measuring(context, feature, **options):
+    request = AgeRequest(context.record.id, feature, **{"cipher": "none", "samples": PEOPLE, **options})
+    return Job(lambda job: measure_ages(context.measured, request, job), 0)
 
 
 @pytest.mark.parametrize("name", [OWN, HOSTS])
-def test_means_are_those_of_the_same_people_at_other_ages_in_one_hand(ground, name):
-    found = measuring(ground, name).start().get()
-    party, feature = next((p, f) for p, f in ground.offered if f.name == name)
-    ids = ground.room.table.take(drawn(ground.measured, PEOPLE, 7)).ids
-    everybody, held = ground.people.loc[list(ids)], ground.people[name].dropna().to_numpy(dtype=float)
+def test_means_are_those_of_the_same_people_at_other_ages_in_one_hand(context, name):
+    found = measuring(context, name).start().get()
+    party, feature = next((p, f) for p, f in context.offered if f.name == name)
+    ids = context.runtime.table.take(drawn(context.measured, PEOPLE, 7)).ids
+    everybody, held = context.people.loc[list(ids)], context.people[name].dropna().to_numpy(dtype=float)
     assert (found.party, found.n, len(found.gaps)) == (party, PEOPLE, 4)
-    outputs = ground.measured.compiled.outputs
+    outputs = context.measured.compiled.outputs
     for place, told in enumerate((found.predicted, *(gap.predicted for gap in found.gaps))):
         ages, times = np.unique(held[age_classes(feature, held)[place]], return_counts=True)
-        at = np.array([outputs.predict(ground.margins(everybody.assign(**{name: a}))[:, None])[:, 0] for a in ages])
+        at = np.array([outputs.predict(context.margins(everybody.assign(**{name: a}))[:, None])[:, 0] for a in ages])
         by_person = np.average(at, axis=0, weights=times)  # everybody's expectation over the ages of the class
         spread = np.average((at - by_person) ** 2, axis=0, weights=times).sum() ** 0.5 / PEOPLE
         assert told == pytest.approx(by_person.mean(), abs=5 * spread + 1e-3)
 
 
-def test_under_encryption_it_is_measured_alike(ground):
-    plain, encrypted = (measuring(ground, OWN, cipher=cipher).start().get() for cipher in ("none", "paillier"))
+def test_under_encryption_it_is_measured_alike(context):
+    plain, encrypted = (measuring(context, OWN, cipher=cipher).start().get() for cipher in ("none", "paillier"))
     assert plain == encrypted  # the Guest draws its own ages by the seed
 
 
-def test_every_class_is_a_scoring_of_its_own_and_can_be_stopped(ground):
-    job = measuring(ground, HOSTS).start()
+def test_every_class_is_a_scoring_of_its_own_and_can_be_stopped(context):
+    job = measuring(context, HOSTS).start()
     job.get()
     kinds = [entry.kind for entry in job.transcript]
-    assert kinds.count("DealAges") == kinds.count("AgesDealt") == 5 and job.done == job.total == 5 * PEOPLE
-    stopped = measuring(ground, HOSTS)
+    assert kinds.count("AssignAges") == kinds.count("AgesAssigned") == 5 and job.done == job.total == 5 * PEOPLE
+    stopped = measuring(context, HOSTS)
     stopped.cancel()
     with pytest.raises(Cancelled):
         stopped.start().get()
@@ -85,44 +85,44 @@ def test_every_class_is_a_scoring_of_its_own_and_can_be_stopped(ground):
         (OWN, {"samples": 49}, "49 people"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_in_words(ground, feature, options, reason):
+def test_what_cannot_be_checked_is_refused_in_words(context, feature, options, reason):
     with pytest.raises(ParameterError, match=reason):
-        measuring(ground, feature, **options).start().get()
+        measuring(context, feature, **options).start().get()
 
 
-def test_a_task_without_two_outcomes_has_no_negative_factor(ground):
-    other = replace(ground.measured, record=replace(ground.record, task="number"))
+def test_a_task_without_two_outcomes_has_no_negative_factor(context):
+    other = replace(context.measured, record=replace(context.record, task="number"))
     with pytest.raises(ParameterError, match="two outcomes"):
-        Job(lambda job: measure_ages(other, AgeRequest(ground.record.id, OWN), job), 0).start().get()
+        Job(lambda job: measure_ages(other, AgeRequest(context.record.id, OWN), job), 0).start().get()
 
 
 def test_too_few_elderly_people_are_told_of_by_nobody(tmp_path):
-    young = Ground(tmp_path)  # the demo's people are 65 at most, and hardly anybody is 62
+    young = TrainedDemo(tmp_path)  # the demo's people are 65 at most, and hardly anybody is 62
     request = AgeRequest(young.record.id, OWN, cipher="none", samples=PEOPLE)
     with pytest.raises(ParameterError, match="Fewer than 20 of bank's records are 62 or older"):
         Job(lambda job: measure_ages(young.measured, request, job), 0).start().get()
-    young.door.close()
+    young.glassleaf.close()
 
 
-def test_the_finding_the_report_and_the_log_show_it(ground):
-    door, model = ground.door, ground.record.id
-    [finding] = [f for f in door.compliance(model).findings if f.check]
+def test_the_finding_the_report_and_the_log_show_it(context):
+    glassleaf, model = context.glassleaf, context.record.id
+    [finding] = [f for f in glassleaf.compliance(model).findings if f.check]
     assert (finding.feature, finding.ages) == (OWN, None)
-    page = door.export_report(model, "html").decode()
+    page = glassleaf.export_report(model, "html").decode()
     assert "Not checked yet whether an age of 62 or more scores worse" in page
-    done = door.start_evidence(AgeRequest(model, OWN, cipher="none")).get()
-    [finding] = [f for f in door.compliance(model).findings if f.check]
+    done = glassleaf.start_evidence(AgeRequest(model, OWN, cipher="none")).get()
+    [finding] = [f for f in glassleaf.compliance(model).findings if f.check]
     assert finding.ages == done
-    [line] = [f for f in door.report(model).content.assessment.findings if f.check]
+    [line] = [f for f in glassleaf.report(model).content.assessment.findings if f.check]
     assert (line.ages.verdict, line.ages.n) == (done.verdict, done.n)
     assert [g.worse for g in line.ages.gaps] == [round(g.worse, 4) for g in done.gaps]
-    assert f"{done.gaps[0].worse:+.4f}" in door.export_report(model, "html", "zh").decode()
-    assert "elderly" in [e.action for e in door.audit_entries(ground.record.federation)]
+    assert f"{done.gaps[0].worse:+.4f}" in glassleaf.export_report(model, "html", "zh").decode()
+    assert "elderly" in [e.action for e in glassleaf.audit_entries(context.record.federation)]
 
 
-def test_the_shell_measures_it(ground, monkeypatch):
-    monkeypatch.setenv("GLASSLEAF_HOME", str(ground.door.home))
-    words = ["elderly", ground.record.id, OWN, "--samples", str(PEOPLE), "--cipher", "none"]
+def test_the_shell_measures_it(context, monkeypatch):
+    monkeypatch.setenv("GLASSLEAF_HOME", str(context.glassleaf.home))
+    words = ["elderly", context.record.id, OWN, "--samples", str(PEOPLE), "--cipher", "none"]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0 and "younger, class 4 of 4" in told.output
     body = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)

@@ -1,4 +1,4 @@
-"""The Hosts' budgets at the door: rows that are not answered, and what is measured without being counted."""
+"""The Hosts' budgets through the services: rows that are not answered, and what is measured without being counted."""
 
 import pytest
 
@@ -11,41 +11,41 @@ KEY = 2048
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    door = Glassleaf(home, pools=False)
-    door.prepare_demo()
-    federation = door.federation("demo")
+    glassleaf = Glassleaf(home, pools=False)
+    glassleaf.prepare_demo()
+    federation = glassleaf.federation("demo")
     hosts = tuple(h.model_copy(update={"budget": 1}) for h in federation.hosts)
     write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
     assert load_federation(federation.folder).hosts[0].budget == 1
-    door.close()
+    glassleaf.close()
     return home
 
 
 @pytest.fixture
-def door(home):
-    door = Glassleaf(home, pools=False)
-    yield door
-    door.close()
+def glassleaf(home):
+    glassleaf = Glassleaf(home, pools=False)
+    yield glassleaf
+    glassleaf.close()
 
 
-def people(door):
+def people(glassleaf):
     """Two ids that every Host holds, at random but always the same."""
-    record = door.model("latest")
-    return [i for i, part in door._part_of(record).items() if part == "test"][:2]
+    record = glassleaf.model("latest")
+    return [i for i, part in glassleaf._part_of(record).items() if part == "test"][:2]
 
 
-def score(door, *ids, cipher="none"):
-    sheet = door.read_samples("latest", "\n".join([door.federation("demo").guest.id, *ids]).encode())
-    return door.start_scoring(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
+def score(glassleaf, *ids, cipher="none"):
+    sheet = glassleaf.read_samples("latest", "\n".join([glassleaf.federation("demo").guest.id, *ids]).encode())
+    return glassleaf.start_scoring(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
 
 
-def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(door, home):
-    first, second = people(door)
+def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, home):
+    first, second = people(glassleaf)
     for _ in range(2):
-        assert door.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
-        compared = door.start_comparison(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
+        assert glassleaf.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
+        compared = glassleaf.start_comparison(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
         assert all(row.equal for row in compared.runs.rows)
-    assert [s.status for s in score(door, first).scores] == ["ok"]
+    assert [s.status for s in score(glassleaf, first).scores] == ["ok"]
     again = Glassleaf(home, pools=False)
     try:
         batch = score(again, first, second)
@@ -60,6 +60,6 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(door, home)
     assert (job["rows"], job["failed"]) == (1, 1)
 
 
-def test_a_plain_cipher_is_counted_like_any_other(door):
-    third = [i for i, part in door._part_of(door.model("latest")).items() if part == "test"][2]
-    assert [score(door, third).scores[0].status for _ in range(2)] == ["ok", "failed"]
+def test_a_plain_cipher_is_counted_like_any_other(glassleaf):
+    third = [i for i, part in glassleaf._part_of(glassleaf.model("latest")).items() if part == "test"][2]
+    assert [score(glassleaf, third).scores[0].status for _ in range(2)] == ["ok", "failed"]

@@ -27,29 +27,31 @@ REASON = "A prohibited basis; the model without it is taken."
 
 @pytest.fixture(scope="module")
 def walk(credit_card_csv, tmp_path_factory):
-    """Everything a person would do before filing, on plain numbers for speed; other tests show encryption gives the same."""
+    """Everything a person would do before filing, on plaintext for speed; other tests show encryption gives the same."""
     home = tmp_path_factory.mktemp("walk")
     few = home / "few.csv"
     with credit_card_csv.open() as table:
         few.write_text("".join(line for line, _ in zip(table, range(ROWS + 1), strict=False)))
     split_credit_card(few, home / "cards")
-    door = Glassleaf(home / "home", pools=False, actor="ana")
-    name = door.add_federation(home / "cards").name
+    glassleaf = Glassleaf(home / "home", pools=False, actor="ana")
+    name = glassleaf.add_federation(home / "cards").name
     asked = SecureBoostParameters(trees=40, depth=4, cipher="none")
-    before = door.start_training(TrainingRequest(name, asked)).get().id
-    door.start_ages(AgeRequest(before, "AGE", cipher="none")).get()
-    door.start_proxies(ProxyRequest(before, "SEX", records=1000, cipher="none")).get()
-    pair = door.start_retraining(RetrainingRequest(before, WITHOUT, by=WITHOUT, cipher="none")).get()
-    for finding in door.compliance(before).findings:
+    before = glassleaf.start_training(TrainingRequest(name, asked)).get().id
+    glassleaf.start_ages(AgeRequest(before, "AGE", cipher="none")).get()
+    glassleaf.start_proxies(ProxyRequest(before, "SEX", records=1000, cipher="none")).get()
+    pair = glassleaf.start_retraining(RetrainingRequest(before, WITHOUT, by=WITHOUT, cipher="none")).get()
+    for finding in glassleaf.compliance(before).findings:
         if finding.status == "prohibited":
-            door.review(before, finding.rule_id, finding.feature, "confirmed", REASON, "Rita")
-    door.sign_off(before, "Rita", "Not to be used; see the model that replaces it.")
-    files = {form: door.export_report(before, form) for form in ("json", "html", "pdf")}
+            glassleaf.review(before, finding.rule_id, finding.feature, "confirmed", REASON, "Rita")
+    glassleaf.sign_off(before, "Rita", "Not to be used; see the model that replaces it.")
+    files = {form: glassleaf.export_report(before, form) for form in ("json", "html", "pdf")}
     pages = pypdfium2.PdfDocument(files["pdf"])
     pdf = re.sub(r"\s", "", "".join(page.get_textpage().get_text_range() for page in pages))
-    report = door.check_report(files["json"]).report
-    yield SimpleNamespace(door=door, home=home / "home", name=name, pair=pair, report=report, pdf=pdf, files=files)
-    door.close()
+    report = glassleaf.check_report(files["json"]).report
+    yield SimpleNamespace(
+        glassleaf=glassleaf, home=home / "home", name=name, pair=pair, report=report, pdf=pdf, files=files
+    )
+    glassleaf.close()
 
 
 def says(walk, *parts):
@@ -66,7 +68,7 @@ def finding_on(walk, feature):
 @pytest.mark.parametrize("feature", WITHOUT)
 def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_their_share_of_gain(walk, feature):
     found = finding_on(walk, feature)
-    importance = {row.feature: row for row in walk.door.importance(walk.pair.before.record.id)}[feature]
+    importance = {row.feature: row for row in walk.glassleaf.importance(walk.pair.before.record.id)}[feature]
     assert (found.status, found.party) == ("prohibited", "platform") and found.splits == importance.splits > 0
     assert found.gain_share == pytest.approx(importance.gain_share, abs=1e-4)
     title = next(p.title for p in walk.report.content.parties if p.name == "platform")
@@ -83,7 +85,7 @@ def test_age_is_conditional_and_its_direction_for_elderly_applicants_is_told_wit
     found = finding_on(walk, "AGE")
     assert (found.status, found.check) == ("conditional", "elderly") and found.ages.n == 1200
     worst = max(found.ages.gaps, key=lambda gap: gap.worse)
-    sure = {"negative": "SCORES WORSE", "not_negative": "scores no worse", "undecided": "It cannot be told"}
+    sure = {"negative": "SCORES WORSE", "not_negative": "scores no worse", "undecided": "It is not disclosed"}
     says(walk, sure[found.ages.verdict], f"Checked on {found.ages.n:,} people", "1002.6(b)(2)(ii)")
     says(walk, f"mean probability differs by {signed(worst.worse)} [{signed(worst.low)}, {signed(worst.high)}]")
     says(walk, *(figure(gap.predicted) for gap in found.ages.gaps))
@@ -131,7 +133,7 @@ def test_it_says_what_the_model_uses_from_whom_and_in_which_direction(walk):
 def test_it_says_what_was_done_by_whom_and_why(walk):
     says(walk, "Findings confirmed: 2; overridden with a reason: 0; not decided yet: 1", "Confirmed by Rita", REASON)
     says(walk, "Not to be used; see the model that replaces it.", "Sign-offs that cover this content: 1")
-    says(walk, f"Trained anew without {', '.join(walk.pair.without)} as model {walk.pair.after.record.id}")
+    says(walk, f"Trained again without {', '.join(walk.pair.without)} as model {walk.pair.after.record.id}")
 
 
 def test_it_says_who_saw_what(walk):
@@ -160,13 +162,13 @@ def test_it_says_how_well_it_predicts_and_how_sure_that_is(walk):
             for row in found.calibration
         ),
     )
-    card = walk.door.model_card(walk.pair.before.record.id).parts[0]
+    card = walk.glassleaf.model_card(walk.pair.before.record.id).parts[0]
     assert {f.name: f.value for f in found.figures} == {f.name: pytest.approx(f.value, abs=1e-4) for f in card.figures}
 
 
 def test_it_says_how_to_verify_it_and_the_three_forms_agree(walk):
     says(walk, walk.report.content_sha256, "python -m backend report --check FILE", "python -m backend audit verify")
-    checked = {form: walk.door.check_report(blob) for form, blob in walk.files.items()}
+    checked = {form: walk.glassleaf.check_report(blob) for form, blob in walk.files.items()}
     assert {c.report.content_sha256 for c in checked.values()} == {walk.report.content_sha256}
     assert [c.drawn for c in checked.values()] == ["json", "yes", "yes"] and all(c.named_by for c in checked.values())
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from measurement_contexts import KEY, Ground
+from measurement_contexts import KEY, TrainedDemo
 from sklearn.metrics import roc_auc_score
 
 from backend.errors import Cancelled, ParameterError, SecurityError
@@ -13,36 +13,36 @@ from backend.services.measurement import drawn
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Ground(tmp_path_factory.mktemp("interpreting"))
+def context(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("interpreting"))
     yield made
-    made.door.close()
+    made.glassleaf.close()
 
 
-def permutation(ground, cipher="none", **options):
-    request = PermutationRequest(ground.record.id, cipher=cipher, **options)
-    return Job(lambda job: measure_permutation(ground.measured, request, job), 1)
+def permutation(context, cipher="none", **options):
+    request = PermutationRequest(context.record.id, cipher=cipher, **options)
+    return Job(lambda job: measure_permutation(context.measured, request, job), 1)
 
 
-def means(ground, feature, cipher="none", **options):
-    request = MeansRequest(ground.record.id, feature, cipher=cipher, key_bits=KEY, **options)
-    return Job(lambda job: measure_means(ground.measured, request, job), 1)
+def means(context, feature, cipher="none", **options):
+    request = MeansRequest(context.record.id, feature, cipher=cipher, key_bits=KEY, **options)
+    return Job(lambda job: measure_means(context.measured, request, job), 1)
 
 
-def test_every_feature_in_use_and_every_party_is_measured(ground):
-    job = permutation(ground, samples=200, repeats=2).start()
+def test_every_feature_in_use_and_every_party_is_measured(context):
+    job = permutation(context, samples=200, repeats=2).start()
     worth = job.get()
-    used = {(s.owner, s.feature) for tree in ground.measured.model.trees for s in tree.splits.values()}
+    used = {(s.owner, s.feature) for tree in context.measured.model.trees for s in tree.splits.values()}
     assert {(w.party, w.feature) for w in worth if w.feature} == used
     assert {w.party for w in worth if not w.feature} <= {"bank", "telecom", "platform"}
     assert all((w.n, w.repeats, w.quality) == (200, 2, "auc") and w.low <= w.fall <= w.high for w in worth)
     assert (job.done, job.total) == ((1 + 2 * len(worth)) * 200,) * 2
 
 
-def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_its_features(ground):
-    worth = permutation(ground, samples=300, repeats=4).start().get()
+def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_its_features(context):
+    worth = permutation(context, samples=300, repeats=4).start().get()
     gain = {}
-    for tree in ground.measured.model.trees:
+    for tree in context.measured.model.trees:
         for split in tree.splits.values():
             gain[split.feature] = gain.get(split.feature, 0.0) + split.gain
     single = {w.feature: w.fall for w in worth if w.feature}
@@ -52,41 +52,41 @@ def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_it
         assert whole.fall > max(w.fall for w in worth if w.feature and w.party == whole.party) - 0.03
 
 
-def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(ground):
+def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(context):
     """The Host's permutation is its own, so that the two agree as the mean of a few draws does with the mean of many."""
     repeats = 8
-    worth = permutation(ground, samples=200, repeats=repeats).start().get()
+    worth = permutation(context, samples=200, repeats=repeats).start().get()
     found = max((w for w in worth if w.feature and w.party != "bank"), key=lambda w: w.fall)
-    ids = ground.room.table.take(drawn(ground.measured, 200, 7)).ids
-    everybody = ground.people.loc[list(ids)]
-    labels = ground.room.labels()[[ground.room.table.row_of[i] for i in ids]]
-    whole = roc_auc_score(labels, ground.margins(everybody))
+    ids = context.runtime.table.take(drawn(context.measured, 200, 7)).ids
+    everybody = context.people.loc[list(ids)]
+    labels = context.runtime.labels()[[context.runtime.table.row_of[i] for i in ids]]
+    whole = roc_auc_score(labels, context.margins(everybody))
     draw, falls = np.random.default_rng(0), []
     for _ in range(60):
         dealt = everybody.assign(**{found.feature: draw.permutation(everybody[found.feature].to_numpy())})
-        falls.append(whole - roc_auc_score(labels, ground.margins(dealt)))
+        falls.append(whole - roc_auc_score(labels, context.margins(dealt)))
     assert found.fall > 0.005
     assert found.fall == pytest.approx(np.mean(falls), abs=5 * np.std(falls) * (1 / repeats + 1 / 60) ** 0.5 + 1e-3)
 
 
-def test_under_encryption_the_guests_features_are_worth_the_same(ground):
+def test_under_encryption_the_guests_features_are_worth_the_same(context):
     plain, encrypted = (
-        {w.feature: w for w in permutation(ground, cipher, samples=60, repeats=1).start().get() if w.party == "bank"}
+        {w.feature: w for w in permutation(context, cipher, samples=60, repeats=1).start().get() if w.party == "bank"}
         for cipher in ("none", "paillier")
     )
     assert plain == encrypted and len(plain) > 2
 
 
-def people(ground):
-    predicted = ground.probabilities()
-    return ground.people.loc[predicted.index].assign(p=predicted)
+def people(context):
+    predicted = context.probabilities()
+    return context.people.loc[predicted.index].assign(p=predicted)
 
 
 @pytest.mark.parametrize("cipher", ["none", "paillier"])
 @pytest.mark.parametrize(("party", "feature"), [("platform", "average_order"), ("telecom", "tenure_months")])
-def test_means_by_tenth_are_those_counted_with_everything_in_one_hand(ground, party, feature, cipher):
-    everybody = people(ground)
-    found = means(ground, feature, cipher, samples=len(everybody)).start().get()
+def test_means_by_tenth_are_those_counted_with_everything_in_one_hand(context, party, feature, cipher):
+    everybody = people(context)
+    found = means(context, feature, cipher, samples=len(everybody)).start().get()
     assert (found.party, found.feature, found.n) == (party, feature, len(everybody))
     ranked, start = everybody.sort_values(feature), 0
     for row in found.groups:
@@ -96,11 +96,11 @@ def test_means_by_tenth_are_those_counted_with_everything_in_one_hand(ground, pa
     assert start == len(everybody) and len(found.groups) > 2
 
 
-def test_a_codes_mean_and_share_of_positive_labels_are_exact(ground):
-    everybody = people(ground)
-    found = means(ground, "gender", samples=len(everybody)).start().get()
-    labels = ground.room.labels()
-    rows = [ground.room.table.row_of[i] for i in everybody.index]
+def test_a_codes_mean_and_share_of_positive_labels_are_exact(context):
+    everybody = people(context)
+    found = means(context, "gender", samples=len(everybody)).start().get()
+    labels = context.runtime.labels()
+    rows = [context.runtime.table.row_of[i] for i in everybody.index]
     everybody["label"] = labels[rows]
     for row in found.groups:
         own = everybody[everybody.gender == int(row.group.name)]
@@ -110,8 +110,8 @@ def test_a_codes_mean_and_share_of_positive_labels_are_exact(ground):
         assert row.high[0] - row.mean[0] == pytest.approx(half, rel=0.01)
 
 
-def test_of_few_people_no_mean_is_told(ground):
-    found = means(ground, "gender", samples=2 * LEAST - 1).start().get()
+def test_of_few_people_no_mean_is_told(context):
+    found = means(context, "gender", samples=2 * LEAST - 1).start().get()
     assert found.groups == () and found.n == 2 * LEAST - 1
 
 
@@ -124,26 +124,26 @@ def test_of_few_people_no_mean_is_told(ground):
         (means, {"feature": "nothing"}, "no feature that a Host offered"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, reason):
+def test_what_cannot_be_measured_is_refused_in_words(context, measure, options, reason):
     with pytest.raises(ParameterError, match=reason):
-        measure(ground, **options).start().get()
+        measure(context, **options).start().get()
 
 
-def test_a_measurement_can_be_stopped(ground):
-    for job in (permutation(ground), means(ground, "gender")):
+def test_a_measurement_can_be_stopped(context):
+    for job in (permutation(context), means(context, "gender")):
         job.cancel()
         with pytest.raises(Cancelled):
             job.start().get()
 
 
-def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(ground, monkeypatch):
-    real = type(ground.room).converse
+def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, monkeypatch):
+    real = type(context.runtime).open_session
 
-    def counted(room, hosts, cancelled=lambda: False, **options):
-        return real(room, hosts, cancelled)
+    def counted(runtime, hosts, cancelled=lambda: False, **options):
+        return real(runtime, hosts, cancelled)
 
-    monkeypatch.setattr(type(ground.room), "converse", counted)
-    for host in ground.room._simulated._hosts.values():
+    monkeypatch.setattr(type(context.runtime), "open_session", counted)
+    for host in context.runtime._simulated._hosts.values():
         host._budget.limit = 1
     with pytest.raises((ParameterError, SecurityError), match="asked about them before"):
-        permutation(ground, samples=60, repeats=1).start().get()
+        permutation(context, samples=60, repeats=1).start().get()

@@ -17,8 +17,8 @@ from backend.services.fairness import DisparityRequest, ProxyRequest, measure_di
 CUTOFF = 0.25
 
 
-class Ground(measurement_contexts.Ground):
-    """The two measurements as the door offers them."""
+class TrainedDemo(measurement_contexts.TrainedDemo):
+    """The two measurements as the services offer them."""
 
     def proxies(self, attribute, cipher="none", **options):
         request = ProxyRequest(self.record.id, attribute, cipher=cipher, key_bits=KEY, **options)
@@ -30,15 +30,15 @@ class Ground(measurement_contexts.Ground):
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Ground(tmp_path_factory.mktemp("evidence"))
+def context(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("evidence"))
     yield made
-    made.door.close()
+    made.glassleaf.close()
 
 
-def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are_not(ground):
+def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are_not(context):
     party, attribute = PLANTED.gender
-    found = ground.proxies(attribute).start().get()
+    found = context.proxies(attribute).start().get()
     assert (found.party, [g.name for g in found.groups], found.not_examined) == (party, ["1", "2"], ())
     best = found.features[0]
     assert (best.party, best.feature) == PLANTED.proxy_of_gender and best.found and 0.7 < best.v < 0.85
@@ -48,34 +48,34 @@ def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are
     assert {a.party for a in found.features} == {"bank", "telecom", "platform"} and len(found.features) == 23
 
 
-def test_an_attribute_of_the_guest_is_related_to_the_hosts_features(ground):
-    found = ground.proxies("age", records=800).start().get()
+def test_an_attribute_of_the_guest_is_related_to_the_hosts_features(context):
+    found = context.proxies("age", records=800).start().get()
     assert found.party == "bank" and found.n == 800 and len(found.groups) == 5
     named = {a.feature for a in found.features if a.found}
     assert {"account_age_months", "marital_status", "home_ownership"} <= named
     assert named.isdisjoint({"basket_mix", "gender", "average_order", "spending_steadiness", "in_blacklist"})
 
 
-def test_a_rare_feature_is_not_examined_and_named(ground):
-    found = ground.proxies("gender", records=300).start().get()
+def test_a_rare_feature_is_not_examined_and_named(context):
+    found = context.proxies("gender", records=300).start().get()
     assert ("telecom", "in_blacklist") in found.not_examined
     assert "in_blacklist" not in {a.feature for a in found.features}
 
 
 @pytest.mark.parametrize("attribute", ["gender", "home_ownership"])
-def test_under_encryption_the_figures_are_the_same(ground, attribute):
+def test_under_encryption_the_figures_are_the_same(context, attribute):
     plain, encrypted = (
-        ground.proxies(attribute, cipher, records=120, bins=3).start().get() for cipher in ("none", "paillier")
+        context.proxies(attribute, cipher, records=120, bins=3).start().get() for cipher in ("none", "paillier")
     )
     assert plain == encrypted and len(plain.features) > 10
 
 
 @pytest.mark.parametrize(("feature", "source"), [("gender", "sums"), ("home_ownership", "records")])
-def test_outcomes_are_those_counted_with_everything_in_one_hand(ground, feature, source):
-    disparity = ground.disparity(feature).start().get()
+def test_outcomes_are_those_counted_with_everything_in_one_hand(context, feature, source):
+    disparity = context.disparity(feature).start().get()
     assert disparity.source == source and disparity.cutoff == CUTOFF
-    predicted = ground.probabilities()
-    people = ground.people.loc[predicted.index].assign(p=predicted)
+    predicted = context.probabilities()
+    people = context.people.loc[predicted.index].assign(p=predicted)
     assert disparity.n == len(people)
     for outcome in disparity.groups:
         code = int(outcome.group.name) if feature == "gender" else outcome.group.name
@@ -91,36 +91,36 @@ def test_outcomes_are_those_counted_with_everything_in_one_hand(ground, feature,
         assert outcome.calibration.value == pytest.approx(bad.mean() - own.p.mean(), abs=2e-5)
 
 
-def test_outcomes_under_encryption_are_the_same(ground):
+def test_outcomes_under_encryption_are_the_same(context):
     plain, encrypted = (
-        ground.disparity("gender", cipher, samples=150).start().get() for cipher in ("none", "paillier")
+        context.disparity("gender", cipher, samples=150).start().get() for cipher in ("none", "paillier")
     )
     assert plain == encrypted and plain.n == 150 and plain.gaps[0].ratio.value is not None
 
 
-def test_measuring_leaves_the_budgets_alone_and_tells_every_message(ground, monkeypatch):
-    begun, converse = [], ground.room.converse
+def test_measuring_leaves_the_budgets_alone_and_tells_every_message(context, monkeypatch):
+    begun, open_session = [], context.runtime.open_session
 
     def watched(hosts, cancelled, *, counted=True):
         begun.append((hosts, counted))
-        return converse(hosts, cancelled, counted=counted)
+        return open_session(hosts, cancelled, counted=counted)
 
-    monkeypatch.setattr(ground.room, "converse", watched)
-    job = ground.disparity("gender", samples=60).start()
+    monkeypatch.setattr(context.runtime, "open_session", watched)
+    job = context.disparity("gender", samples=60).start()
     job.get()
     assert begun == [(("telecom", "platform"), False), (("telecom",), True)]  # groups ask about nobody's score
     kinds = [entry.kind for entry in job.transcript]
     assert {"DecisionVectors", "EncryptedScores", "GroupPairs", "GroupSums"} <= set(kinds)
     assert kinds.index("EncryptedScores") < kinds.index("GroupPairs")
-    assert ground.disparity("gender", samples=60).start().get() == job.result
+    assert context.disparity("gender", samples=60).start().get() == job.result
     assert {e.receiver for e in job.transcript if e.kind == "GroupPairs"} == {"telecom"}
 
 
-def test_the_evidence_belongs_to_a_compliance_finding(ground):
-    proxies, disparity = ground.proxies("gender").start().get(), ground.disparity("gender").start().get()
+def test_the_evidence_belongs_to_a_compliance_finding(context):
+    proxies, disparity = context.proxies("gender").start().get(), context.disparity("gender").start().get()
     names = [g.group.name for g in disparity.groups]
     report = assess(
-        ground.offered,
+        context.offered,
         {},
         proxies={"gender": proxy_evidence(proxies.features)},
         disparities={"gender": as_evidence(disparity, names)},
@@ -143,20 +143,20 @@ def test_the_evidence_belongs_to_a_compliance_finding(ground):
         ("disparity", {"feature": "gender", "groups": 99}, "into 99 groups"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_in_words(ground, measure, options, reason):
+def test_what_cannot_be_measured_is_refused_in_words(context, measure, options, reason):
     with pytest.raises(ParameterError, match=reason):
-        getattr(ground, measure)(**options).start().get()
+        getattr(context, measure)(**options).start().get()
 
 
-def test_a_measurement_can_be_stopped(ground):
-    for job in (ground.proxies("gender", "paillier"), ground.disparity("gender")):
+def test_a_measurement_can_be_stopped(context):
+    for job in (context.proxies("gender", "paillier"), context.disparity("gender")):
         job.cancel()
         with pytest.raises(Cancelled):
             job.start().get()
 
 
-def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(ground):
-    other = replace(ground.measured, record=replace(ground.record, task="number"))
-    request = DisparityRequest(ground.record.id, "gender", CUTOFF, cipher="none")
+def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(context):
+    other = replace(context.measured, record=replace(context.record, task="number"))
+    request = DisparityRequest(context.record.id, "gender", CUTOFF, cipher="none")
     with pytest.raises(ParameterError, match="two outcomes"):
         Job(lambda job: measure_disparity(other, request, job), 1).start().get()

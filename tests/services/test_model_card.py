@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from measurement_contexts import Ground
+from measurement_contexts import TrainedDemo
 from sqlalchemy import create_engine, text
 
 from backend.errors import Cancelled, ParameterError
@@ -24,36 +24,36 @@ from backend.trees.outputs import Outputs
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Ground(tmp_path_factory.mktemp("card"))
+def context(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("card"))
     yield made
-    made.door.close()
+    made.glassleaf.close()
 
 
-def test_the_card_has_the_registered_figures_on_all_three_parts(ground):
-    card = ground.door.model_card(ground.record.id)
+def test_the_card_has_the_registered_figures_on_all_three_parts(context):
+    card = context.glassleaf.model_card(context.record.id)
     assert [(p.part, p.n) for p in card.parts] == [
-        (n, ground.record.parts[n]) for n in ("test", "validation", "training")
+        (n, context.record.parts[n]) for n in ("test", "validation", "training")
     ]
     assert set(card.sources.values()) == {"training"}
     test = card.parts[0]
     for name in ("auc", "ks", "log_loss", "accuracy"):
         figure = test.figure(name)
-        assert figure.value == pytest.approx(getattr(ground.record.metrics, name)) and figure.low < figure.high
+        assert figure.value == pytest.approx(getattr(context.record.metrics, name)) and figure.low < figure.high
     assert [s.part for s in card.shifts] == ["test", "validation"] and all(s.psi < 0.5 for s in card.shifts)
 
 
-def test_kept_scores_are_those_of_an_encrypted_scoring_and_carry_no_id(ground):
-    kept = ground.door._kept(ground.record.id, "scores")
-    again = measure_card(ground.measured, CardRequest(ground.record.id, samples=10_000), Job(lambda job: {}, 0))
+def test_kept_scores_are_those_of_an_encrypted_scoring_and_carry_no_id(context):
+    kept = context.glassleaf._kept(context.record.id, "scores")
+    again = measure_card(context.measured, CardRequest(context.record.id, samples=10_000), Job(lambda job: {}, 0))
     assert again["test"].rows == kept["test"].rows
-    folder = ground.door.home.rglob("*.db")
+    folder = context.glassleaf.home.rglob("*.db")
     for file in folder:
         engine = create_engine(f"sqlite:///{file}")
-        with engine.connect() as talk:
-            if "measurements" in {r[0] for r in talk.execute(text("select name from sqlite_master"))}:
-                bodies = [r[0] for r in talk.execute(text("select body from measurements"))]
-                assert not any(f'"{i}"' in body for body in bodies for i in ground.room.table.ids[:200])
+        with engine.connect() as session:
+            if "measurements" in {r[0] for r in session.execute(text("select name from sqlite_master"))}:
+                bodies = [r[0] for r in session.execute(text("select body from measurements"))]
+                assert not any(f'"{i}"' in body for body in bodies for i in context.runtime.table.ids[:200])
         engine.dispose()
 
 
@@ -67,27 +67,27 @@ def test_the_order_in_which_scores_are_kept_tells_nothing():
     assert kept == {tuple(row) for row in np.column_stack([labels, margins]).tolist()}
 
 
-def test_without_kept_scores_the_card_is_empty_until_test_records_are_scored_again(ground):
-    door, record = ground.door, ground.record
-    kept = door._kept(record.id, "scores")
+def test_without_kept_scores_the_card_is_empty_until_test_records_are_scored_again(context):
+    glassleaf, record = context.glassleaf, context.record
+    kept = glassleaf._kept(record.id, "scores")
     bare = make_card(record, Outputs(), {})
     assert bare.parts == () and bare.shifts == ()
-    card = door.start_model_card(CardRequest(record.id, samples=120)).get()
+    card = glassleaf.start_model_card(CardRequest(record.id, samples=120)).get()
     try:
         assert (card.parts[0].part, card.parts[0].n, card.sources["test"]) == ("test", 120, "scoring")
         assert card.sources["training"] == "training"
-        assert door.audit_entries("demo")[-1].action == "scores"
+        assert glassleaf.audit_entries("demo")[-1].action == "scores"
     finally:
-        door._keep_scores(record, kept)
+        glassleaf._keep_scores(record, kept)
 
 
-def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(ground):
-    job = Job(lambda job: measure_card(ground.measured, CardRequest(ground.record.id), job), 0)
+def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(context):
+    job = Job(lambda job: measure_card(context.measured, CardRequest(context.record.id), job), 0)
     job.cancel()
     with pytest.raises(Cancelled):
         job.start().get()
     with pytest.raises(ParameterError, match="0 test records"):
-        ground.door.start_model_card(CardRequest(ground.record.id, samples=0)).get()
+        context.glassleaf.start_model_card(CardRequest(context.record.id, samples=0)).get()
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(ground):
     ],
     ids=["forest", "median", "opboost"],
 )
-def test_every_way_of_growing_leaves_the_scores_its_metrics_are_made_of(ground, parameters):
-    record = ground.door.start_training(TrainingRequest("demo", parameters)).get()
-    card = ground.door.model_card(record.id)
+def test_every_way_of_growing_leaves_the_scores_its_metrics_are_made_of(context, parameters):
+    record = context.glassleaf.start_training(TrainingRequest("demo", parameters)).get()
+    card = context.glassleaf.model_card(record.id)
     assert card.parts[0].part == "test" and card.parts[0].figure("auc").value == pytest.approx(record.metrics.auc)
     assert [p.part for p in card.parts] == [p for p in PARTS if p in card.sources]
 
 
-def test_the_card_is_written_as_json(ground):
-    body = json.loads(json.dumps(ground.door.model_card(ground.record.id).as_dict()))
+def test_the_card_is_written_as_json(context):
+    body = json.loads(json.dumps(context.glassleaf.model_card(context.record.id).as_dict()))
     assert body["parts"][0]["source"] == "training" and "curve" not in body["model"]
     assert {f["name"] for f in body["parts"][0]["figures"]} == {"auc", "ks", "brier", "log_loss", "accuracy"}
 
@@ -115,12 +115,12 @@ def test_the_card_is_written_as_json(ground):
 @pytest.mark.parametrize(
     "outputs", [Outputs("number", link="identity"), Outputs("classes", ("a", "b", "c"), "softmax")]
 )
-def test_other_tasks_have_what_applies_to_them(ground, outputs):
+def test_other_tasks_have_what_applies_to_them(context, outputs):
     draw = np.random.default_rng(0)
     margins = draw.normal(size=(90, outputs.count))
     labels = margins[:, 0] + draw.normal(size=90) if outputs.task == "number" else margins.argmax(axis=1).astype(float)
     card = make_card(
-        replace(ground.record, task=outputs.task),
+        replace(context.record, task=outputs.task),
         outputs,
         {"test": without_ids(labels, margins, "training"), "training": without_ids(labels, margins, "training")},
     )
@@ -134,26 +134,26 @@ def test_other_tasks_have_what_applies_to_them(ground, outputs):
         assert [sum(row) for row in test.confusion] == list(test.counts)
 
 
-def test_worth_and_means_are_kept_and_logged(ground):
-    door, model_id = ground.door, ground.record.id
-    assert door.permutation(model_id) == () and door.means(model_id) == {}
-    worth = door.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
-    means = door.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
-    assert door.permutation(model_id) == worth and door.means(model_id) == {"gender": means}
-    assert [e.action for e in door.audit_entries("demo")[-2:]] == ["permutation", "means"]
+def test_worth_and_means_are_kept_and_logged(context):
+    glassleaf, model_id = context.glassleaf, context.record.id
+    assert glassleaf.permutation(model_id) == () and glassleaf.means(model_id) == {}
+    worth = glassleaf.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
+    means = glassleaf.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
+    assert glassleaf.permutation(model_id) == worth and glassleaf.means(model_id) == {"gender": means}
+    assert [e.action for e in glassleaf.audit_entries("demo")[-2:]] == ["permutation", "means"]
 
 
-def test_structure_alone_answers_the_other_questions(ground):
-    door, model_id = ground.door, ground.record.id
-    shares = {r.feature: r.share for r in door.steady_importance(model_id)}
-    assert shares == pytest.approx({r.feature: r.gain_share for r in door.importance(model_id)})
-    assert {r.party for r in door.steady_importance(model_id, "splits", by_party=True)} == {
+def test_structure_alone_answers_the_other_questions(context):
+    glassleaf, model_id = context.glassleaf, context.record.id
+    shares = {r.feature: r.share for r in glassleaf.steady_importance(model_id)}
+    assert shares == pytest.approx({r.feature: r.gain_share for r in glassleaf.importance(model_id)})
+    assert {r.party for r in glassleaf.steady_importance(model_id, "splits", by_party=True)} == {
         "bank",
         "telecom",
         "platform",
     }
-    assert -1 <= door.agreement(model_id) <= 1 and door.interactions(model_id)[0].gain > 0
+    assert -1 <= glassleaf.agreement(model_id) <= 1 and glassleaf.interactions(model_id)[0].gain > 0
     used = next(
-        s.feature for tree in door.guest_model(model_id).trees for s in tree.splits.values() if s.owner == "bank"
+        s.feature for tree in glassleaf.guest_model(model_id).trees for s in tree.splits.values() if s.owner == "bank"
     )
-    assert len(door.partial_dependence(model_id, used).levels) > 1
+    assert len(glassleaf.partial_dependence(model_id, used).levels) > 1

@@ -6,7 +6,7 @@ from backend.compliance.assessment import ComplianceReport
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Evidence
 from backend.reports.model_comparison import Difference, Leak, OutcomePair, Shift, Side, Sizes, as_dict, compare
-from backend.results import ModelRecord, Release
+from backend.results import ModelRecord, ReleaseCheck
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.metrics import Metrics
 from backend.trees.outputs import Outputs
@@ -86,8 +86,8 @@ def test_a_comparison_can_be_told_as_json():
 
 
 def test_what_scores_give_away_is_compared_where_both_were_measured():
-    one = Release(0.0625, ((10, 0.02), (8, 0.01)), 12.0, 200, 2000, without_dither=0.8)
-    other = Release(0.0, ((10, 0.5),), 3.0, 200, 2000)
+    one = ReleaseCheck(0.0625, ((10, 0.02), (8, 0.01)), 12.0, 200, 2000, without_dither=0.8)
+    other = ReleaseCheck(0.0, ((10, 0.5),), 3.0, 200, 2000)
     before, after = (replace(RECORD, release=told) for told in (one, other))
     assert compare(side(before), side()).leaks == ()
     assert compare(side(before), side(before)).leaks[-2] == Leak("without_dither", 0.8, 0.8)

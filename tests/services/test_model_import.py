@@ -21,11 +21,11 @@ BITS = 12
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The door, and XGBoost's model of the demo's joint table with its raw predictions by id."""
+    """The glassleaf, and XGBoost's model of the demo's joint table with its raw predictions by id."""
     folder = tmp_path_factory.mktemp("import")
     federation = write_demo(folder / "demo", rows=500)
-    door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    door.add_federation(folder / "demo")
+    glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+    glassleaf.add_federation(folder / "demo")
     joint = None
     for party in federation.parties:
         own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
@@ -37,20 +37,24 @@ def trained(tmp_path_factory):
     )
     booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3, "nthread": 1}, matrix, 12)
     booster.save_model(folder / "model.json")
-    yield door, folder / "model.json", dict(zip(joint.index, booster.predict(matrix, output_margin=True), strict=True))
-    door.close()
+    yield (
+        glassleaf,
+        folder / "model.json",
+        dict(zip(joint.index, booster.predict(matrix, output_margin=True), strict=True)),
+    )
+    glassleaf.close()
 
 
 def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisation_bound(trained):
-    door, file, margins = trained
-    record, notes = door.import_model("demo", file, score_bits=BITS)
+    glassleaf, file, margins = trained
+    record, notes = glassleaf.import_model("demo", file, score_bits=BITS)
     assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12 and isinstance(notes, tuple)
-    own = door._catalogue.room("demo").table
+    own = glassleaf._catalogue.runtime("demo").table
     rows = np.array([own.row_of[i] for i in list(margins)[:6]])
     table = own.take(rows)
     for cipher in ("paillier", "rlwe"):
         request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, cipher, KEY)
-        for score in door.start_scoring(request).get().scores:
+        for score in glassleaf.start_scoring(request).get().scores:
             assert abs(score.margin - margins[score.id]) <= (12 + 1) * 2.0 ** -(BITS + 1) + 1e-5
 
 
@@ -63,7 +67,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
 def of_kind(request, tmp_path_factory):
-    """A door whose demo predicts a grade or an amount, XGBoost's model of it, its predictions by id, and the task."""
+    """A home whose demo predicts a grade or an amount, XGBoost's model of it, its predictions by id, and the task."""
     folder, (label, options) = tmp_path_factory.mktemp(request.param), KINDS[request.param]
     federation = write_demo(folder / "demo", rows=300)
     names, joint = [], None
@@ -77,25 +81,25 @@ def of_kind(request, tmp_path_factory):
     bank = bank.assign(worth=worth.to_numpy(), grade=[GRADES[g] for g in grade])
     bank.to_csv(folder / "demo" / federation.guest.file, index=False)
     write_federation(federation.model_copy(update={"label": label}), folder / "demo")
-    door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    door.add_federation(folder / "demo")
+    glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+    glassleaf.add_federation(folder / "demo")
     objective = "multi:softprob" if request.param == "classes" else "reg:squarederror"
     matrix = xgboost.DMatrix(joint[names].astype(float), grade if request.param == "classes" else worth)
     booster = xgboost.train({"objective": objective, "max_depth": 3, "nthread": 1} | options, matrix, 4)
     booster.save_model(folder / "model.json")
     predictions = booster.predict(matrix).reshape(len(joint), -1).tolist()
-    yield door, folder / "model.json", dict(zip(joint.index, predictions, strict=True)), request.param
-    door.close()
+    yield glassleaf, folder / "model.json", dict(zip(joint.index, predictions, strict=True)), request.param
+    glassleaf.close()
 
 
 def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
-    door, file, own, task = of_kind
-    record, notes = door.import_model("demo", file, score_bits=BITS)
+    glassleaf, file, own, task = of_kind
+    record, notes = glassleaf.import_model("demo", file, score_bits=BITS)
     numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in notes]
     assert record.task == task and numbered == [True] * (task == "classes")
-    table = door._catalogue.room("demo").table.take(np.arange(5))
+    table = glassleaf._catalogue.runtime("demo").table.take(np.arange(5))
     request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)
-    scores = door.start_scoring(request).get().scores
+    scores = glassleaf.start_scoring(request).get().scores
     bound = (4 + 1) * 2.0 ** -(BITS + 1)  # softmax changes by less than its margins do
     for score in scores:
         assert score.predictions == pytest.approx(own[score.id], abs=bound, rel=1e-6)
@@ -106,8 +110,8 @@ def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
 
 
 def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, of_kind):
-    (door, file, _), (other, other_file, _, _) = trained, of_kind
-    for refused, model in [(door, other_file), (other, file)]:
+    (glassleaf, file, _), (other, other_file, _, _) = trained, of_kind
+    for refused, model in [(glassleaf, other_file), (other, file)]:
         before = len(refused.models())
         with pytest.raises(ModelError, match=r"found a model that predicts .*, expected .* as the federation's label"):
             refused.import_model("demo", model)
@@ -115,40 +119,40 @@ def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, 
 
 
 def test_an_imported_model_is_registered_with_metrics_on_the_joint_records(trained):
-    door, file, margins = trained
-    record, _ = door.import_model("demo", file, score_bits=BITS)
+    glassleaf, file, margins = trained
+    record, _ = glassleaf.import_model("demo", file, score_bits=BITS)
     assert record.metrics.n == len(margins) == record.parts["joint"] and record.metrics.auc > 0.8
-    assert repr(door.model(record.id)) == repr(record) and record.curve == ()  # NaN differs from itself
-    assert door.evaluate(record.id, 3, KEY).encrypted.n == 3
-    assert set(door.samples(record.id)["part"]) == {"joint", "not in training"}
-    assert {f.feature for f in door.compliance(record.id).findings}
+    assert repr(glassleaf.model(record.id)) == repr(record) and record.curve == ()  # NaN differs from itself
+    assert glassleaf.evaluate(record.id, 3, KEY).encrypted.n == 3
+    assert set(glassleaf.samples(record.id)["part"]) == {"joint", "not in training"}
+    assert {f.feature for f in glassleaf.compliance(record.id).findings}
 
 
 def test_two_files_that_differ_in_a_threshold_are_two_models(trained, tmp_path):
-    door, file, _ = trained
+    glassleaf, file, _ = trained
     document = json.loads(file.read_text())
     first = document["learner"]["gradient_booster"]["model"]["trees"][0]
     first["split_conditions"][0] += 0.25
     (tmp_path / "other.json").write_text(json.dumps(document))
-    ids = {door.import_model("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
+    ids = {glassleaf.import_model("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
     assert len(ids) == 2
 
 
 def test_the_guests_half_of_an_import_holds_no_threshold_of_a_host(trained):
-    door, file, _ = trained
-    record, _ = door.import_model("demo", file, score_bits=BITS)
-    model = door.guest_model(record.id)
+    glassleaf, file, _ = trained
+    record, _ = glassleaf.import_model("demo", file, score_bits=BITS)
+    model = glassleaf.guest_model(record.id)
     own = {f.name for p, f in model.dictionary if p == model.guest}
     assert {rule.feature for rule in model.rules.values()} <= own
     assert any(split.owner != model.guest for tree in model.trees for split in tree.nodes if hasattr(split, "owner"))
 
 
 def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(trained, tmp_path):
-    door, file, _ = trained
-    before = len(door.models())
+    glassleaf, file, _ = trained
+    before = len(glassleaf.models())
     (tmp_path / "half.json").write_bytes(file.read_bytes()[:5000])
     with pytest.raises(ModelError, match=r"half\.json"):
-        door.import_model("demo", tmp_path / "half.json")
+        glassleaf.import_model("demo", tmp_path / "half.json")
     with pytest.raises(ParameterError, match="from 4 to 24"):
-        door.import_model("demo", file, score_bits=3)
-    assert len(door.models()) == before
+        glassleaf.import_model("demo", file, score_bits=3)
+    assert len(glassleaf.models()) == before

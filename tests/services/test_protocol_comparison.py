@@ -31,25 +31,25 @@ def home(tmp_path_factory):
     """A demo of three parties with one model."""
     folder = tmp_path_factory.mktemp("compare")
     write_demo(folder / "demo", rows=400)
-    door = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    door.start_training(TrainingRequest(door.add_federation(folder / "demo").name, GROWN)).get()
-    door.close()
+    glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
+    glassleaf.start_training(TrainingRequest(glassleaf.add_federation(folder / "demo").name, GROWN)).get()
+    glassleaf.close()
     return folder / "home"
 
 
 @pytest.fixture
-def door(home):
-    door = Glassleaf(home, key_floor=KEY, pools=False)
-    yield door
-    door.close()
+def glassleaf(home):
+    glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
+    yield glassleaf
+    glassleaf.close()
 
 
-def ask(door, **wanted):
-    return door.start_comparison(ComparisonRequest("latest", **{"samples": 2, "key_bits": KEY, **wanted}))
+def ask(glassleaf, **wanted):
+    return glassleaf.start_comparison(ComparisonRequest("latest", **{"samples": 2, "key_bits": KEY, **wanted}))
 
 
-def test_every_protocol_gives_the_same_scores_and_only_fed_eini_hides_the_path(door):
-    job = ask(door)
+def test_every_protocol_gives_the_same_scores_and_only_fed_eini_hides_the_path(glassleaf):
+    job = ask(glassleaf)
     done = job.get()
     assert (job.done, job.total) == (7, 7)
     assert [row.protocol for row in done.runs.rows] == list(PROTOCOLS)
@@ -58,8 +58,8 @@ def test_every_protocol_gives_the_same_scores_and_only_fed_eini_hides_the_path(d
     assert (done.pools, done.runs.cipher, done.runs.key_bits) == ("cold", "paillier", KEY)
 
 
-def test_another_network_changes_the_times_and_nothing_else(door):
-    done = ask(door, cipher="none", names=("fed-eini", "multi-interactive-level")).get()
+def test_another_network_changes_the_times_and_nothing_else(glassleaf):
+    done = ask(glassleaf, cipher="none", names=("fed-eini", "multi-interactive-level")).get()
     far = done.over(Link(2.0, 300_000))
     for near, later in zip(done.runs.rows, far.runs.rows, strict=True):
         assert later.exchange.network > near.exchange.network + near.exchange.rounds
@@ -69,33 +69,33 @@ def test_another_network_changes_the_times_and_nothing_else(door):
     assert (far.model_id, far.pools) == (done.model_id, "none")
 
 
-def test_samples_are_test_records_and_the_same_for_the_same_seed(door):
-    record = door.model("latest")
-    room = door._catalogue.room("demo")
-    rows = [door._test_rows(record, room, 5, seed).tolist() for seed in (1, 1, 2)]
+def test_samples_are_test_records_and_the_same_for_the_same_seed(glassleaf):
+    record = glassleaf.model("latest")
+    runtime = glassleaf._catalogue.runtime("demo")
+    rows = [glassleaf._test_rows(record, runtime, 5, seed).tolist() for seed in (1, 1, 2)]
     assert rows[0] == rows[1] != rows[2]
-    parts = door.samples("latest")["part"]
+    parts = glassleaf.samples("latest")["part"]
     assert {parts.iloc[row] for row in rows[0]} == {"test"}
 
 
 def test_pools_are_warm_once_they_hold_what_a_run_takes(home):
-    door = Glassleaf(home, key_floor=KEY)
+    glassleaf = Glassleaf(home, key_floor=KEY)
     try:
-        assert ask(door, samples=1, names=("fed-eini",)).get().pools == "warm"
+        assert ask(glassleaf, samples=1, names=("fed-eini",)).get().pools == "warm"
     finally:
-        door.close()
+        glassleaf.close()
 
 
 def test_pools_that_can_never_hold_a_run_are_not_waited_for(home, monkeypatch):
     monkeypatch.setattr("backend.protocols.simulation.simulator.GUEST_POOL", 1)
-    door = Glassleaf(home, key_floor=KEY)
+    glassleaf = Glassleaf(home, key_floor=KEY)
     try:
-        assert ask(door, samples=1, names=("fed-eini",)).get().pools == "cold"
+        assert ask(glassleaf, samples=1, names=("fed-eini",)).get().pools == "cold"
     finally:
-        door.close()
+        glassleaf.close()
 
 
-def test_a_comparison_can_be_stopped(door):
+def test_a_comparison_can_be_stopped(glassleaf):
     request = ComparisonRequest("latest", 5, "paillier", KEY)
     seen = []
 
@@ -109,11 +109,11 @@ def test_a_comparison_can_be_stopped(door):
             return PROTOCOLS[1] in seen
 
     with pytest.raises(Cancelled):
-        door._compare(request, Stopping())
+        glassleaf._compare(request, Stopping())
     assert seen == ["key", *PROTOCOLS[:2]]
 
 
-def test_a_race_is_there_while_batches_are_still_run(door):
+def test_a_race_is_there_while_batches_are_still_run(glassleaf):
     """And stays when the job is stopped among them."""
     seen = []
 
@@ -130,14 +130,14 @@ def test_a_race_is_there_while_batches_are_still_run(door):
 
     job = Stopping()
     with pytest.raises(Cancelled):
-        door._compare(ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job)
+        glassleaf._compare(ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job)
     assert seen == [("key", None), ("fed-eini", None), ("batches", 0), ("batches", 1)]
     assert [batch.runs.samples for batch in job.result.batches] == [1]
     assert len(job.result.runs.rows) == 1
 
 
-def test_batches_are_measured_once_each_and_drawn_anew_for_every_network(door):
-    job = ask(door, cipher="none", batches=(1, 2, 5))
+def test_batches_are_measured_once_each_and_drawn_anew_for_every_network(glassleaf):
+    job = ask(glassleaf, cipher="none", batches=(1, 2, 5))
     done = job.get()
     assert (job.done, job.total) == (9, 9)
     assert [point.samples for point in done.points] == [1, 2, 5]
@@ -146,9 +146,9 @@ def test_batches_are_measured_once_each_and_drawn_anew_for_every_network(door):
     assert done.left_out == ()
 
 
-def test_a_batch_that_would_take_too_long_or_has_no_people_is_not_run(door, monkeypatch):
+def test_a_batch_that_would_take_too_long_or_has_no_people_is_not_run(glassleaf, monkeypatch):
     monkeypatch.setattr("backend.services.protocol_comparison.LONGEST", 0.0)
-    job = ask(door, cipher="none", batches=(1, 5, 10**6))
+    job = ask(glassleaf, cipher="none", batches=(1, 5, 10**6))
     done = job.get()
     assert [point.samples for point in done.points] == [1, 2]
     assert done.left_out == (5,)
@@ -156,43 +156,48 @@ def test_a_batch_that_would_take_too_long_or_has_no_people_is_not_run(door, monk
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
-def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(door, cipher):
-    done = ask(door, cipher=cipher, shape=SMALL).get()
-    assert (done.model_id, done.shape) == ("made-up", SMALL)
+def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassleaf, cipher):
+    done = ask(glassleaf, cipher=cipher, shape=SMALL).get()
+    assert (done.model_id, done.shape) == ("synthetic", SMALL)
     assert [row.protocol for row in done.runs.rows] == list(PROTOCOLS)
     assert all(row.equal for row in done.runs.rows)
     assert [learned.party for learned in done.runs.rows[0].learned] == ["guest", "host1"]
     assert done.runs.cipher == cipher
-    assert door._catalogue.room("demo").key(cipher, KEY, door._compiled_half(door.model("latest")).guest) is not None
+    assert (
+        glassleaf._catalogue.runtime("demo").key(
+            cipher, KEY, glassleaf._compiled_model(glassleaf.model("latest")).guest
+        )
+        is not None
+    )
 
 
 def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
     write_demo(tmp_path / "demo", rows=400)
-    door = Glassleaf(tmp_path / "home", key_floor=KEY, pools=False)
-    door.start_training(TrainingRequest(door.add_federation(tmp_path / "demo").name, GROWN)).get()
+    glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY, pools=False)
+    glassleaf.start_training(TrainingRequest(glassleaf.add_federation(tmp_path / "demo").name, GROWN)).get()
 
     def files():
         return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
 
     before = files()
-    ask(door, shape=SMALL, batches=(1, 3)).get()
+    ask(glassleaf, shape=SMALL, batches=(1, 3)).get()
     changed = {file for file, when in files().items() if before.get(file) != when}
-    door.close()
+    glassleaf.close()
     told = {file for file in changed if file.parent.name != "bank"}  # the Hosts keep the audit log's head
     assert {file.name for file in told} == {"store.db"}
     assert {file.name for file in changed - told} <= {f"paillier-{KEY}.key", f"paillier-{KEY}.tables", "audit.db"}
 
 
 def test_a_made_up_models_pools_are_filled_like_any_others(home):
-    door = Glassleaf(home, key_floor=KEY)
+    glassleaf = Glassleaf(home, key_floor=KEY)
     try:
-        assert ask(door, samples=1, names=("fed-eini",), shape=SMALL).get().pools == "warm"
+        assert ask(glassleaf, samples=1, names=("fed-eini",), shape=SMALL).get().pools == "warm"
     finally:
-        door.close()
+        glassleaf.close()
 
 
-def test_more_trees_cost_bytes_or_round_trips(door):
-    few, many = (ask(door, cipher="none", shape=Shape(trees, 3, 8)).get().runs.rows for trees in (2, 20))
+def test_more_trees_cost_bytes_or_round_trips(glassleaf):
+    few, many = (ask(glassleaf, cipher="none", shape=Shape(trees, 3, 8)).get().runs.rows for trees in (2, 20))
     ours, by_tree, by_level = (
         PROTOCOLS.index(f) for f in ("fed-eini", *(f"multi-interactive-{w}" for w in ("tree", "level")))
     )
@@ -212,9 +217,9 @@ def test_more_trees_cost_bytes_or_round_trips(door):
         ({"names": ()}, "No protocol was asked for"),
     ],
 )
-def test_a_mistake_is_told(door, wanted, words):
+def test_a_mistake_is_told(glassleaf, wanted, words):
     with pytest.raises(ParameterError, match=words):
-        ask(door, **wanted).get()
+        ask(glassleaf, **wanted).get()
 
 
 def test_node_by_node_is_left_out_for_many_samples():
@@ -258,19 +263,19 @@ def test_the_command_runs_all_where_asked(run):
 
 def test_the_command_compares_on_a_made_up_model(run):
     shape = ("--trees", 3, "--depth", 2, "--features", 6)
-    found = json.loads(run("compare", "made-up", *shape, "--cipher", "none", "--json")[1])
-    assert found["model"] == "made-up"
+    found = json.loads(run("compare", "synthetic", *shape, "--cipher", "none", "--json")[1])
+    assert found["model"] == "synthetic"
     assert found["shape"] == {"trees": 3, "depth": 2, "features": 6, "hosts": 1}
     assert all(protocol["equal"] for protocol in found["protocols"])
-    text = run("compare", "made-up", *shape, "--cipher", "none")[1]
-    assert text.startswith("made-up, 3 trees of depth 2, 6 features: 1 sample, ")
+    text = run("compare", "synthetic", *shape, "--cipher", "none")[1]
+    assert text.startswith("synthetic, 3 trees of depth 2, 6 features: 1 sample, ")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("latest", "--depth", 3), "--depth describes a made-up model"),
-        (("made-up", "--trees", 0), "trees of the made-up model is 0"),
+        (("latest", "--depth", 3), "--depth describes a synthetic model"),
+        (("synthetic", "--trees", 0), "trees of the synthetic model is 0"),
     ],
 )
 def test_a_shape_that_cannot_be_is_one_sentence(run, words, said):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from measurement_contexts import KEY, Ground
+from measurement_contexts import KEY, TrainedDemo
 
 from backend.errors import ParameterError, SecurityError
 from backend.services import CohortRequest, ReasonsRequest, ScoringRequest
@@ -14,20 +14,20 @@ from backend.trees.shap import shap_values
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Ground(tmp_path_factory.mktemp("reasons"))
+def context(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("reasons"))
     yield made
-    made.door.close()
+    made.glassleaf.close()
 
 
 @pytest.fixture(scope="module")
-def plain(ground):
+def plain(context):
     """SHAP values of all test records, a column a feature, all parties' data in one hand."""
-    model, record = ground.measured.model, ground.record
+    model, record = context.measured.model, context.record
     rules = dict(model.rules)
     for host in record.hosts:
-        rules |= load_host(ground.room._simulated._hosts[host]._halves._store.artefact(record.id)).rules
-    people = ground.people.loc[ground.measured.test_ids]
+        rules |= load_host(context.runtime._simulated._hosts[host]._partial_models._store.artefact(record.id)).rules
+    people = context.people.loc[context.measured.test_ids]
     columns = {}
     for _, feature in model.dictionary:
         values = people[feature.name]
@@ -41,24 +41,24 @@ def plain(ground):
 
 
 @pytest.fixture(scope="module")
-def declined(ground):
+def declined(context):
     """Ids of test records by probability, highest first."""
-    return ground.probabilities().sort_values(ascending=False).index
+    return context.probabilities().sort_values(ascending=False).index
 
 
-def ask(ground, ids, **kwargs):
-    table = ground.room.table
-    sheet = ground.door.sample_of(ground.record.id, ids[0])
+def ask(context, ids, **kwargs):
+    table = context.runtime.table
+    sheet = context.glassleaf.sample_of(context.record.id, ids[0])
     if len(ids) > 1:
         own = table.take(np.array([table.row_of[i] for i in ids]))
         sheet = type(sheet)(tuple(ids), own, {}, {}, ())
-    return ground.door.start_reasons(ReasonsRequest(ground.record.id, sheet, key_bits=KEY, **kwargs)).get()
+    return context.glassleaf.start_reasons(ReasonsRequest(context.record.id, sheet, key_bits=KEY, **kwargs)).get()
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
-def test_names_are_those_of_the_largest_plain_shap_values(ground, plain, declined, cipher):
+def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher):
     ids = list(declined[:2]) + list(declined[-1:])
-    found = ask(ground, ids, cipher=cipher)
+    found = ask(context, ids, cipher=cipher)
     assert found.cipher == cipher and found.key_bits == {"paillier": KEY, "rlwe": 8192}[cipher]
     for person in found.people:
         values = plain.loc[person.score.id]
@@ -73,63 +73,63 @@ def test_names_are_those_of_the_largest_plain_shap_values(ground, plain, decline
     assert found.features == len(plain.columns) and (found.ciphertexts > 10) == (cipher == "paillier")
 
 
-def test_reasons_of_a_scoring_that_was_made_need_no_second_one(ground, declined):
-    sheet = ground.door.sample_of(ground.record.id, declined[0])
-    batch = ground.door.start_scoring(ScoringRequest(ground.record.id, sheet, 0.5, "none", KEY)).get()
-    found = ask(ground, [declined[0]], scored=batch)
+def test_reasons_of_a_scoring_that_was_made_need_no_second_one(context, declined):
+    sheet = context.glassleaf.sample_of(context.record.id, declined[0])
+    batch = context.glassleaf.start_scoring(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
+    found = ask(context, [declined[0]], scored=batch)
     assert found.people[0].score == batch.scores[0]
     assert not {"DecisionVectors", "EncryptedScores"} & {m.kind for m in found.transcript}
     with pytest.raises(ParameterError, match="another sheet"):
-        ask(ground, [declined[1]], scored=batch)
+        ask(context, [declined[1]], scored=batch)
 
 
-def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(ground, declined):
-    found = ask(ground, list(declined[:6]), cutoff=0.0)
+def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(context, declined):
+    found = ask(context, list(declined[:6]), cutoff=0.0)
     blocked = [p for p in found.people if p.blocked]
     free = [p for p in found.people if not p.blocked and p.reasons]
     assert blocked and free
-    text = ground.door.notice(found, free[0].score.id, "en", "txt").decode()
+    text = context.glassleaf.notice(found, free[0].score.id, "en", "txt").decode()
     for reason in free[0].reasons:
-        assert ground.measured.model.feature(reason.feature).meaning in text
+        assert context.measured.model.feature(reason.feature).meaning in text
     assert "not in order of weight" in text and "Equal Credit Opportunity Act" in text
-    chinese = ground.door.notice(found, free[0].score.id, "zh", "html").decode()
-    assert ground.measured.model.feature(free[0].reasons[0].feature).meaning_zh in chinese
-    assert ground.door.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
-    stopped = ground.door.notice(found, blocked[0].score.id, "en", "txt").decode()
+    chinese = context.glassleaf.notice(found, free[0].score.id, "zh", "html").decode()
+    assert context.measured.model.feature(free[0].reasons[0].feature).meaning_zh in chinese
+    assert context.glassleaf.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
+    stopped = context.glassleaf.notice(found, blocked[0].score.id, "en", "txt").decode()
     law = next(r.blockers[0] for r in blocked[0].reasons if r.blockers)
     assert "No notice can be given" in stopped and law in stopped and "Principal reasons" not in stopped
 
 
-def test_an_overridden_finding_blocks_no_more(ground, declined):
-    found = ask(ground, list(declined[:6]), cutoff=0.0)
+def test_an_overridden_finding_blocks_no_more(context, declined):
+    found = ask(context, list(declined[:6]), cutoff=0.0)
     person = next(p for p in found.people if p.blocked)
     for reason in person.reasons:
-        for finding in ground.door.compliance(ground.record.id).findings:
+        for finding in context.glassleaf.compliance(context.record.id).findings:
             if finding.feature == reason.feature and finding.status == "prohibited":
-                ground.door.review(
-                    ground.record.id,
+                context.glassleaf.review(
+                    context.record.id,
                     finding.rule_id,
                     finding.feature,
                     "overridden",
                     "measured for a test only",
                     "a tester",
                 )
-    assert not ask(ground, [person.score.id], cutoff=0.0).people[0].blocked
+    assert not ask(context, [person.score.id], cutoff=0.0).people[0].blocked
 
 
-def test_nobody_who_was_not_declined_gets_a_notice(ground, declined):
-    found = ask(ground, [declined[-1]], cutoff=0.99)
+def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
+    found = ask(context, [declined[-1]], cutoff=0.99)
     with pytest.raises(ParameterError, match="was not declined"):
-        ground.door.notice(found, declined[-1], "en", "txt")
+        context.glassleaf.notice(found, declined[-1], "en", "txt")
     with pytest.raises(ParameterError, match="ask for them first"):
-        ground.door.notice(found, declined[0], "en", "txt")
+        context.glassleaf.notice(found, declined[0], "en", "txt")
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
-def test_mean_contributions_over_a_group_are_the_plain_ones(ground, plain, cipher):
+def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, cipher):
     ids = tuple(plain.index[:60])
-    asked = CohortRequest(ground.record.id, ids, cipher=cipher, key_bits=KEY)
-    found = ground.door.start_cohort_importance(asked).get()
+    asked = CohortRequest(context.record.id, ids, cipher=cipher, key_bits=KEY)
+    found = context.glassleaf.start_cohort_importance(asked).get()
     for row in found:
         assert (
             row.people == 60
@@ -137,27 +137,27 @@ def test_mean_contributions_over_a_group_are_the_plain_ones(ground, plain, ciphe
             and abs(row.mean - plain.loc[list(ids), row.feature].mean()) <= row.error_bound + 1e-12
         )
     with pytest.raises(SecurityError, match="people apart"):
-        ground.door.start_cohort_importance(CohortRequest(ground.record.id, ids[1:], key_bits=KEY)).get()
+        context.glassleaf.start_cohort_importance(CohortRequest(context.record.id, ids[1:], key_bits=KEY)).get()
     with pytest.raises(ParameterError, match="50 or more"):
-        ground.door.start_cohort_importance(CohortRequest(ground.record.id, ids[:49], key_bits=KEY)).get()
+        context.glassleaf.start_cohort_importance(CohortRequest(context.record.id, ids[:49], key_bits=KEY)).get()
 
 
-def test_the_audit_log_counts_reasons_and_notices_and_names_nobody(ground, declined):
-    found = ask(ground, [declined[0]], cutoff=0.0)
-    ground.door.notice(found, declined[0], "en", "txt")
-    entries = ground.door.audit_entries("demo")
+def test_the_audit_log_counts_reasons_and_notices_and_names_nobody(context, declined):
+    found = ask(context, [declined[0]], cutoff=0.0)
+    context.glassleaf.notice(found, declined[0], "en", "txt")
+    entries = context.glassleaf.audit_entries("demo")
     reasons, notice = entries[-2], entries[-1]
     assert (reasons.action, notice.action) == ("reasons", "notice")
     assert reasons.body["rows"] == 1 and reasons.body["outcome"] == "done" and len(notice.body["sha256"]) == 64
     assert declined[0] not in str(reasons.body) + str(notice.body)
     with pytest.raises(ParameterError, match="paillier"):
-        ask(ground, [declined[0]], cipher="none")
-    assert ground.door.audit_entries("demo")[-1].body["outcome"] == "ParameterError"
+        ask(context, [declined[0]], cipher="none")
+    assert context.glassleaf.audit_entries("demo")[-1].body["outcome"] == "ParameterError"
 
 
-def test_where_nobody_was_scored_there_is_nothing_to_explain(ground, declined):
-    sheet = ground.door.sample_of(ground.record.id, declined[0])
-    batch = ground.door.start_scoring(ScoringRequest(ground.record.id, sheet, 0.5, "none", KEY)).get()
+def test_where_nobody_was_scored_there_is_nothing_to_explain(context, declined):
+    sheet = context.glassleaf.sample_of(context.record.id, declined[0])
+    batch = context.glassleaf.start_scoring(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no record"),))
     with pytest.raises(ParameterError, match="nothing to explain: no record"):
-        ask(ground, [declined[0]], scored=failed)
+        ask(context, [declined[0]], scored=failed)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backend.errors import ParameterError, ReleaseRefused
-from backend.results import Release
+from backend.results import ReleaseCheck
 from backend.services import (
     ForestParameters,
     Glassleaf,
@@ -17,7 +17,7 @@ from backend.services.leakage import MOST_NAMED, finest, refuse_if_named, usual_
 
 
 @pytest.fixture
-def door(tmp_path, monkeypatch):
+def glassleaf(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
     opened = Glassleaf(tmp_path, key_floor=512, pools=False)
     opened.prepare_demo()
@@ -25,66 +25,66 @@ def door(tmp_path, monkeypatch):
     opened.close()
 
 
-def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(door):
-    record = door.model("latest")
+def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
+    record = glassleaf.model("latest")
     release = record.release
-    assert release is not None and release.dither == 0.0625 == door.dither(record.id)
+    assert release is not None and release.dither == 0.0625 == glassleaf.dither(record.id)
     assert [bits for bits, _ in release.unique] == [10, 8, 6] and release.people == 200
     assert release.named == release.unique[0][1] < 0.1 and release.paths > 2
     assert release.without_dither > release.named
 
 
-def test_without_dither_there_is_nothing_to_tell_apart(door, monkeypatch):
+def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(door.home / "other", key_floor=512, pools=False)
+    bare = Glassleaf(glassleaf.home / "other", key_floor=512, pools=False)
     bare.prepare_demo()
-    release, before = bare.model("latest").release, door.model("latest").release
+    release, before = bare.model("latest").release, glassleaf.model("latest").release
     assert (release.dither, release.without_dither) == (0.0, None) and release.named == before.without_dither
     bare.close()
 
 
-def test_a_forest_s_shares_get_a_quarter_of_the_width(door):
-    record = door.start_training(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
-    assert record.release.dither == door.dither(record.id) == 0.0625 / 4
-    sheet = door.sample_of(record.id, door.samples(record.id).index[0])
-    moved = door.start_scoring(ScoringRequest(record.id, sheet, cipher="none")).get()
+def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
+    record = glassleaf.start_training(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
+    assert record.release.dither == glassleaf.dither(record.id) == 0.0625 / 4
+    sheet = glassleaf.sample_of(record.id, glassleaf.samples(record.id).index[0])
+    moved = glassleaf.start_scoring(ScoringRequest(record.id, sheet, cipher="none")).get()
     assert moved.dither == 0.0625 / 8  # either way
 
 
-def test_a_model_that_names_more_than_was_allowed_is_not_registered(door, monkeypatch):
-    before = [record.id for record in door.models()]
+def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, monkeypatch):
+    before = [record.id for record in glassleaf.models()]
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="fit one path only among 2,000 records"):
-        door.start_training(TrainingRequest("demo", asked, most_named=0.0)).get()
-    assert [record.id for record in door.models()] == before
-    assert door.start_training(TrainingRequest("demo", asked)).get().release.named > 0.0
+        glassleaf.start_training(TrainingRequest("demo", asked, most_named=0.0)).get()
+    assert [record.id for record in glassleaf.models()] == before
+    assert glassleaf.start_training(TrainingRequest("demo", asked)).get().release.named > 0.0
 
 
-def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(door):
+def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    fine = door.start_training(TrainingRequest("demo", asked)).get()
+    fine = glassleaf.start_training(TrainingRequest("demo", asked)).get()
     shares = [share for _, share in fine.release.unique]
     assert shares[0] > shares[-1] and fine.release.asked_bits is None
     most = shares[-1]
-    job = door.start_training(TrainingRequest("demo", asked, most_named=most, coarser=True))
+    job = glassleaf.start_training(TrainingRequest("demo", asked, most_named=most, coarser=True))
     record = job.get()
     expected = finest(fine.release, most)
     assert record.score_bits == expected < 16 and record.release.asked_bits == 16 and record.release.named <= most
-    assert record.parameters["score_bits"] == expected and door.model(record.id).release.asked_bits == 16
+    assert record.parameters["score_bits"] == expected and glassleaf.model(record.id).release.asked_bits == 16
     assert len(job.points) == 4  # the curve of the model that stayed
-    entry = [e for e in door.audit_entries("demo") if e.action == "train"][-1]
+    entry = [e for e in glassleaf.audit_entries("demo") if e.action == "train"][-1]
     assert (entry.body["score_bits"], entry.body["score_bits_asked"]) == (expected, 16)
 
 
-def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(door):
+def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    record = door.start_training(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
+    record = glassleaf.start_training(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
-def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(door, monkeypatch):
+def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(glassleaf, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(door.home / "bare", key_floor=512, pools=False)
+    bare = Glassleaf(glassleaf.home / "bare", key_floor=512, pools=False)
     bare.prepare_demo()
     before = [record.id for record in bare.models()]
     asked = SecureBoostParameters(trees=1, depth=4, cipher="none", score_bits=16)  # of one tree every leaf names itself
@@ -95,7 +95,7 @@ def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(door,
 
 
 def test_the_finest_resolution_that_fits_is_named():
-    release = Release(0.0, ((16, 0.9), (10, 0.3), (8, 0.05), (6, 0.01)), 1.0, 100, 1000)
+    release = ReleaseCheck(0.0, ((16, 0.9), (10, 0.3), (8, 0.05), (6, 0.01)), 1.0, 100, 1000)
     assert [finest(release, most) for most in (1.0, 0.3, 0.1, 0.001)] == [16, 10, 8, None]
     refuse_if_named(release, 0.9)
     with pytest.raises(ParameterError, match="--score-bits 8"):
@@ -106,35 +106,35 @@ def test_the_finest_resolution_that_fits_is_named():
 
 
 def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
-    many, few = (Release(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
+    many, few = (ReleaseCheck(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
     assert usual_bound(many, synthetic=False) == MOST_NAMED < 1.0
     assert usual_bound(many, synthetic=True) == usual_bound(few, synthetic=False) == 1.0
 
 
-def test_a_training_on_real_people_is_refused_by_the_usual_bound(door, monkeypatch):
+def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monkeypatch):
     monkeypatch.setattr("backend.services.running.usual_bound", lambda release, synthetic: 0.0)
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="It was not registered"):
-        door.start_training(TrainingRequest("demo", asked)).get()
+        glassleaf.start_training(TrainingRequest("demo", asked)).get()
 
 
-def test_scores_say_how_far_dither_may_have_moved_them_and_that_their_canaries_are_well(door):
-    record = door.model("latest")
-    table = door._catalogue.room("demo").table.take(np.arange(4))
+def test_scores_say_how_far_dither_may_have_moved_them_and_that_their_canaries_are_well(glassleaf):
+    record = glassleaf.model("latest")
+    table = glassleaf._catalogue.runtime("demo").table.take(np.arange(4))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
-    moved = door.start_scoring(ScoringRequest(record.id, sheet, key_bits=512)).get()
-    plain = door.start_scoring(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()
+    moved = glassleaf.start_scoring(ScoringRequest(record.id, sheet, key_bits=512)).get()
+    plain = glassleaf.start_scoring(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()
     assert moved.dither == 2.0**-5 and plain.dither == 0.0
     assert moved.canaries == 4 and plain.canaries == 0
     differences = [a.margin - b.margin for a, b in zip(moved.scores, plain.scores, strict=True)]
     assert any(differences) and max(map(abs, differences)) <= moved.dither
     bare = ScoringRequest(record.id, sheet, key_bits=512, canaries=False)
-    assert door.start_scoring(bare).get().canaries == 0
+    assert glassleaf.start_scoring(bare).get().canaries == 0
 
 
-def test_the_frontier_marks_what_the_hosts_add(door):
-    record = door.model("latest")
-    points = door.start_frontier(record.id, people=100).get()
+def test_the_frontier_marks_what_the_hosts_add(glassleaf):
+    record = glassleaf.model("latest")
+    points = glassleaf.start_frontier(record.id, people=100).get()
     found = {(point.score_bits, point.dither): point for point in points}
     assert found[10, 0.0625].unique < found[10, 0.0].unique and found[10, 0.0].people == 100
-    assert [e.action for e in door.audit_entries("demo")][-1] == "leak-audit"
+    assert [e.action for e in glassleaf.audit_entries("demo")][-1] == "leak-audit"

@@ -14,7 +14,7 @@ from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
-from backend.i18n import LANGUAGES, Words, catalogue
+from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.reports.build import check, content_of
 from backend.reports.document import canonical, content_hash, make, read, schema, sha256
 from backend.reports.render import page as pdf_page
@@ -51,23 +51,25 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def door(home):
-    door = Glassleaf(home, pools=False, actor="ana")
-    door.add_federation(home / "demo")
-    door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
-    federation = door.federation("demo")
-    ids = "\n".join([federation.guest.id, *door.samples("latest").index[:2]])
-    door.start_scoring(ScoringRequest("latest", door.read_samples("latest", ids.encode()), cipher="none")).get()
-    yield door
-    door.close()
+def glassleaf(home):
+    glassleaf = Glassleaf(home, pools=False, actor="ana")
+    glassleaf.add_federation(home / "demo")
+    glassleaf.start_training(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
+    federation = glassleaf.federation("demo")
+    ids = "\n".join([federation.guest.id, *glassleaf.samples("latest").index[:2]])
+    glassleaf.start_scoring(
+        ScoringRequest("latest", glassleaf.read_samples("latest", ids.encode()), cipher="none")
+    ).get()
+    yield glassleaf
+    glassleaf.close()
 
 
 @pytest.fixture(scope="module")
-def report(door):
-    first = door.compliance("latest").findings[0]
-    door.review("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
-    door.sign_off("latest", "Rita", "Read, and discussed with the owner.")
-    return door.report("latest")
+def report(glassleaf):
+    first = glassleaf.compliance("latest").findings[0]
+    glassleaf.review("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
+    glassleaf.sign_off("latest", "Rita", "Read, and discussed with the owner.")
+    return glassleaf.report("latest")
 
 
 class _Shown(HTMLParser):
@@ -142,34 +144,34 @@ def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report):
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_threshold_value_or_place_of_a_host_is_in_a_report(door, home, report, form, language):
-    record, thresholds = door.model("latest"), []
-    for host in door.federation("demo").hosts:
+def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, report, form, language):
+    record, thresholds = glassleaf.model("latest"), []
+    for host in glassleaf.federation("demo").hosts:
         store = PartyStore(home / "parties" / "demo" / host.name)
         rules = load_host(store.artefact(record.id)).rules.values()
         thresholds += [r.threshold for r in rules if r.threshold is not None and r.threshold > OFFSET / 2]
         store.close()
     assert thresholds
-    blob = door.export_report("latest", form, language)
+    blob = glassleaf.export_report("latest", form, language)
     text = pdf_text(blob) + canonical(pdf_form.read_pdf(blob).body()) if form == "pdf" else blob.decode()
     text = re.sub(r'"bytes":\d+', "", HASH.sub("", text))
     assert HOST_NUMBER.search(f"below {thresholds[0]:.1f} months") and not HOST_NUMBER.search(text)
     assert not [t for t in thresholds if f"{t:.6g}" in text or f"{t:,.1f}" in text]
     assert str(home) not in text and "federation.toml" not in text
-    assert not [i for i in door.samples("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
+    assert not [i for i in glassleaf.samples("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
-def test_a_written_report_passes_its_check_and_the_log_names_it(door, form):
-    blob = door.export_report("latest", form)
+def test_a_written_report_passes_its_check_and_the_log_names_it(glassleaf, form):
+    blob = glassleaf.export_report("latest", form)
     made = check(blob).report
-    entry = door.audit_entries("demo")[-1]
-    assert [(name, e.number) for name, e in door.check_report(blob).named_by] == [("demo", entry.number)]
+    entry = glassleaf.audit_entries("demo")[-1]
+    assert [(name, e.number) for name, e in glassleaf.check_report(blob).named_by] == [("demo", entry.number)]
     assert entry.action == "report" and entry.body["report_sha256"] == made.sha256 and entry.body["format"] == form
 
 
-def test_a_changed_number_in_the_json_shows(door):
-    text = door.export_report("latest", "json").decode()
+def test_a_changed_number_in_the_json_shows(glassleaf):
+    text = glassleaf.export_report("latest", "json").decode()
     body = json.loads(text)
     body["content"]["quality"]["auc"] = 0.999
     with pytest.raises(ModelError, match="does not have its hash"):
@@ -223,23 +225,23 @@ def test_a_page_needs_nothing_from_elsewhere(report):
     assert not re.search(r"""(?:src|href)=|url\(|@import""", to_html(report, "en"))
 
 
-def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_content_only(door, report):
+def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_content_only(glassleaf, report):
     decided = [f.decision for f in report.content.assessment.findings if f.decision]
     assert [d.reason for d in decided] == ["It has to go before use."]
     assert [(s.person, s.role, s.covers) for s in report.issued.sign_offs] == [("Rita", "operator", True)]
-    last = door.compliance("latest").findings[-1]
-    door.review("latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita")
-    assert [s.covers for s in door.report("latest").issued.sign_offs] == [False]
-    assert [e.action for e in door.audit_entries("demo") if e.action in ("override", "sign-off")] == [
+    last = glassleaf.compliance("latest").findings[-1]
+    glassleaf.review("latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita")
+    assert [s.covers for s in glassleaf.report("latest").issued.sign_offs] == [False]
+    assert [e.action for e in glassleaf.audit_entries("demo") if e.action in ("override", "sign-off")] == [
         "override",
         "sign-off",
         "override",
     ]
 
 
-def test_a_finding_that_there_is_not_cannot_be_overridden(door):
+def test_a_finding_that_there_is_not_cannot_be_overridden(glassleaf):
     with pytest.raises(ParameterError, match="has no finding"):
-        door.review("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
+        glassleaf.review("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
 
 
 def test_what_was_not_measured_is_said_to_be_so(report):
@@ -249,29 +251,29 @@ def test_what_was_not_measured_is_said_to_be_so(report):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_was_measured_is_in_every_form_with_its_interval(door, report, language):
+def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
     feature = report.content.features[0].name
     told = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
     few = Evidence("others", "selection rate", 7, None, None, None)
-    sources = replace(door._sources(door.model("latest")), disparities={feature: (told, few)}, proxies={})
+    sources = replace(glassleaf._sources(glassleaf.model("latest")), disparities={feature: (told, few)}, proxies={})
     made = make(content_of(sources), report.issued)
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))
-        assert text.count(Words(language)("document.fairness_not_measured")) == 0
+        assert text.count(Catalogue(language)("document.fairness_not_measured")) == 0
     assert made.content.fairness[0].measures[0].value == 0.7124 and made.content.proxies == ()
 
 
-def test_the_report_counts_what_travelled(door, report):
+def test_the_report_counts_what_travelled(glassleaf, report):
     assert {t.kind for t in report.content.training_traffic} >= {"BinSums", "TakeSplit", "KeepModel"}
     assert {t.kind for t in report.issued.use.traffic} >= {"DecisionVectors", "EncryptedScores"}
     assert report.issued.use.rows == report.issued.use.in_the_clear == 2
 
 
-def test_an_unknown_form_or_language_is_refused(door):
+def test_an_unknown_form_or_language_is_refused(glassleaf):
     with pytest.raises(ParameterError, match="json, html, pdf"):
-        door.export_report("latest", "docx")
+        glassleaf.export_report("latest", "docx")
     with pytest.raises(ParameterError, match="en, zh"):
-        door.export_report("latest", "html", "fr")
+        glassleaf.export_report("latest", "html", "fr")
 
 
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
@@ -294,10 +296,10 @@ def test_the_schema_in_the_documents_is_that_of_the_code():
 
 
 def test_every_word_of_a_printed_report_is_asked_for():
-    rooms = [*(ROOT / "backend" / "reports").rglob("*.py"), ROOT / "backend" / "fairness" / "age_discrimination.py"]
-    code = "".join(f.read_text() for f in rooms)
+    runtimes = [*(ROOT / "backend" / "reports").rglob("*.py"), ROOT / "backend" / "fairness" / "age_discrimination.py"]
+    code = "".join(f.read_text() for f in runtimes)
     named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
-    made_up = {
+    synthetic = {
         "ask",
         "limit",
         "head",
@@ -312,10 +314,12 @@ def test_every_word_of_a_printed_report_is_asked_for():
         "parameter",
     }  # + what comes out of a result
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
-    unused = [k for k in keys if k not in named and k.split("_")[0] not in made_up and not k.endswith("_not_measured")]
+    unused = [
+        k for k in keys if k not in named and k.split("_")[0] not in synthetic and not k.endswith("_not_measured")
+    ]
     assert unused == []
 
 
 def test_an_unknown_language_has_no_words():
     with pytest.raises(ParameterError, match="en, zh"):
-        Words("de")
+        Catalogue("de")

@@ -1,4 +1,6 @@
-"""The auditor's round through the front door: requests are kept, opened and forgotten; a key or weights that are not the Guest's show."""
+"""The auditor's round through the services: requests are kept, opened and forgotten; a key or weights that
+are not the Guest's show.
+"""
 
 from functools import partial
 
@@ -10,7 +12,7 @@ from backend.store.request_log import RequestLog
 
 
 @pytest.fixture
-def door(tmp_path, monkeypatch):
+def glassleaf(tmp_path, monkeypatch):
     monkeypatch.setattr(simulator, "RequestLog", partial(RequestLog, rate=1.0))
     opened = Glassleaf(tmp_path, key_floor=512, pools=False)
     opened.prepare_demo()
@@ -18,38 +20,40 @@ def door(tmp_path, monkeypatch):
     opened.close()
 
 
-def scored(door, people=3, counted=True):
-    record = door.model("latest")
-    table = door._catalogue.room("demo").table.take(range(people))
+def scored(glassleaf, people=3, counted=True):
+    record = glassleaf.model("latest")
+    table = glassleaf._catalogue.runtime("demo").table.take(range(people))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
-    return door.start_scoring(ScoringRequest(record.id, sheet, key_bits=512), counted=counted).get()
+    return glassleaf.start_scoring(ScoringRequest(record.id, sheet, key_bits=512), counted=counted).get()
 
 
-def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(door):
-    scored(door, counted=False)
-    assert door.replay_requests("demo") == ()
-    batch = scored(door)
+def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(glassleaf):
+    scored(glassleaf, counted=False)
+    assert glassleaf.replay_requests("demo") == ()
+    batch = scored(glassleaf)
     assert batch.canaries == 3
-    [found] = door.replay_requests("demo")
+    [found] = glassleaf.replay_requests("demo")
     assert found.found.rows == 3 and found.found.problems == () and found.model_id == batch.model_id
-    assert door.replay_requests("demo") == ()
-    logged = [entry for entry in door.audit_entries("demo") if entry.action == "replay"]
+    assert glassleaf.replay_requests("demo") == ()
+    logged = [entry for entry in glassleaf.audit_entries("demo") if entry.action == "replay"]
     assert [(e.body["rows"], e.body["problems"]) for e in logged] == [(0, 0), (3, 0), (0, 0)]
 
 
-def test_an_imported_and_a_trained_half_are_both_registered(door):
-    record = door.start_training(TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))).get()
-    _, registered = door._catalogue.room("demo").logged(record.hosts[0])
+def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
+    record = glassleaf.start_training(
+        TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
+    ).get()
+    _, registered = glassleaf._catalogue.runtime("demo").logged(record.hosts[0])
     assert registered(record.id) == record.content_hash
 
 
-def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(door):
-    scored(door, people=1)
-    here = door._catalogue.room("demo")
+def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
+    scored(glassleaf, people=1)
+    here = glassleaf._catalogue.runtime("demo")
     [(log, row)] = [(log, row) for host in here.hosts for log in [here.logged(host)[0]] for row in log.rows()]
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])
     log.note(row.model_id, (row.subject,), other, row.vector)
-    [found] = door.replay_requests("demo")
+    [found] = glassleaf.replay_requests("demo")
     assert "a key that this Guest does not have" in found.found.problems[0][1]
-    assert len(door.replay_requests("demo")) == 1  # what is wrong stays in the log
+    assert len(glassleaf.replay_requests("demo")) == 1  # what is wrong stays in the log

@@ -7,7 +7,7 @@ from toy import GUEST_RULES, HOST_RULES, TOY
 from worlds import GUEST, random_world
 
 from backend.trees.candidates import candidate_leaves
-from backend.trees.ensemble import Rule
+from backend.trees.ensemble import SplitRule
 
 
 def test_the_toy_tree_has_its_leaves_left_to_right():
@@ -27,7 +27,7 @@ def test_the_toy_host_keeps_leaves_one_three_and_four_as_in_equation_12():
 
 
 def test_a_missing_column_follows_the_default_direction():
-    (kept,) = candidate_leaves([TOY], {(0, 2): Rule("h7", False, 5.0)}, {}, 1)
+    (kept,) = candidate_leaves([TOY], {(0, 2): SplitRule("h7", False, 5.0)}, {}, 1)
     assert kept[0].tolist() == [True, True, True, False, True, True]
 
 
@@ -37,10 +37,10 @@ def test_the_parties_candidate_leaves_meet_in_exactly_one_leaf_of_every_tree(see
     """Proposition 1."""
     world = random_world(seed, n_hosts)
     ids = world.tables[GUEST].ids
-    halves = {GUEST: world.model.rules} | {h: half.rules for h, half in world.hosts.items()}
+    partial_models = {GUEST: world.model.rules} | {h: partial_model.rules for h, partial_model in world.hosts.items()}
     for sample in ids:
         meeting = None
-        for party, rules in halves.items():
+        for party, rules in partial_models.items():
             table = world.tables[party]
             columns = table.take(np.array([table.row_of[sample]])).columns if sample in table.row_of else {}
             kept = candidate_leaves(world.model.skeletons, rules, columns, 1)

@@ -10,7 +10,7 @@ from worlds import GUEST, random_world
 from backend.trees import compiled
 from backend.trees.candidates import candidate_leaves, decide
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.ensemble import Rule
+from backend.trees.ensemble import SplitRule
 
 
 def hold(rules, conjunctions, columns, n, held=None):
@@ -45,8 +45,10 @@ def test_the_toy_guest_has_its_conditions_leaf_by_leaf_and_keeps_leaves_one_and_
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.integers(1, 14), st.data())
 def test_candidate_leaves_are_those_of_the_walk_whatever_columns_and_blocks(seed, n_hosts, block, data):
     world = random_world(seed, n_hosts)
-    halves = {GUEST: world.model.rules} | {host: half.rules for host, half in world.hosts.items()}
-    for party, rules in halves.items():
+    partial_models = {GUEST: world.model.rules} | {
+        host: partial_model.rules for host, partial_model in world.hosts.items()
+    }
+    for party, rules in partial_models.items():
         table = world.tables[party]
         n = len(table.ids)
         names = data.draw(st.sets(st.sampled_from(sorted(table.columns))))
@@ -64,7 +66,7 @@ numbers = st.floats(width=64) | st.sampled_from([0.0, -0.0, np.inf, -np.inf, np.
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(numbers, st.booleans()), min_size=1, max_size=6), st.lists(numbers, max_size=6))
 def test_a_value_goes_where_the_rule_sends_it_at_and_beside_every_threshold(drawn, values):
-    rules = {(0, i): Rule("x", default_left, threshold) for i, (threshold, default_left) in enumerate(drawn)}
+    rules = {(0, i): SplitRule("x", default_left, threshold) for i, (threshold, default_left) in enumerate(drawn)}
     edges = np.array([t for t, _ in drawn])
     with np.errstate(all="ignore"):
         beside = [np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)]
@@ -79,7 +81,7 @@ def test_a_value_goes_where_the_rule_sends_it_at_and_beside_every_threshold(draw
     "column", [np.array([3, 4, 5]), np.array([4.0, None, 3.0], dtype=object)], ids=["int", "object"]
 )
 def test_numbers_may_come_as_integers_or_objects(column):
-    rules = {(0, 0): Rule("x", True, 4.0), (0, 1): Rule("x", False, 4.0)}
+    rules = {(0, 0): SplitRule("x", True, 4.0), (0, 1): SplitRule("x", False, 4.0)}
     got = hold(rules, [((0, 0, True),), ((0, 1, True),)], {"x": column}, 3)
     assert np.array_equal(got, np.stack([rule.goes_left(column) for rule in rules.values()], axis=1))
 
@@ -93,7 +95,7 @@ texts = st.sampled_from(["a", "b", "c", "d", ""])
     st.lists(texts | st.none() | st.just("stranger"), max_size=8),
 )
 def test_a_category_goes_where_the_rule_sends_it_known_missing_or_strange(drawn, values):
-    rules = {(0, i): Rule("x", default, None, left, right) for i, (left, right, default) in enumerate(drawn)}
+    rules = {(0, i): SplitRule("x", default, None, left, right) for i, (left, right, default) in enumerate(drawn)}
     column = np.array(values, dtype=object)
     got = hold(rules, each_alone(rules), {"x": column}, len(column))
     for i, rule in enumerate(rules.values()):
@@ -102,10 +104,10 @@ def test_a_category_goes_where_the_rule_sends_it_known_missing_or_strange(drawn,
 
 def test_rows_that_are_not_held_follow_the_default_direction():
     rules = {
-        (0, 0): Rule("x", True, 5.0),
-        (0, 1): Rule("x", False, 5.0),
-        (0, 2): Rule("c", True, None, frozenset({"a"}), frozenset({"b"})),
-        (0, 3): Rule("gone", False, 1.0),
+        (0, 0): SplitRule("x", True, 5.0),
+        (0, 1): SplitRule("x", False, 5.0),
+        (0, 2): SplitRule("c", True, None, frozenset({"a"}), frozenset({"b"})),
+        (0, 3): SplitRule("gone", False, 1.0),
     }
     columns = {"x": np.array([9.0, 1.0]), "c": np.array(["b", "a"], dtype=object)}
     held = np.array([False, False])
@@ -115,7 +117,7 @@ def test_rows_that_are_not_held_follow_the_default_direction():
 
 
 def test_conditions_of_all_kinds_must_hold_together_and_no_condition_always_holds():
-    rules = {(0, 0): Rule("x", True, 5.0), (1, 4): Rule("c", False, None, frozenset({"a"}), frozenset({"b"}))}
+    rules = {(0, 0): SplitRule("x", True, 5.0), (1, 4): SplitRule("c", False, None, frozenset({"a"}), frozenset({"b"}))}
     columns = {"x": np.array([1.0, 1.0, 9.0]), "c": np.array(["a", "b", "a"], dtype=object)}
     both, none = ((0, 0, True), (1, 4, True)), ()
     assert hold(rules, [none, both], columns, 3).tolist() == [[True, True], [True, False], [True, False]]

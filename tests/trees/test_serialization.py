@@ -16,8 +16,8 @@ from backend.trees.serialization import content_hash, dump_guest, dump_host, loa
 def test_both_halves_come_back_the_same(seed):
     world = random_world(seed)
     assert load_guest(dump_guest(world.model)) == world.model
-    for half in world.hosts.values():
-        assert load_host(dump_host(half)) == half
+    for partial_model in world.hosts.values():
+        assert load_host(dump_host(partial_model)) == partial_model
 
 
 def test_the_same_model_has_the_same_hash_and_another_has_another():
@@ -30,8 +30,8 @@ def test_the_guests_half_holds_no_rule_of_a_host_and_a_hosts_half_no_weight():
     guest = json.loads(dump_guest(world.model))
     assert {(r["tree"], r["node"]) for r in guest["rules"]} == set(world.model.rules)
     assert all(world.model.trees[t].nodes[i].owner == "bank" for t, i in world.model.rules)
-    for name, half in world.hosts.items():
-        text = dump_host(half)
+    for name, partial_model in world.hosts.items():
+        text = dump_host(partial_model)
         assert "weight" not in text and "gain" not in text and "cover" not in text
         others = [f.name for party, f in world.model.dictionary if party != name]
         assert not any(other in text for other in others)

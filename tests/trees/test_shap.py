@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from worlds import GUEST, imported_world, random_world, with_covers
 
 from backend.explain.contribution import Expectation
-from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Rule, Skeleton, Split
+from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Skeleton, Split, SplitRule
 from backend.trees.shap import factors_of, left_share, quadrature, shap_values
 
 
 def all_rules(world):
-    return {**world.model.rules, **{k: r for half in world.hosts.values() for k, r in half.rules.items()}}
+    return {
+        **world.model.rules,
+        **{k: r for partial_model in world.hosts.values() for k, r in partial_model.rules.items()},
+    }
 
 
 def all_columns(world):
@@ -87,7 +90,7 @@ def test_a_tree_of_two_features_worked_out_by_hand():
         Leaf(0.0, 2.0),
         Leaf(8.0, 1.0),
     )
-    rules = {(0, 0): Rule("a", True, 0.0), (0, 1): Rule("b", True, 0.0)}
+    rules = {(0, 0): SplitRule("a", True, 0.0), (0, 1): SplitRule("b", True, 0.0)}
     model = GuestModel("g", (), (GuestTree(nodes),), (0.0,), 10, (), rules)
     # a left, b right: {} 3.5, {a} 2, {b} (3*0 + 8)/4 = 2, {a, b} 0
     features, values = shap_values(model, rules, {"a": np.array([-1.0]), "b": np.array([1.0])}, 1)

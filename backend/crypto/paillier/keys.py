@@ -20,7 +20,7 @@ KEY_BITS_CEILING = 8192
 
 
 @dataclass(frozen=True)
-class PublicKey:
+class PaillierPublicKey:
     """Modulus n; everything else follows from it."""
 
     n: mpz
@@ -44,7 +44,7 @@ class PublicKey:
         return int(self.n).to_bytes((self.bits + 7) // 8, "big")
 
     @classmethod
-    def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PublicKey:
+    def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PaillierPublicKey:
         """Read and check a key that another party sent.
 
         Raises
@@ -102,14 +102,14 @@ _SMALL_PRIMES = gmpy2.primorial(1 << 16)
 
 
 @dataclass(frozen=True)
-class SecretKey:
+class PaillierSecretKey:
     """The factors p and q; never shown in `repr`."""
 
     p: mpz = field(repr=False)
     q: mpz = field(repr=False)
 
     @classmethod
-    def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> SecretKey:
+    def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
         """Draw two primes of ``bits/2`` bits whose product has exactly `bits` bits.
 
         Raises
@@ -127,16 +127,16 @@ class SecretKey:
                 return cls(max(p, q), min(p, q))
 
     @property
-    def public(self) -> PublicKey:
+    def public(self) -> PaillierPublicKey:
         """The public half."""
-        return PublicKey(self.p * self.q)
+        return PaillierPublicKey(self.p * self.q)
 
     def to_numbers(self) -> dict[str, str]:
         """The factors in hexadecimal, for the Guest's own key file."""
         return {"p": f"{int(self.p):x}", "q": f"{int(self.q):x}"}
 
     @classmethod
-    def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> SecretKey:
+    def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
         """Inverse of :meth:`to_numbers`.
 
         Raises

@@ -19,7 +19,7 @@ from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_sl
 from backend.crypto.interface import FoldPlan, IntArray, Parcel, Weighted, WholeFold
 from backend.crypto.paillier.bin_products import BinIndex, BinProducts
 from backend.crypto.paillier.key_certificate import certify
-from backend.crypto.paillier.keys import PublicKey, SecretKey
+from backend.crypto.paillier.keys import PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.obfuscator_process import MakerProcess
 from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.paillier.weighted_products import weighted_product
@@ -38,7 +38,7 @@ class PaillierKeySide:
 
     Parameters
     ----------
-    key : SecretKey
+    key : PaillierSecretKey
     pool : int, optional
         Obfuscators kept ready in the background once :meth:`Pool.fill` was called.
     obfuscation : {"full", "short"}
@@ -50,7 +50,7 @@ class PaillierKeySide:
     scheme = "paillier"
 
     def __init__(
-        self, key: SecretKey, pool: int = 0, obfuscation: Obfuscation = "full", tables: Path | None = None
+        self, key: PaillierSecretKey, pool: int = 0, obfuscation: Obfuscation = "full", tables: Path | None = None
     ) -> None:
         self._key, self._obfuscation, self._tables = key, obfuscation, tables
         self.public = key.public
@@ -84,17 +84,17 @@ class PaillierKeySide:
         """Public key as bytes, and the proof of its form (:mod:`backend.crypto.paillier.key_certificate`)."""
         return self.public.to_bytes() + self._certificate
 
-    def parcel(self) -> Parcel:
+    def worker_payload(self) -> Parcel:
         """The factors and where the tables are, for the party's own workers."""
         tables = "" if self._tables is None else str(self._tables)
         return {"scheme": self.scheme, "obfuscation": self._obfuscation, "tables": tables, **self._key.to_numbers()}
 
     @classmethod
-    def from_parcel(cls, parcel: Parcel) -> PaillierKeySide:
+    def from_worker_payload(cls, worker_payload: Parcel) -> PaillierKeySide:
         """The same side in another process."""
-        key = SecretKey(mpz(int(str(parcel["p"]), 16)), mpz(int(str(parcel["q"]), 16)))
-        tables = Path(str(parcel["tables"])) if parcel["tables"] else None
-        return cls(key, 0, "short" if parcel["obfuscation"] == "short" else "full", tables)
+        key = PaillierSecretKey(mpz(int(str(worker_payload["p"]), 16)), mpz(int(str(worker_payload["q"]), 16)))
+        tables = Path(str(worker_payload["tables"])) if worker_payload["tables"] else None
+        return cls(key, 0, "short" if worker_payload["obfuscation"] == "short" else "full", tables)
 
     def rows_per_message(self, m: int) -> int:
         """As many as :data:`MESSAGE_ENTRIES` holds."""
@@ -104,7 +104,7 @@ class PaillierKeySide:
         """All entries in one message."""
         return [range(m)]
 
-    def worth_sharing(self, n: int, m: int) -> bool:
+    def should_parallelise(self, n: int, m: int) -> bool:
         """From :data:`WORTH_SHARING` ciphertexts on."""
         return n * m >= WORTH_SHARING
 
@@ -168,7 +168,7 @@ class PaillierPublicSide:
 
     Parameters
     ----------
-    key : PublicKey
+    key : PaillierPublicKey
     pool : int, optional
         Obfuscators kept ready in the background for refreshing.
     tables : Path, optional
@@ -180,7 +180,7 @@ class PaillierPublicSide:
     scheme = "paillier"
 
     def __init__(
-        self, key: PublicKey, pool: int = 0, tables: Path | None = None, products: BinProducts | None = None
+        self, key: PaillierPublicKey, pool: int = 0, tables: Path | None = None, products: BinProducts | None = None
     ) -> None:
         self.key = key
         self.bits = key.bits

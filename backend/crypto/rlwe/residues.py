@@ -143,7 +143,7 @@ class ResiduePublicSide:
         """Refuse: samples are scored under one key."""
         raise SecurityError("Scores were asked for under keys for reasons; offer one key.")
 
-    def weighed(self, blob: bytes, factors: NDArray[np.int64], fresh: bool) -> Weighed:
+    def weighted(self, blob: bytes, factors: NDArray[np.int64], fresh: bool) -> Weighed:
         """Check ciphertexts and multiply number by number.
 
         Parameters
@@ -170,20 +170,20 @@ class ResiduePublicSide:
             out.append([side.times(ring.ciphertext(next(parts), ring.first), cut) for cut in cuts])
         return out
 
-    def total(self, weighed: Weighed, before: Weighed | None = None) -> Weighed:
+    def total(self, weighted: Weighed, before: Weighed | None = None) -> Weighed:
         """All ciphertexts of a key in one, and what was added up `before`."""
         out: Weighed = []
-        for i, (side, ciphertexts) in enumerate(zip(self.sides, weighed, strict=True)):
+        for i, (side, ciphertexts) in enumerate(zip(self.sides, weighted, strict=True)):
             summed = None if before is None else before[i][0]
             for one in ciphertexts:
                 summed = side.plus(summed, one)
             out.append([summed])
         return out
 
-    def refreshed(self, weighed: Weighed) -> bytes:
+    def refreshed(self, weighted: Weighed) -> bytes:
         """Ciphertexts as they may go to another Host."""
         width = self._ring.full_width
-        fresh = [side.refreshed(one) for side, row in zip(self.sides, weighed, strict=True) for one in row]
+        fresh = [side.refreshed(one) for side, row in zip(self.sides, weighted, strict=True) for one in row]
         return b"".join(self._ring.pad(written(one), width) for one in fresh)
 
     def reply(self, total: Weighed, n: int, added: Sequence[int] = ()) -> bytes:

@@ -25,7 +25,7 @@ WORTH_SHARING = 512  # ciphertexts from which on worker processes encrypt: about
 
 
 @dataclass(frozen=True)
-class SecretKey:
+class RlweSecretKey:
     """A key pair as SEAL saves it.
 
     Attributes
@@ -42,7 +42,7 @@ class SecretKey:
     public: bytes = field(repr=False)
 
     @classmethod
-    def generate(cls, parameters: RlweParameters) -> SecretKey:
+    def generate(cls, parameters: RlweParameters) -> RlweSecretKey:
         """Draw a new key."""
         context = ring(parameters.name).context
         secret = seal.KeyGenerator(context).secret_key()
@@ -55,7 +55,7 @@ class SecretKey:
         return {"parameters": self.parameters.name} | {name: b64encode(blob).decode() for name, blob in halves.items()}
 
     @classmethod
-    def from_numbers(cls, numbers: dict[str, str]) -> SecretKey:
+    def from_numbers(cls, numbers: dict[str, str]) -> RlweSecretKey:
         """Inverse of :meth:`to_numbers`.
 
         Raises
@@ -80,14 +80,14 @@ class RlweKeySide:
 
     scheme = "rlwe"
 
-    def __init__(self, key: SecretKey) -> None:
+    def __init__(self, key: RlweSecretKey) -> None:
         self._key = key
         self._ring = ring(key.parameters.name)
         self.parameters = key.parameters
         self.bits = key.parameters.degree
         self.limit = key.parameters.limit
         self.reply_width = self._ring.reply_width
-        secret = seal.SecretKey()
+        secret = seal.RlweSecretKey()
         read(secret, self._ring.context, key.secret)
         self._encryptor = seal.Encryptor(self._ring.context, secret)
         self._decryptor = seal.Decryptor(self._ring.context, secret)
@@ -99,18 +99,18 @@ class RlweKeySide:
         """Name of the parameter set, a line feed, public key."""
         return self._key.parameters.name.encode() + b"\n" + self._key.public
 
-    def parcel(self) -> Parcel:
+    def worker_payload(self) -> Parcel:
         """Both halves of the key, for the party's own workers."""
         key = self._key
         return {"scheme": self.scheme, "parameters": key.parameters.name, "secret": key.secret, "public": key.public}
 
     @classmethod
-    def from_parcel(cls, parcel: Parcel) -> RlweKeySide:
+    def from_worker_payload(cls, worker_payload: Parcel) -> RlweKeySide:
         """The same side in another process."""
-        secret, public = parcel["secret"], parcel["public"]
+        secret, public = worker_payload["secret"], worker_payload["public"]
         if not isinstance(secret, bytes) or not isinstance(public, bytes):
             raise SecurityError("A worker was given a key of another cipher.")
-        return cls(SecretKey(ring(str(parcel["parameters"])).parameters, secret, public))
+        return cls(RlweSecretKey(ring(str(worker_payload["parameters"])).parameters, secret, public))
 
     def rows_per_message(self, m: int) -> int:
         """N, so that an intermediate Host can fold; a quarter under a key for one Host: as fast, with fewer slots empty at the end."""
@@ -125,7 +125,7 @@ class RlweKeySide:
             for cut in cuts(-(-m // blocks), self._ring.seeded_width)
         ]
 
-    def worth_sharing(self, n: int, m: int) -> bool:
+    def should_parallelise(self, n: int, m: int) -> bool:
         """From :data:`WORTH_SHARING` ciphertexts on."""
         return -(-n * m // self.bits) >= WORTH_SHARING
 

@@ -1,4 +1,4 @@
-"""The Guest's talk with all Hosts of an alignment: which records every party holds. Learns no id that it does not hold itself."""
+"""The Guest's session with all Hosts of an alignment: which records every party holds. Learns no id that it does not hold itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backend.errors import SecurityError
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,12 @@ class Alignment:
     seconds: float
 
 
-def align(
-    conversation: Conversation, guest: str, ids: Sequence[str], method: str
-) -> tuple[NDArray[np.intp], Alignment]:
+def align(conversation: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
     """Find the Guest's rows that every Host holds too, and tell each Host which of its rows these are.
 
     Parameters
     ----------
-    conversation : Conversation
+    conversation : Session
     guest : str
         Its name.
     ids : sequence of str

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from backend.errors import SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.store.audit_log import START, Head
 
 MOST_ENTRIES = 1 << 53
@@ -45,7 +45,7 @@ class HeadsInMemory:
         return self._heads.get(whose)
 
 
-def tell_head(conversation: Conversation, head: Head) -> dict[str, Head]:
+def tell_head(conversation: Session, head: Head) -> dict[str, Head]:
     """Tell every Host of the conversation where the log stands; returns what each of them keeps now.
 
     Raises
@@ -57,13 +57,13 @@ def tell_head(conversation: Conversation, head: Head) -> dict[str, Head]:
     return _answers(conversation)
 
 
-def ask_heads(conversation: Conversation) -> dict[str, Head]:
+def ask_heads(conversation: Session) -> dict[str, Head]:
     """Host → the last head it was told; number 0 where it was told of none."""
     conversation.broadcast(AskAuditHead(conversation.name))
     return _answers(conversation)
 
 
-def _answers(conversation: Conversation) -> dict[str, Head]:
+def _answers(conversation: Session) -> dict[str, Head]:
     answers = conversation.expect_each(AuditHead, conversation.hosts)
     return {host: Head(answers[host].number, answers[host].hash) for host in conversation.hosts}
 

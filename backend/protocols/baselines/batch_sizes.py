@@ -61,7 +61,7 @@ def leads(measured: Sequence[Point]) -> tuple[Lead, ...]:
 
 
 def expected_seconds(runs: Iterable[Comparison], samples: int) -> float:
-    """Compute of `samples` at the pace of the largest run, both protocols of :data:`PAIR` together; 0 for fewer than it had."""
+    """Compute of `samples` at the mode of the largest run, both protocols of :data:`PAIR` together; 0 for fewer than it had."""
     largest = max(runs, key=lambda run: run.samples)
     if samples < largest.samples:
         return 0.0

@@ -12,10 +12,10 @@ import numpy as np
 
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.baselines.guest import TOGETHER, GuestBatch, GuestPaths, Ledger, Outcome
+from backend.protocols.baselines.guest import TOGETHER, GuestBatch, GuestPaths, InferenceOutcome, Ledger
 from backend.protocols.baselines.host_answers import pass_on
 from backend.protocols.baselines.messages import PassOn
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_numbers
 
 GUEST = 0  # its place among the parties of Trees
@@ -37,7 +37,7 @@ class Collaborative:
         self._paths, self._together = paths, together
         self._rounds = paths.trees.handovers()
 
-    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+    def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""
         paths = self._paths
         ledger = Ledger(paths, len(table.ids))
@@ -48,7 +48,7 @@ class Collaborative:
             ledger.add(rows, *batch.end())
         return ledger.outcome()
 
-    def _follow(self, batch: GuestBatch, conversation: Conversation) -> None:
+    def _follow(self, batch: GuestBatch, conversation: Session) -> None:
         trees = self._paths.trees
         inbox: dict[int, dict[str, PassOn]] = {}
         rows, nodes = batch.settle(*batch.at_roots(slice(None)))

@@ -18,12 +18,12 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.baselines.collaborative import Collaborative
 from backend.protocols.baselines.disclosure import Learned, by_score
-from backend.protocols.baselines.guest import TOGETHER, GuestPaths, Inference, Outcome
+from backend.protocols.baselines.guest import TOGETHER, GuestPaths, Inference, InferenceOutcome
 from backend.protocols.baselines.multi_interactive import MultiInteractive
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.guest import ALONE, GuestParty
+from backend.protocols.guest import SERIAL, GuestParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
 from backend.trees.ensemble import GuestModel
 
@@ -44,15 +44,15 @@ class FedEini:
     name = "fed-eini"
 
     def __init__(
-        self, guest: GuestParty, compiled: CompiledGuest, paths: GuestPaths, key: KeySide, workers: Workers = ALONE
+        self, guest: GuestParty, compiled: CompiledGuest, paths: GuestPaths, key: KeySide, workers: Workers = SERIAL
     ) -> None:
         self._guest, self._compiled, self._paths = guest, compiled, paths
         self._key, self._workers = key, workers
 
-    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+    def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""
         scored = self._guest.score(model_id, self._compiled, table, self._key, conversation, workers=self._workers)
-        return Outcome(scored, partial(self._learned, table))
+        return InferenceOutcome(scored, partial(self._learned, table))
 
     def _learned(self, table: PartyTable, transcript: Sequence[TranscriptEntry]) -> tuple[Learned, ...]:
         tells = self._paths.tells(table.columns, len(table.ids))
@@ -60,7 +60,7 @@ class FedEini:
 
 
 @dataclass(frozen=True)
-class Row:
+class ProtocolResult:
     """One protocol.
 
     Attributes
@@ -93,14 +93,14 @@ class Comparison:
         Fed-EINI's.
     key_bits : int
     link : Link
-    rows : tuple of Row
+    rows : tuple of ProtocolResult
     """
 
     samples: int
     cipher: str
     key_bits: int
     link: Link
-    rows: tuple[Row, ...]
+    rows: tuple[ProtocolResult, ...]
 
     def over(self, link: Link) -> Comparison:
         """The same runs over another link; nothing is scored again."""
@@ -125,7 +125,7 @@ def protocols(
     compiled: CompiledGuest,
     key: KeySide,
     *,
-    workers: Workers = ALONE,
+    workers: Workers = SERIAL,
     together: int = TOGETHER,
 ) -> dict[str, Inference]:
     """Every way of scoring with a model, by the names of :data:`PROTOCOLS`.
@@ -157,7 +157,7 @@ def compare(
     model_id: str,
     table: PartyTable,
     key: KeySide,
-    converse: Callable[[], Conversation],
+    open_session: Callable[[], Session],
     *,
     link: Link | None = None,
     names: Collection[str] = PROTOCOLS,
@@ -173,7 +173,7 @@ def compare(
         From :func:`protocols`.
     key : KeySide
         Fed-EINI's.
-    converse : callable
+    open_session : callable
         Begins a conversation of the Guest with the Hosts.
     link : Link, optional
         Default: the forest paper's.
@@ -193,19 +193,19 @@ def compare(
     if not table.ids:
         raise ParameterError("There is no sample to compare the protocols on; give at least one.")
     link = link or Link()
-    rows: list[Row] = []
+    rows: list[ProtocolResult] = []
     units: list[int] = []
     for name in names:
         on_protocol(name)
-        _run(every[name], model_id, table.take(np.array([0], dtype=np.intp)), converse)
-        outcome, transcript = _run(every[name], model_id, table, converse)
+        _run(every[name], model_id, table.take(np.array([0], dtype=np.intp)), open_session)
+        outcome, transcript = _run(every[name], model_id, table, open_session)
         if not transcript:
             raise ParameterError(
                 "No Host owns a split of this model: the Guest scores alone, and nothing is exchanged."
             )
         units = units or outcome.scored.units
         rows.append(
-            Row(
+            ProtocolResult(
                 name, simulate(transcript, link), outcome.learned(transcript), outcome.scored.units == units, transcript
             )
         )
@@ -213,9 +213,9 @@ def compare(
 
 
 def _run(
-    protocol: Inference, model_id: str, table: PartyTable, converse: Callable[[], Conversation]
-) -> tuple[Outcome, tuple[TranscriptEntry, ...]]:
-    conversation = converse()
+    protocol: Inference, model_id: str, table: PartyTable, open_session: Callable[[], Session]
+) -> tuple[InferenceOutcome, tuple[TranscriptEntry, ...]]:
+    conversation = open_session()
     try:
         outcome = protocol.run(model_id, table, conversation)
     finally:
@@ -223,7 +223,7 @@ def _run(
     return outcome, transcript
 
 
-def _row_dict(row: Row) -> dict[str, Any]:
+def _row_dict(row: ProtocolResult) -> dict[str, Any]:
     e = row.exchange
     return {
         "protocol": row.protocol,

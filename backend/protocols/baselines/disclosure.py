@@ -166,7 +166,7 @@ def by_score(
     tells : ndarray of float64
         ``(n,)``: bits that each score can tell.
     plain : bool
-        Whether decision vectors travel as plain numbers, which show their sender's candidates: not counted.
+        Whether decision vectors travel as plaintext, which show their sender's candidates: not counted.
     """
     score = float(tells.mean()) if len(tells) else 0.0
     unknown = None if plain else 0.0

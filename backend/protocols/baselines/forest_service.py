@@ -1,6 +1,7 @@
 """A forest that goes on when some of its trees are lost (Yao et al. §4.1): the Guest's own worker processes hold a few trees each.
 
-Knows the Guest's half and the candidate leaves of the one-round protocol (Alg. 5, :mod:`backend.protocols.baselines.one_round`), so it
+Knows the Guest's partial model and the candidate leaves of the one-round protocol (Alg. 5,
+:mod:`backend.protocols.baselines.one_round`), so it
 is for comparisons, too: the Guest sees nearly every choice of every Host. A worker turns candidate leaves into its trees' values. One
 that is killed, hangs or fails is left out, the mean or the median is that of the other trees, and the answer names the missing ones;
 the worker is started again for later batches. What goes to a worker stays inside the Guest.
@@ -27,14 +28,14 @@ from backend.errors import ModelError, PartyUnreachable, SecurityError
 from backend.protocols.baselines.forest_worker import HEAD, READY, UNMET, serve
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf
 from backend.trees.outputs import Floats
 
 Flags = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-PATIENCE = 2.0  # seconds after which a worker counts as hanging
+TIMEOUT = 2.0  # seconds after which a worker counts as hanging
 START_SECONDS = 60.0  # until a new worker process is up, on a busy machine
 _starting = threading.Lock()
 
@@ -64,7 +65,7 @@ class ForestService:
         Grown by :mod:`backend.protocols.training.forest`.
     workers : int
         Processes; each holds as many trees as the next, or one more.
-    patience : float
+    timeout : float
         Seconds after which a worker that does not answer is left out and started again.
 
     Raises
@@ -73,11 +74,11 @@ class ForestService:
         The model is no forest: without all of its trees its predictions mean nothing.
     """
 
-    def __init__(self, model: GuestModel, workers: int = 2, patience: float = PATIENCE) -> None:
+    def __init__(self, model: GuestModel, workers: int = 2, timeout: float = TIMEOUT) -> None:
         outputs = model.outputs
         if outputs.link != "identity" or outputs.of_tree or any(model.base_scores) or len(model.trees) < 2:
             raise ModelError("Only a forest goes on without some of its trees; this model adds all of them up.")
-        self._outputs, self._score_bits, self._patience = outputs, model.score_bits, patience
+        self._outputs, self._score_bits, self._timeout = outputs, model.score_bits, timeout
         self._trees = [
             range(int(p[0]), int(p[-1]) + 1) for p in np.array_split(range(len(model.trees)), workers) if len(p)
         ]
@@ -126,7 +127,7 @@ class ForestService:
             if worker.ready(0.0):
                 part = candidates[:, self._first[trees[0]] : self._first[trees[-1] + 1]]
                 asked[i] = self._threads.submit(worker.values, part)
-        wait(asked.values(), timeout=self._patience)
+        wait(asked.values(), timeout=self._timeout)
         lost = [i for i, f in asked.items() if not f.done() or isinstance(f.exception(), OSError | EOFError)]
         for i in lost:
             self._workers[i].restart()
@@ -153,7 +154,7 @@ class ForestService:
         self._threads.shutdown()
 
 
-def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, conversation: Conversation) -> Flags:
+def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> Flags:
     """Lines 1 and 2 of Alg. 5: ``(n, n_leaves)`` leaves that neither the Guest nor any Host rules out, in one round."""
     n = len(part.ids)
     for host in paths.hosts:
@@ -165,7 +166,7 @@ def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, convers
 
 
 class _Worker:
-    """The Guest's end of one worker process: bytes go in and come out; a process that is no use is killed and started anew."""
+    """The Guest's end of one worker process: bytes go in and come out; a process that is no use is killed and started again."""
 
     def __init__(self, units: Sequence[IntArray]) -> None:
         self._units = units
@@ -186,7 +187,7 @@ class _Worker:
         return self._process.pid or 0
 
     def ready(self, seconds: float) -> bool:
-        """Whether the process has said that it is up, waiting for that if need be; one that died on the way is started anew."""
+        """Whether the process has said that it is up, waiting for that if need be; one that died on the way is started again."""
         if not self._up:
             try:
                 self._up = self._pipe.poll(seconds) and self._pipe.recv_bytes() == READY

@@ -21,7 +21,7 @@ from backend.protocols.baselines.walk import Numbers, OwnSplits, Trees
 from backend.protocols.guest import Scored, Timings
 from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.compiled import Conjunctions, own_conditions
@@ -32,7 +32,7 @@ TOGETHER = 1 << 14  # samples that travel together at most
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InferenceOutcome:
     """What a protocol gives.
 
     Attributes
@@ -58,7 +58,7 @@ class Inference(Protocol):
 
     name: str
 
-    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+    def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """Score every row of the Guest's `table`.
 
         Raises
@@ -70,7 +70,7 @@ class Inference(Protocol):
 
 
 class GuestPaths:
-    """The Guest's half as it is walked, worked out once a model.
+    """The Guest's partial model as it is walked, worked out once a model.
 
     Attributes
     ----------
@@ -153,10 +153,10 @@ class GuestBatch:
     model_id : str
     part : PartyTable
         ``n`` samples.
-    conversation : Conversation
+    conversation : Session
     """
 
-    def __init__(self, paths: GuestPaths, model_id: str, part: PartyTable, conversation: Conversation) -> None:
+    def __init__(self, paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> None:
         self._paths, self._conversation, self.n = paths, conversation, len(part.ids)
         self._walk = paths.splits.walk(part.columns, self.n)
         self._leaves = np.full((self.n, len(paths.trees.roots)), -1, dtype=np.intp)
@@ -213,8 +213,8 @@ class Ledger:
         for host, flags in held.items():
             self._held[host][rows.start : rows.stop] = flags
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> InferenceOutcome:
         """The scores, and what follows from the paths; nothing was encrypted."""
         paths = self._paths
         scored = Scored(paths.sums(self.leaves), self._held, 0, Timings())
-        return Outcome(scored, partial(by_paths, paths.trees, paths.knowledge, self.leaves, paths.hosts))
+        return InferenceOutcome(scored, partial(by_paths, paths.trees, paths.knowledge, self.leaves, paths.hosts))

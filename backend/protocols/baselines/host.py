@@ -1,4 +1,4 @@
-"""A simulated Host's desk for the protocols that Fed-EINI is compared with: they show which branches a record takes."""
+"""A simulated Host's handler for the protocols that Fed-EINI is compared with: they show which branches a record takes."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.baselines.host_answers import HostWalk
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, CandidateLeaves, PassOn, StartWalk
-from backend.protocols.host_models import Half, Halves
-from backend.protocols.host_session import Answer, Handlers, Session, Sessions
+from backend.protocols.host_models import HostModels, ServedModel
+from backend.protocols.host_session import Answer, Handlers, HostSession, HostSessions
 from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.transport.held_records import look_up
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import to_bitmap
 
 
-class WalkingDesk:
+class WalkHandler:
     """Answers in the clear, which only a simulated Host does.
 
     Parameters
     ----------
     table : PartyTable
-    halves : Halves
-    sessions : Sessions
+    halves : HostModels
+    sessions : HostSessions
     simulated : bool
     """
 
-    def __init__(self, table: PartyTable, halves: Halves, sessions: Sessions, simulated: bool) -> None:
-        self._table, self._halves, self._sessions, self._simulated = table, halves, sessions, simulated
+    def __init__(self, table: PartyTable, partial_models: HostModels, sessions: HostSessions, simulated: bool) -> None:
+        self._table, self._partial_models, self._sessions, self._simulated = table, partial_models, sessions, simulated
 
     def handlers(self) -> Handlers:
-        """What this desk answers."""
+        """What this handler answers."""
         return {
             StartWalk: self._start_walk,
             AskWalk: self._ask_walk,
@@ -37,22 +37,22 @@ class WalkingDesk:
             AskCandidates: self._ask_candidates,
         }
 
-    def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[Session, Half]:
+    def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[HostSession, ServedModel]:
         session = self._sessions.of(request.conversation, sender)
         if not self._simulated:
             raise SecurityError(
                 f"{type(request).__name__} was sent: it asks which branches a record takes, in the clear. Only simulated Hosts "
                 "answer that, to be compared with Fed-EINI; score with Fed-EINI."
             )
-        half = self._halves.get(request.model_id)
-        if sender != half.model.guest:
+        partial_model = self._partial_models.get(request.model_id)
+        if sender != partial_model.model.guest:
             raise SecurityError("Only the model's Guest can have samples scored.")
-        return session, half
+        return session, partial_model
 
     def _start_walk(self, sender: str, request: StartWalk) -> Answer:
-        session, half = self._open(sender, request)
+        session, partial_model = self._open(sender, request)
         columns, held = look_up(self._table, session, request.ids)
-        session.keep(HostWalk, half.paths.start(columns, held))
+        session.keep(HostWalk, partial_model.paths.start(columns, held))
         yield sender, HeldRecords(request.conversation, to_bitmap(held))
 
     def _walk(self, message: Message) -> HostWalk:
@@ -65,7 +65,7 @@ class WalkingDesk:
         yield from self._walk(passed).take(sender, passed)
 
     def _ask_candidates(self, sender: str, request: AskCandidates) -> Answer:
-        session, half = self._open(sender, request)
+        session, partial_model = self._open(sender, request)
         columns, held = look_up(self._table, session, request.ids)
-        leaves = half.paths.candidates(columns, held)
+        leaves = partial_model.paths.candidates(columns, held)
         yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)

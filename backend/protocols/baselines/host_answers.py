@@ -16,13 +16,13 @@ from backend.trees.ensemble import Columns, HostModel
 
 
 class HostPaths:
-    """A Host's half as it is walked and asked for candidate leaves, worked out once a model."""
+    """A Host's partial model as it is walked and asked for candidate leaves, worked out once a model."""
 
-    def __init__(self, half: HostModel) -> None:
-        self.trees = Trees(half.skeletons, half.guest, half.hosts)
-        self.place = self.trees.parties.index(half.host)
-        self._splits = OwnSplits(self.trees, half.rules)
-        self._leaves = Conjunctions(half.rules, own_conditions(half.skeletons, half.rules))
+    def __init__(self, partial_model: HostModel) -> None:
+        self.trees = Trees(partial_model.skeletons, partial_model.guest, partial_model.hosts)
+        self.place = self.trees.parties.index(partial_model.host)
+        self._splits = OwnSplits(self.trees, partial_model.rules)
+        self._leaves = Conjunctions(partial_model.rules, own_conditions(partial_model.skeletons, partial_model.rules))
 
     def candidates(self, columns: Columns, held: NDArray[np.bool_]) -> bytes:
         """Candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""

@@ -11,17 +11,17 @@ import numpy as np
 
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.baselines.guest import TOGETHER, GuestBatch, GuestPaths, Ledger, Outcome
+from backend.protocols.baselines.guest import TOGETHER, GuestBatch, GuestPaths, InferenceOutcome, Ledger
 from backend.protocols.baselines.messages import AskWalk, Walked
 from backend.protocols.baselines.walk import Numbers, Trees
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_numbers, to_numbers
 
 Pace = Literal["node", "tree", "level"]
 
 
 class MultiInteractive:
-    """Three paces of one protocol.
+    """Three modes of one protocol.
 
     ``node``
         Sample by sample, tree by tree, node by node: the paper's Figures 1 and 2, read for one sample at a time.
@@ -34,19 +34,19 @@ class MultiInteractive:
     Parameters
     ----------
     paths : GuestPaths
-    pace : {"node", "tree", "level"}
+    mode : {"node", "tree", "level"}
     together : int
         Samples that travel together at most; 1 under ``node``.
     """
 
-    def __init__(self, paths: GuestPaths, pace: Pace, together: int = TOGETHER) -> None:
-        self.name = f"multi-interactive-{pace}"
-        self._paths, self._one_step = paths, pace != "level"
-        self._together = 1 if pace == "node" else together
+    def __init__(self, paths: GuestPaths, mode: Pace, together: int = TOGETHER) -> None:
+        self.name = f"multi-interactive-{mode}"
+        self._paths, self._one_step = paths, mode != "level"
+        self._together = 1 if mode == "node" else together
         every = range(len(paths.trees.roots))
         self._trees = [slice(t, t + 1) for t in every] if self._one_step else [slice(0, len(every))]
 
-    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+    def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""
         ledger = Ledger(self._paths, len(table.ids))
         for rows in chunks(len(table.ids), self._together):
@@ -57,7 +57,7 @@ class MultiInteractive:
             ledger.add(rows, *batch.end())
         return ledger.outcome()
 
-    def _walk(self, batch: GuestBatch, some: slice, conversation: Conversation) -> None:
+    def _walk(self, batch: GuestBatch, some: slice, conversation: Session) -> None:
         trees = self._paths.trees
         rows, nodes = batch.settle(*batch.at_roots(some))
         while len(rows):

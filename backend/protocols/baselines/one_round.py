@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from backend.data.table import PartyTable
 from backend.protocols.baselines.disclosure import Learned, by_paths
-from backend.protocols.baselines.guest import TOGETHER, GuestPaths, Ledger, Outcome
+from backend.protocols.baselines.guest import TOGETHER, GuestPaths, InferenceOutcome, Ledger
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.baselines.walk import Numbers
-from backend.protocols.transport.channel import Conversation, TranscriptEntry
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.packing import chunks, from_bitmap
 
 
@@ -40,7 +40,7 @@ class OneRound:
         splits = {h: np.flatnonzero((trees.owner == p) & (trees.leaf < 0)) for h, p in owners.items()}
         self._below = {h: (trees.first[s], trees.last[s]) for h, s in splits.items()}
 
-    def run(self, model_id: str, table: PartyTable, conversation: Conversation) -> Outcome:
+    def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""
         paths, n = self._paths, len(table.ids)
         ledger = Ledger(paths, n)
@@ -59,7 +59,7 @@ class OneRound:
                 shown[host].append(answers[host].leaves)
             # line 3: the one leaf that is left in every tree
             ledger.add(rows, paths.sole(kept), held)
-        return Outcome(ledger.outcome().scored, partial(self._learned, ledger.leaves, shown))
+        return InferenceOutcome(ledger.outcome().scored, partial(self._learned, ledger.leaves, shown))
 
     def _matrix(self, leaves: bytes, n: int) -> NDArray[np.bool_]:
         return from_bitmap(leaves, n * self._paths.trees.n_leaves).reshape(n, -1)

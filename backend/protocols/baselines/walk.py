@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.compiled import Conjunctions
-from backend.trees.ensemble import Columns, NodeKey, Rule, Skeleton
+from backend.trees.ensemble import Columns, NodeKey, Skeleton, SplitRule
 
 Numbers = NDArray[np.intp]
 
@@ -96,11 +96,11 @@ class OwnSplits:
     Parameters
     ----------
     trees : Trees
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The party's own.
     """
 
-    def __init__(self, trees: Trees, rules: Mapping[NodeKey, Rule]) -> None:
+    def __init__(self, trees: Trees, rules: Mapping[NodeKey, SplitRule]) -> None:
         self.trees = trees
         self._lines = np.full(len(trees), -1, dtype=np.intp)
         self._lines[[trees.number[key] for key in rules]] = np.arange(len(rules))

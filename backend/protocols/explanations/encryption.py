@@ -15,7 +15,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.paillier_layout import Packs
+from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
 from backend.protocols.ranking.packing import PackedOpener
 from backend.trees.ensemble import Columns
@@ -23,7 +23,7 @@ from backend.trees.ensemble import Columns
 ReasonKey = KeySide | ResidueKeySide
 
 
-class Sealing(Protocol):
+class TermEncryption(Protocol):
     """One request's way.
 
     Attributes
@@ -34,7 +34,7 @@ class Sealing(Protocol):
 
     ciphertexts: int
 
-    def sealed(self, columns: Columns) -> bytes:
+    def encrypted(self, columns: Columns) -> bytes:
         """One person's numbers, encrypted; columns are ``(1,)`` each."""
         ...
 
@@ -47,16 +47,16 @@ class Sealing(Protocol):
         ...
 
 
-class PackSealing:
-    """Paillier, or plain numbers: base, packs and constant, one ciphertext each."""
+class PaillierEncryption:
+    """Paillier, or plaintext: base, packs and constant, one ciphertext each."""
 
     def __init__(self, key: KeySide, compiled: CompiledTerms, shape: ReasonShape) -> None:
         self._key, self._compiled, self._shape = key, compiled, shape
-        self._packs = Packs(shape, key.bits)
+        self._packs = PaillierLayout(shape, key.bits)
         width = len(self._packs.packs(0))
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
 
-    def sealed(self, columns: Columns) -> bytes:
+    def encrypted(self, columns: Columns) -> bytes:
         """The constant goes at the last scale: no Host multiplies it."""
         terms, lift = self._compiled.encode(columns), COEFFICIENT_BITS * len(self._compiled.chain)
         constant = [number << lift for number in terms.constant.tolist()]
@@ -70,11 +70,11 @@ class PackSealing:
         return PackedOpener(self._key, self._packs.packing).opened(blob)
 
     def sums(self, blob: bytes) -> list[int]:
-        """Packs, and single numbers of the last Host's features."""
+        """PaillierLayout, and single numbers of the last Host's features."""
         return self._packs.unpacked(self._key.decrypt(blob, len(self._packs.layout(len(self._compiled.chain)))))
 
 
-class SlotSealing:
+class RlweEncryption:
     """RLWE: a slot for every feature, entry and point, and one for the constant, which every Host multiplies by 1.
 
     Parameters
@@ -94,7 +94,7 @@ class SlotSealing:
         self._key, self._compiled, self._shape = key, compiled, shape
         self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
 
-    def sealed(self, columns: Columns) -> bytes:
+    def encrypted(self, columns: Columns) -> bytes:
         """``(features, entries · points + 1)``: what is the Guest's own, and the base for what is a Host's."""
         terms, own = self._compiled.encode(columns), self._shape.features[0]
         table = np.zeros((sum(self._shape.features), self._compiled.rows), dtype=np.int64)
@@ -114,7 +114,7 @@ class SlotSealing:
         return self._key.decrypt(blob, sum(self._shape.features))
 
 
-def sealing_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, people: int = 0) -> Sealing:
+def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, people: int = 0) -> TermEncryption:
     """The way that a key takes; `people` of a cohort, 0 for names.
 
     Raises
@@ -123,12 +123,12 @@ def sealing_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, peop
         The key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
     """
     if isinstance(key, ResidueKeySide):
-        return SlotSealing(key, compiled, shape, people)
+        return RlweEncryption(key, compiled, shape, people)
     if not people and not isinstance(key, PaillierKeySide):
         raise ParameterError(
             f"Names of reasons are ranked under paillier or rlwe; this key is of cipher {key.scheme!r}."
         )
-    return PackSealing(key, compiled, shape)
+    return PaillierEncryption(key, compiled, shape)
 
 
 def _row(numbers: list[int]) -> NDArray[Any]:

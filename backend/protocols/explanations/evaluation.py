@@ -18,14 +18,14 @@ from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
 from backend.errors import SecurityError
 from backend.protocols.explanations.host_factors import CompiledFactors
-from backend.protocols.explanations.paillier_layout import Packs
+from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
 from backend.protocols.ranking.packing import PackedBlinds
 
 _Sums = dict[int, tuple[list[int], list[int]]]
 
 
-class Weighing(Protocol):
+class Weighting(Protocol):
     """One request at one Host."""
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
@@ -51,8 +51,8 @@ class Weighing(Protocol):
         ...
 
 
-class PackWeighing:
-    """Paillier, or plain numbers.
+class PaillierWeighting:
+    """Paillier, or plaintext.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ class PackWeighing:
 
     def __init__(self, side: WeightedPublicSide, compiled: CompiledFactors, shape: ReasonShape, party: int) -> None:
         self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
-        self._sizes = Packs(shape, side.bits)
+        self._sizes = PaillierLayout(shape, side.bits)
         self._points, self._width = len(compiled.points), self._sizes.packs_before(party)
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
-        """In the layout of :meth:`Packs.layout`."""
+        """In the layout of :meth:`PaillierLayout.layout`."""
         base_enc, packs_enc, constant_enc = self._load(terms)
         factors, width = self._compiled.others(kept).ravel().tolist(), self._width
         sums: list[Weighted] = [(range(g, len(packs_enc), width), factors) for g in range(width)]
@@ -90,7 +90,7 @@ class PackWeighing:
         Raises
         ------
         SecurityError
-            Under plain numbers.
+            Under plaintext.
         """
         if not isinstance(self._side, PaillierPublicSide):
             raise SecurityError("Names are ranked under keys of Paillier or RLWE only; offer one.")
@@ -118,7 +118,7 @@ class PackWeighing:
         return self._side.refreshed([*base_out, *packs_out, *constant_enc])
 
     def _own_packs(self, base_enc: Any, kept: NDArray[np.bool_]) -> list[list[Any]]:
-        """Packs of this Host's features per outgoing entry and point."""
+        """PaillierLayout of this Host's features per outgoing entry and point."""
         step, points, count = self._compiled.step, self._points, self._shape.features[self._party]
         own: _Sums = defaultdict(lambda: ([], []))
         for entry, feature, units in self._own(kept):
@@ -163,7 +163,7 @@ class PackWeighing:
         return loaded[: ends[0]], loaded[ends[0] : ends[1]], loaded[ends[1] :]
 
 
-class SlotWeighing:
+class RlweWeighting:
     """RLWE: every slot times one factor; the Guest's slots go through all Hosts as they are, so that only the last one adds up.
 
     Parameters
@@ -190,11 +190,11 @@ class SlotWeighing:
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
         """As many ciphertexts as came."""
-        return self._side.refreshed(self._weighed(terms, kept))
+        return self._side.refreshed(self._weighted(terms, kept))
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Weighed:
         """One ciphertext a key: the slots of a feature add up to its value, for the ranking times 2^tie_bits."""
-        return self._side.total(self._weighed(terms, kept), before)
+        return self._side.total(self._weighted(terms, kept), before)
 
     def blinded(self, values: Any, added: Sequence[int]) -> bytes:
         """Masked slots that add up to the blinded numbers."""
@@ -204,8 +204,8 @@ class SlotWeighing:
         """Masked slots that add up to the sums."""
         return self._side.reply(values, self._features)
 
-    def _weighed(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
-        return self._side.weighed(terms, self._factors(kept) << self._lift, self._plan.place == 0)
+    def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
+        return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.place == 0)
 
     def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """``(features, entries · points + 1)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
@@ -219,9 +219,9 @@ class SlotWeighing:
         return table
 
 
-def weighing_of(
+def weighting_of(
     side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int = 0
-) -> Weighing:
+) -> Weighting:
     """The way that a key takes; `people` of a cohort, 0 for names.
 
     Raises
@@ -230,9 +230,9 @@ def weighing_of(
         There is no key, or none that can weigh numbers like these.
     """
     if isinstance(side, ResiduePublicSide):
-        return SlotWeighing(side, compiled, shape, plan, people)
+        return RlweWeighting(side, compiled, shape, plan, people)
     if isinstance(side, WeightedPublicSide):
-        return PackWeighing(side, compiled, shape, plan.place + 1)
+        return PaillierWeighting(side, compiled, shape, plan.place + 1)
     raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")
 
 

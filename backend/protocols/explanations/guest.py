@@ -2,7 +2,8 @@
 
 It learns the names of the largest contributions of one person, or sums over many people; never one person's contribution.
 
-1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each tells whom it holds, and about whom it answers no more.
+1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each tells whom it holds, and about whom
+its budget is exhausted.
 2. Guest → first Host → … → last Host: one person's encrypted terms, multiplied by every Host's factors.
 3. Guest ↔ last Host: the ranking's four messages; or, when a cohort's last person is through, its encrypted sums.
 """
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.table import PartyTable
-from backend.protocols.explanations.encryption import ReasonKey, Sealing, sealing_of
+from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import (
     AskCohort,
@@ -31,7 +32,7 @@ from backend.protocols.explanations.messages import (
 )
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.scoring.messages import HeldRecords
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import from_bitmap
 
@@ -85,35 +86,35 @@ class Summed:
     error_bound: float
 
 
-class Asking:
+class ReasonsClient:
     """One conversation about one model.
 
     Parameters
     ----------
-    talk : Conversation
+    session : Session
     guest : str
     model_id : str
     compiled : CompiledTerms
     key : KeySide or ResidueKeySide
-        Paillier's or RLWE's, or plain numbers for sums.
+        Paillier's or RLWE's, or plaintext for sums.
     on_stage : callable
     """
 
     def __init__(
         self,
-        talk: Conversation,
+        session: Session,
         guest: str,
         model_id: str,
         compiled: CompiledTerms,
         key: ReasonKey,
         on_stage: OnStage = _quietly,
     ) -> None:
-        self._talk, self._guest, self._model_id, self._compiled = talk, guest, model_id, compiled
+        self._session, self._guest, self._model_id, self._compiled = session, guest, model_id, compiled
         self._key, self._on_stage = key, on_stage
         self._seconds: dict[tuple[str, str], float] = {}
         self._first, self._last = compiled.chain[0], compiled.chain[-1]
         for host in compiled.chain:
-            talk.send(host, OfferKey(talk.name, key.scheme, key.offer()))
+            session.send(host, OfferKey(session.name, key.scheme, key.offer()))
 
     def names(self, people: PartyTable, count: int) -> Named:
         """Names of up to `count` reasons of every person, columns ``(n,)`` each.
@@ -123,16 +124,16 @@ class Asking:
         ParameterError
             The key is none that names are ranked under, or too short.
         SecurityError, PartyUnreachable, Cancelled
-            See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
         compiled, shape = self._compiled, self._compiled.shape(count)
-        sealing = sealing_of(self._key, compiled, shape)
+        encryption = encryption_of(self._key, compiled, shape)
         for host in compiled.chain:
             shares = compiled.shares_of(host)
-            self._talk.send(
+            self._session.send(
                 host,
                 AskReasons(
-                    self._talk.name, self._model_id, people.ids, count, shares, shape.features, shape.value_bits
+                    self._session.name, self._model_id, people.ids, count, shares, shape.features, shape.value_bits
                 ),
             )
         refused = self._held(len(people.ids))
@@ -141,32 +142,33 @@ class Asking:
             if i in refused:
                 found.append(None)
                 continue
-            self._send(people, i, sealing)
-            found.append(self._ranked(RankingGuest(sealing.opened, shape.ranking), i))
+            self._send(people, i, encryption)
+            found.append(self._ranked(RankingGuest(encryption.opened, shape.ranking), i))
         self._on_stage("done", self._guest, len(people.ids))
-        return Named(found, refused, sealing.ciphertexts, self._seconds)
+        return Named(found, refused, encryption.ciphertexts, self._seconds)
 
     def sums(self, people: PartyTable) -> Summed:
         """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides."""
         compiled, shape = self._compiled, self._compiled.shape(1)
-        sealing = sealing_of(self._key, compiled, shape, len(people.ids))
+        encryption = encryption_of(self._key, compiled, shape, len(people.ids))
         for host in compiled.chain:
             shares = compiled.shares_of(host)
-            self._talk.send(
-                host, AskCohort(self._talk.name, self._model_id, people.ids, shares, shape.features, shape.value_bits)
+            self._session.send(
+                host,
+                AskCohort(self._session.name, self._model_id, people.ids, shares, shape.features, shape.value_bits),
             )
         self._held(len(people.ids))
         for i in range(len(people.ids)):
-            self._send(people, i, sealing)
+            self._send(people, i, encryption)
         self._on_stage("weigh", self._last, len(people.ids))
-        answer = self._talk.expect_each(ContributionSums, [self._last])[self._last]
-        sums = np.array(sealing.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
+        answer = self._session.expect_each(ContributionSums, [self._last])[self._last]
+        sums = np.array(encryption.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
         return Summed(compiled.items, sums, len(people.ids), len(people.ids) * compiled.error_bound)
 
     def _held(self, n: int) -> dict[int, str]:
         """Step 1's answers: who is refused, and why."""
         refused: dict[int, str] = {}
-        for host, answer in self._talk.expect_each(HeldRecords, self._compiled.chain).items():
+        for host, answer in self._session.expect_each(HeldRecords, self._compiled.chain).items():
             if answer.spent:
                 why = (
                     f"The budget is spent at {host}, which answers {answer.budget} time(s) in {answer.days} days about one person and "
@@ -175,28 +177,28 @@ class Asking:
                 refused |= {int(i): why for i in np.flatnonzero(from_bitmap(answer.spent, n))}
         return refused
 
-    def _send(self, people: PartyTable, i: int, sealing: Sealing) -> None:
+    def _send(self, people: PartyTable, i: int, encryption: TermEncryption) -> None:
         """Step 2, the Guest's part."""
-        self._talk.check()
+        self._session.check()
         self._on_stage("encrypt", self._guest, i)
         began = time.perf_counter()
         one = people.take(np.array([i], dtype=np.intp))
-        terms_enc = sealing.sealed(one.columns)
+        terms_enc = encryption.encrypted(one.columns)
         self._add("encrypt", self._guest, began)
-        self._talk.send(self._first, ReasonTerms(self._talk.name, i, terms_enc))
+        self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:
         """Step 3 for one person."""
-        host, name = self._last, self._talk.name
+        host, name = self._last, self._session.name
         self._on_stage("weigh", host, i)
-        self._talk.send(host, OpenRanking(name, ranking.open()))
+        self._session.send(host, OpenRanking(name, ranking.open()))
         began = time.perf_counter()
-        shares = self._talk.expect_each(MaskedContributions, [host])[host].shares
+        shares = self._session.expect_each(MaskedContributions, [host])[host].shares
         self._add("weigh", host, began)
         self._on_stage("rank", host, i)
         began = time.perf_counter()
-        self._talk.send(host, ChooseLabels(name, ranking.choose(shares)))
-        places = ranking.names(self._talk.expect_each(GarbledRanking, [host])[host].circuit)
+        self._session.send(host, ChooseLabels(name, ranking.choose(shares)))
+        places = ranking.names(self._session.expect_each(GarbledRanking, [host])[host].circuit)
         self._add("rank", host, began)
         return tuple(sorted((self._compiled.items[p] for p in places), key=lambda item: item[1]))
 

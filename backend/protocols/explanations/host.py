@@ -1,4 +1,4 @@
-"""A Host's desk for reasons: weighs encrypted terms with factors of its own, ranks the outcome or adds it up. Reads none of it."""
+"""A Host's handler for reasons: weighs encrypted terms with factors of its own, ranks the outcome or adds it up. Reads none of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.explanations.cohort import LEAST, Cohorts
-from backend.protocols.explanations.evaluation import Weighing, weighing_of
+from backend.protocols.explanations.evaluation import Weighting, weighting_of
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import (
     AskCohort,
@@ -26,8 +26,8 @@ from backend.protocols.explanations.messages import (
 )
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.host_budget import held_records, spend
-from backend.protocols.host_models import Half, Halves
-from backend.protocols.host_session import Answer, Handlers, Session, Sessions
+from backend.protocols.host_models import HostModels, ServedModel
+from backend.protocols.host_session import Answer, Handlers, HostSession, HostSessions
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.transport.held_records import look_up
 from backend.store.query_budget import QueryBudget
@@ -39,9 +39,9 @@ REASONS = "reasons"  # what is counted in the budget, for itself
 class _Request:
     """People whose terms are coming in, and what was done for them so far."""
 
-    half: Half
+    partial_model: ServedModel
     shape: ReasonShape
-    weighing: Weighing
+    weighting: Weighting
     factors: dict[
         int, NDArray[np.bool_]
     ]  # of everybody who is answered about, by place among the ids; each is used once
@@ -56,14 +56,14 @@ class _Request:
         return self.factors.pop(place)
 
 
-class ReasonsDesk:
+class ReasonsHandler:
     """Answers requests for reasons.
 
     Parameters
     ----------
     table : PartyTable
-    halves : Halves
-    sessions : Sessions
+    halves : HostModels
+    sessions : HostSessions
     budget : QueryBudget, optional
         None = questions are not counted.
     cohorts : Cohorts
@@ -73,16 +73,16 @@ class ReasonsDesk:
     def __init__(
         self,
         table: PartyTable,
-        halves: Halves,
-        sessions: Sessions,
+        partial_models: HostModels,
+        sessions: HostSessions,
         budget: QueryBudget | None,
         cohorts: Cohorts,
     ) -> None:
-        self._table, self._halves, self._sessions = table, halves, sessions
+        self._table, self._partial_models, self._sessions = table, partial_models, sessions
         self._budget, self._cohorts = budget, cohorts
 
     def handlers(self) -> Handlers:
-        """What this desk answers."""
+        """What this handler answers."""
         return {
             AskReasons: self._ask_reasons,
             AskCohort: self._ask_cohort,
@@ -92,15 +92,15 @@ class ReasonsDesk:
         }
 
     def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
-        session, half = self._opened(sender, asked)
+        session, partial_model = self._opened(sender, asked)
         _, held = look_up(self._table, session, asked.ids)
         budget = self._budget if self._sessions.counts(asked.conversation) else None
         spent = spend(budget, asked.model_id, asked.ids, held, REASONS)
-        self._begin(session, half, asked, asked.names, ~spent)
+        self._begin(session, partial_model, asked, asked.names, ~spent)
         yield sender, held_records(budget, asked.conversation, held, spent)
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
-        session, half = self._opened(sender, asked)
+        session, partial_model = self._opened(sender, asked)
         _, held = look_up(self._table, session, asked.ids)
         members = [i for i, known in zip(asked.ids, held.tolist(), strict=True) if known]
         if len(set(asked.ids)) < len(asked.ids):
@@ -109,71 +109,79 @@ class ReasonsDesk:
             self._cohorts.admit(asked.model_id, members)
         elif len(members) < LEAST:
             raise SecurityError(f"A cohort of {len(members)} people was asked about; {LEAST} or more are needed.")
-        self._begin(session, half, asked, 1, np.ones(len(asked.ids), dtype=bool))
+        self._begin(session, partial_model, asked, 1, np.ones(len(asked.ids), dtype=bool))
         yield sender, held_records(None, asked.conversation, held, ~held)
 
-    def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[Session, Half]:
-        session, half = self._sessions.of(asked.conversation), self._halves.get(asked.model_id)
-        if not sender == session.guest == half.model.guest:
+    def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
+        session, partial_model = self._sessions.of(asked.conversation), self._partial_models.get(asked.model_id)
+        if not sender == session.guest == partial_model.model.guest:
             raise SecurityError("Only the Guest of a model may ask for reasons.")
         if not asked.ids:
             raise SecurityError("Reasons were asked for, but of nobody.")
-        return session, half
+        return session, partial_model
 
     def _begin(
-        self, session: Session, half: Half, asked: AskReasons | AskCohort, names: int, answered: NDArray[np.bool_]
+        self,
+        session: HostSession,
+        partial_model: ServedModel,
+        asked: AskReasons | AskCohort,
+        names: int,
+        answered: NDArray[np.bool_],
     ) -> None:
         """Look the people up; how they answer at this Host's splits is all that is kept of them."""
-        place, cohort = half.plan.place, isinstance(asked, AskCohort)
-        compiled = CompiledFactors(half.model, half.step, asked.shares)
+        place, cohort = partial_model.plan.place, isinstance(asked, AskCohort)
+        compiled = CompiledFactors(partial_model.model, partial_model.step, asked.shares)
         counts = asked.features
-        if len(counts) != half.plan.hosts + 1 or min(counts) < 0 or counts[place + 1] != len(compiled.names):
+        if len(counts) != partial_model.plan.hosts + 1 or min(counts) < 0 or counts[place + 1] != len(compiled.names):
             raise SecurityError(
                 "The numbers of features that were named do not fit the model; the request was refused."
             )
         shape = ReasonShape(counts, names, asked.value_bits)
-        weighing = weighing_of(session.cipher, compiled, shape, half.plan, len(asked.ids) if cohort else 0)
+        weighting = weighting_of(session.cipher, compiled, shape, partial_model.plan, len(asked.ids) if cohort else 0)
         columns, held = look_up(self._table, session, asked.ids)
         factors = {
             i: compiled.decide({name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
             for i in np.flatnonzero(answered).tolist()
         }
-        session.keep(_Request, _Request(half, shape, weighing, factors, cohort))
+        session.keep(_Request, _Request(partial_model, shape, weighting, factors, cohort))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         session = self._sessions.of(message.conversation)
         request = session.need(_Request, "Terms came before reasons were asked for.")
-        half = request.half
-        if sender != half.preceding:
-            raise SecurityError(f"Terms for this model come from {half.preceding}; others were refused.")
+        partial_model = request.partial_model
+        if sender != partial_model.preceding:
+            raise SecurityError(f"Terms for this model come from {partial_model.preceding}; others were refused.")
         kept = request.person(message.person)
-        if not half.plan.last:
-            terms = request.weighing.passed_on(message.terms, kept)
-            yield half.following, ReasonTerms(message.conversation, message.person, terms)
+        if not partial_model.plan.last:
+            terms = request.weighting.passed_on(message.terms, kept)
+            yield partial_model.following, ReasonTerms(message.conversation, message.person, terms)
             return
-        request.values_enc = request.weighing.values(
+        request.values_enc = request.weighting.values(
             message.terms, kept, request.values_enc if request.cohort else None
         )
         if not request.cohort:
             yield from self._share(session, request)
         elif not request.factors:
             session.drop(_Request)
-            yield half.following, ContributionSums(message.conversation, request.weighing.sums(request.values_enc))
+            yield (
+                partial_model.following,
+                ContributionSums(message.conversation, request.weighting.sums(request.values_enc)),
+            )
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
         session = self._sessions.of(message.conversation)
         request = session.need(_Request, "A ranking was opened before reasons were asked for.")
-        if sender != session.guest or request.cohort or not request.half.plan.last:
+        if sender != session.guest or request.cohort or not request.partial_model.plan.last:
             raise SecurityError("A ranking was opened where none can be; it was refused.")
         request.opened = message
         yield from self._share(session, request)
 
     @staticmethod
-    def _share(session: Session, request: _Request) -> Answer:
+    def _share(session: HostSession, request: _Request) -> Answer:
         """Once a person's terms have come, through other Hosts maybe, and the Guest's offer: each is ranked once."""
         if request.values_enc is None or request.opened is None:
             return
-        blinded, opened = partial(request.weighing.blinded, request.values_enc), request.opened
+        blinded, opened = partial(request.weighting.blinded, request.values_enc), request.opened
         request.values_enc = request.opened = None
         ranking = session.keep(RankingHost, RankingHost(blinded, request.shape.ranking))
         yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))

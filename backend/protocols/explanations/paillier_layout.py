@@ -1,4 +1,4 @@
-"""How the numbers of reasons lie in Paillier ciphertexts, or in plain numbers: sizes that both sides work out. Holds no number and no key.
+"""How the numbers of reasons lie in Paillier ciphertexts, or in plaintext: sizes that both sides work out. Holds no number and no key.
 
 Per entry and point there is one *base* number, which becomes the values of Host features, and some *packs*, each of which holds one
 number for several features whose owner has done its part. All of them are multiplied by the same factor of a later Host.
@@ -12,20 +12,20 @@ from itertools import pairwise
 
 from backend.errors import SecurityError
 from backend.protocols.explanations.shape import ReasonShape
-from backend.protocols.ranking.packing import Packing
+from backend.protocols.ranking.packing import RankingPacking
 
-PLAIN_BITS = 2048  # plain numbers are packed as under a key of that size
+PLAIN_BITS = 2048  # plaintext are packed as under a key of that size
 
 
 @dataclass(frozen=True)
-class Packs:
+class PaillierLayout:
     """Sizes under one key.
 
     Attributes
     ----------
     shape : ReasonShape
     key_bits : int
-        Of the Paillier modulus; 0 = plain numbers.
+        Of the Paillier modulus; 0 = plaintext.
 
     Raises
     ------
@@ -40,9 +40,9 @@ class Packs:
         _ = self.packing  # which checks the key
 
     @cached_property
-    def packing(self) -> Packing:
+    def packing(self) -> RankingPacking:
         """Of the ranking, which adds to packs as they are."""
-        return Packing(self.shape.ranking, self.key_bits or PLAIN_BITS)
+        return RankingPacking(self.shape.ranking, self.key_bits or PLAIN_BITS)
 
     @property
     def slot(self) -> int:
@@ -58,7 +58,7 @@ class Packs:
         return [b - a for a, b in pairwise(cuts) if b > a]
 
     def packs_before(self, party: int) -> int:
-        """Packs that a party gets per entry and point."""
+        """PaillierLayout that a party gets per entry and point."""
         return sum(len(self.packs(p)) for p in range(party))
 
     def layout(self, party: int) -> list[int]:

@@ -25,7 +25,7 @@ Table = NDArray[np.int64]  # (groups of the feature, groups of the other one): r
 Tables = dict[tuple[str, str], Table]  # by (party, feature) of the other one
 
 
-class Crossing:
+class ContingencyTable:
     """One feature against others.
 
     Parameters

@@ -27,7 +27,7 @@ from backend.protocols.group_sums.messages import (
 )
 from backend.protocols.group_sums.values import Counts, Slot, pack, slots, unpack
 from backend.protocols.training.row_sets import pack_rows
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import MAX_MESSAGE
 from backend.protocols.transport.packing import chunks
 
@@ -64,7 +64,7 @@ class GroupQuestions:
 
     Parameters
     ----------
-    talk : Conversation
+    session : Session
     guest : str
         The Guest's name.
     key : PairKeySide
@@ -72,8 +72,8 @@ class GroupQuestions:
         ``(n_joint,)``: joint records that count.
     """
 
-    def __init__(self, talk: Conversation, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
-        self._talk, self._guest, self._key, self._rows = talk, guest, key, rows
+    def __init__(self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
+        self._session, self._guest, self._key, self._rows = session, guest, key, rows
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}
 
@@ -115,7 +115,7 @@ class GroupQuestions:
         for first, second in pairs:
             pieces = []
             for part in chunks(self.records, PIECE):
-                self._talk.check()
+                self._session.check()
                 on_piece(done, total)
                 piece = slice(part.start, part.stop)
                 pieces.append(self._key.encrypt_pairs(first[piece], second[piece]))
@@ -123,14 +123,14 @@ class GroupQuestions:
             blobs.append(b"".join(pieces))
         on_piece(total, total)
         for host in hosts:
-            self._talk.send(host, GroupPairs(self._talk.name, pack_rows(self._rows), tuple(blobs)))
+            self._session.send(host, GroupPairs(self._session.name, pack_rows(self._rows), tuple(blobs)))
         self._sent[self._guest] = _Sent(places, most, tuple(int(mark.sum()) for mark in marks))
 
     def have_sent(self, host: str, feature: str, most: int, receivers: Sequence[str]) -> tuple[Group, ...]:
         """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
-        asked = AskGroupPairs(self._talk.name, pack_rows(self._rows), feature, most, tuple(receivers))
-        self._talk.send(host, asked)
-        answer = self._talk.expect_each(GroupPairsSent, [host])[host]
+        asked = AskGroupPairs(self._session.name, pack_rows(self._rows), feature, most, tuple(receivers))
+        self._session.send(host, asked)
+        answer = self._session.expect_each(GroupPairsSent, [host])[host]
         groups = read_groups(answer.groups, self.records)
         if answer.feature != feature:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
@@ -165,13 +165,13 @@ class GroupQuestions:
         Raises
         ------
         Cancelled, PartyUnreachable, SecurityError
-            See :meth:`Conversation.expect`; or an answer's groups or sums do not add up to what was sent.
+            See :meth:`Session.expect`; or an answer's groups or sums do not add up to what was sent.
         """
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
         for host, features in asked.items():
-            self._talk.send(host, AskGroupSums(self._talk.name, sender, features, most, least))
-        answers = self._talk.expect_each(GroupSums, asked)
+            self._session.send(host, AskGroupSums(self._session.name, sender, features, most, least))
+        answers = self._session.expect_each(GroupSums, asked)
         return {
             (host, feature): table
             for host, features in asked.items()

@@ -1,4 +1,4 @@
-"""A Host's desk for sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups."""
+"""A Host's handler for sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.group_sums.host_sums import HostGroups
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
-from backend.protocols.host_session import Answer, Handlers, Sessions
+from backend.protocols.host_session import Answer, Handlers, HostSessions
 from backend.protocols.transport.message import Message
 
 
-class GroupDesk:
+class GroupSumsHandler:
     """Answers questions about groups.
 
     Parameters
@@ -23,14 +23,14 @@ class GroupDesk:
         The Host.
     table : PartyTable
     features : sequence of Feature
-    sessions : Sessions
+    sessions : HostSessions
     """
 
-    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], sessions: Sessions) -> None:
+    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], sessions: HostSessions) -> None:
         self._name, self._table, self._features, self._sessions = name, table, tuple(features), sessions
 
     def handlers(self) -> Handlers:
-        """What this desk answers."""
+        """What this handler answers."""
         return {
             GroupPairs: self._group_pairs,
             AskGroupSums: self._group_sums,

@@ -1,4 +1,4 @@
-"""What a ranking computes: the places of the k largest positive numbers. In plain numbers, and as a circuit on two parties' shares.
+"""What a ranking computes: the places of the k largest positive numbers. In plaintext, and as a circuit on two parties' shares.
 
 Knows no party, key or label: the circuit runs on whatever gates it gets (:mod:`backend.crypto.garbling`). Each function works on
 all n numbers at once; a bit of all of them is one array of n wires.
@@ -15,7 +15,7 @@ from backend.crypto.garbling import Gates, PlainGates, Wires
 
 
 def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int, ...]:
-    """What the circuit has to find, in plain numbers.
+    """What the circuit has to find, in plaintext.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from backend.protocols.ranking.shape import RankingShape
 
 
 @dataclass(frozen=True)
-class Packing:
+class RankingPacking:
     """How blinded numbers lie in plaintexts; both sides work it out.
 
     Attributes
@@ -76,10 +76,10 @@ class PackedBlinds:
         The Guest's public key.
     values_enc : sequence of mpz, ``(n,)``
         Checked ciphertexts under that key; the caller vouches that every value keeps the shape's bound.
-    packing : Packing
+    packing : RankingPacking
     """
 
-    def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: Packing) -> None:
+    def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: RankingPacking) -> None:
         if (len(values_enc), side.bits) != (packing.shape.n, packing.key_bits):
             raise ParameterError(
                 f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit a ranking of {packing.shape.n} under "
@@ -106,10 +106,10 @@ class PackedOpener:
     ----------
     key : KeySide
         Paillier's.
-    packing : Packing
+    packing : RankingPacking
     """
 
-    def __init__(self, key: KeySide, packing: Packing) -> None:
+    def __init__(self, key: KeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:
             raise ParameterError(f"A key of {key.bits} bits does not fit a ranking under {packing.key_bits} bits.")
         self._key, self._packing = key, packing

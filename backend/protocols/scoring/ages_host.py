@@ -1,4 +1,4 @@
-"""A Host's desk for scores at other ages: it gives people ages of its own records, class by class, and tells nobody which."""
+"""A Host's handler for scores at other ages: it gives people ages of its own records, class by class, and tells nobody which."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Sequence
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_session import Answer, Handlers, Sessions
+from backend.protocols.host_session import Answer, Handlers, HostSessions
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
-from backend.protocols.scoring.messages import AgesDealt, DealAges
-from backend.protocols.scoring.permuted_values_host import Dealt, takers_of
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges
+from backend.protocols.scoring.permuted_values_host import PermutedValues, takers_of
 
 
-class AgesDesk:
+class AgesHandler:
     """Has people scored at ages that are not theirs, for one conversation.
 
     Parameters
     ----------
     table : PartyTable
     features : sequence of Feature
-    sessions : Sessions
+    sessions : HostSessions
     """
 
-    def __init__(self, table: PartyTable, features: Sequence[Feature], sessions: Sessions) -> None:
+    def __init__(self, table: PartyTable, features: Sequence[Feature], sessions: HostSessions) -> None:
         self._table, self._features, self._sessions = table, {f.name: f for f in features}, sessions
 
     def handlers(self) -> Handlers:
-        """What this desk answers."""
-        return {DealAges: self._deal_ages}
+        """What this handler answers."""
+        return {AssignAges: self._assign_ages}
 
-    def _deal_ages(self, sender: str, asked: DealAges) -> Answer:
+    def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session = self._sessions.of(asked.conversation)
         if sender != session.guest:
             raise SecurityError("Only the Guest may have people scored at other ages.")
@@ -45,5 +45,5 @@ class AgesDesk:
                 raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
             draw, givers = secrets.SystemRandom(), classes[asked.place].tolist()
             chosen = {i: self._table.ids[draw.choice(givers)] for i in takers}
-            session.keep(Dealt, Dealt((feature.name,), chosen))
-        yield sender, AgesDealt(asked.conversation, len(classes))
+            session.keep(PermutedValues, PermutedValues((feature.name,), chosen))
+        yield sender, AgesAssigned(asked.conversation, len(classes))

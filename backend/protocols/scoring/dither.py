@@ -35,7 +35,7 @@ def half_units(width: float, bits: int) -> int:
     return math.floor(math.ldexp(width, bits - 1))
 
 
-def room(bits: int) -> int:
+def headroom(bits: int) -> int:
     """What slots keep free for dither, units of 2**-bits of a logit; no Guest accepts more."""
     return half_units(MOST_DITHER, bits)
 
@@ -84,7 +84,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
 
 
 def usual_dither(synthetic: bool) -> float:
-    """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (made-up people: none).
+    """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (synthetic people: none).
 
     Raises
     ------

@@ -19,7 +19,7 @@ from backend.crypto.interface import FoldPlan
 from backend.protocols.scoring.canaries import CANARY_BITS
 from backend.protocols.scoring.packing import WORD, Packing
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.ensemble import Columns, GuestModel, NodeKey, Rule
+from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure
 
 
@@ -161,11 +161,11 @@ class CompiledHost:
     Parameters
     ----------
     step : Step
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The Host's own.
     """
 
-    def __init__(self, step: Step, rules: Mapping[NodeKey, Rule]) -> None:
+    def __init__(self, step: Step, rules: Mapping[NodeKey, SplitRule]) -> None:
         self._m = len(step.own)
         self._conditions = Conjunctions(rules, step.own)
 

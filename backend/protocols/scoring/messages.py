@@ -13,7 +13,7 @@ class DecisionVectors(Message):
     """Guest → first Host, Host → next Host: encrypted decision vectors of some samples (Fed-EINI eq. 8 and 13).
 
     From Host to Host, `dither` is the widest that was asked for so far, units (the last one adds numbers from -dither to dither), and
-    `spent` marks people about whom an earlier one answers no more (empty: none): to their empty scores nothing is added.
+    `spent` marks people about whom the budget of an earlier Host is exhausted (empty: none): to their empty scores nothing is added.
     """
 
     HOLDS: ClassVar[str] = (
@@ -39,17 +39,17 @@ class MoreVectors(Message):
 
 
 @dataclass(frozen=True)
-class DealValues(Message):
-    """Guest → Host: deal your values of these features out anew among these people, and score them so in this conversation."""
+class PermuteValues(Message):
+    """Guest → Host: deal your values of these features out again among these people, and score them so in this conversation."""
 
-    HOLDS: ClassVar[str] = "ids whose values are to be dealt out anew; of which of the Host's features"
+    HOLDS: ClassVar[str] = "ids whose values are to be permuted; of which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     ids: tuple[str, ...]
     features: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class DealAges(Message):
+class AssignAges(Message):
     """Guest → Host: give these people, in this conversation, ages of one class of your records: 0 = elderly, 1 … = younger, upwards."""
 
     HOLDS: ClassVar[str] = (
@@ -62,7 +62,7 @@ class DealAges(Message):
 
 
 @dataclass(frozen=True)
-class AgesDealt(Message):
+class AgesAssigned(Message):
     """Host → Guest: how many classes of age there are; 0 = too few records, so that nothing was done."""
 
     HOLDS: ClassVar[str] = "how many classes the Host divides ages into"
@@ -74,10 +74,10 @@ class AgesDealt(Message):
 class HeldRecords(Message):
     """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 
-    `spent` marks those about which it answers no more (empty: none): `budget` questions about a person and model in `days` days.
+    `spent` marks those about which its query budget is exhausted (empty: none): `budget` questions about a person and model in `days` days.
     """
 
-    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them it answers no more"
+    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
     READABLE_BY: ClassVar[str] = "the Guest"
     held: bytes
     spent: bytes = b""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
-from backend.protocols.scoring.dither import room
+from backend.protocols.scoring.dither import headroom
 from backend.trees.ensemble import GuestModel, Layout, Leaf
 from backend.trees.outputs import Outputs
 
@@ -35,7 +35,7 @@ class Packing:
         ``(k,)`` each: leaf (trees in order, leaves left to right), slot and value of every weight.
     base : int
         Base scores, packed; 0 for the median, which they are added to afterwards.
-    room : int
+    headroom : int
         Units by which a Host may move a sum (:mod:`backend.protocols.scoring.dither`).
     largest : int
         No sum of a sample's packed leaves, moved by so much, has a larger absolute value.
@@ -67,10 +67,10 @@ class Packing:
         bits = model.score_bits + max(
             0, model.outputs.scale
         )  # a half from before scales asks for as much on shares as on logits
-        self.room = room(bits)
-        widest = int(spread.max()) + int(np.abs(base).max()) + self.room
+        self.headroom = headroom(bits)
+        widest = int(spread.max()) + int(np.abs(base).max()) + self.headroom
         self.width = 0 if self.slots == 1 else widest.bit_length() + 1
-        self.largest = int(spread[0]) + self.room if self.slots == 1 else (1 << (self.width * self.slots)) - 1
+        self.largest = int(spread[0]) + self.headroom if self.slots == 1 else (1 << (self.width * self.slots)) - 1
         self.base = 0 if self._median else sum(int(v) for v in self.shifted(base, np.arange(count)))
 
     @property

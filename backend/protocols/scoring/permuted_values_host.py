@@ -1,4 +1,4 @@
-"""A Host's values of some features, dealt out anew among some people by a permutation that it draws and keeps to itself."""
+"""A Host's values of some features, permuted among some people by a permutation that it draws and keeps to itself."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.scoring.messages import DealValues
+from backend.protocols.scoring.messages import PermuteValues
 
 LEAST = 50  # people among whom values are dealt, at least
 
 
 @dataclass(frozen=True)
-class Dealt:
+class PermutedValues:
     """Whose values stand in for whose, for one conversation; of ages, several people may have the same giver.
 
     Attributes
     ----------
     features : tuple of str
-        Dealt together: a person gets all of them from the same other person.
+        PermutedValues together: a person gets all of them from the same other person.
     givers : mapping of str to str
         Id → the id whose values it gets; of everybody who was named and has a record here.
     """
@@ -37,7 +37,7 @@ class Dealt:
             A person with a record was not among those whom values were dealt to.
         """
         if any(known and i not in self.givers for i, known in zip(ids, held, strict=True)):
-            raise SecurityError("Values were dealt out anew among other people than those to be scored; ask about all.")
+            raise SecurityError("Values were permuted among other people than those to be scored; ask about all.")
         return tuple(self.givers.get(i, i) for i in ids)
 
     def names(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class Dealt:
         )
 
 
-def deal(table: PartyTable, asked: DealValues) -> Dealt:
+def deal(table: PartyTable, asked: PermuteValues) -> PermutedValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
     Raises
@@ -62,11 +62,11 @@ def deal(table: PartyTable, asked: DealValues) -> Dealt:
         A feature is none of this Host's, or fewer than :data:`LEAST` of the people have a record here.
     """
     if not asked.features or not set(asked.features) <= set(table.columns):
-        raise SecurityError("Values were to be dealt out anew of a feature that is none of this Host's.")
+        raise SecurityError("Values were to be permuted of a feature that is none of this Host's.")
     takers = takers_of(table, asked.ids)
     givers = list(takers)
     secrets.SystemRandom().shuffle(givers)
-    return Dealt(asked.features, dict(zip(takers, givers, strict=True)))
+    return PermutedValues(asked.features, dict(zip(takers, givers, strict=True)))
 
 
 def takers_of(table: PartyTable, ids: Sequence[str]) -> list[str]:
@@ -80,6 +80,6 @@ def takers_of(table: PartyTable, ids: Sequence[str]) -> list[str]:
     takers = [i for i in dict.fromkeys(ids) if i in table.row_of]
     if len(takers) < LEAST:
         raise SecurityError(
-            f"Values were to be dealt out anew among {len(takers)} people with a record here; {LEAST} or more are needed."
+            f"Values were to be permuted among {len(takers)} people with a record here; {LEAST} or more are needed."
         )
     return takers

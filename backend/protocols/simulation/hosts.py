@@ -43,12 +43,12 @@ class SimulatedHosts:
         for host in hosts:
             self._hosts[host].leave_uncounted(conversation)
 
-    def keep(self, half: HostModel, model_id: str) -> str:
+    def keep(self, partial_model: HostModel, model_id: str) -> str:
         """Give a Host its half of a model that was not trained here; returns the half's hash."""
-        return self._hosts[half.host].keep(half, model_id)
+        return self._hosts[partial_model.host].keep(partial_model, model_id)
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What `host` hands an auditor: its sample of requests, and model → the hash of the Guest's half that it was told."""
+        """What `host` hands an auditor: its sample of requests, and model → the hash of the Guest's partial model that it was told."""
         party = self._hosts[host]
         return party.requests, party.registered
 

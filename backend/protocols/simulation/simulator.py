@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, SecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.registry import Cipher
 from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide
-from backend.crypto.rlwe.scheme import RlweKeySide
-from backend.crypto.rlwe.scheme import SecretKey as RlweSecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
@@ -38,7 +37,7 @@ from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import PATIENCE, Conversation, Network
+from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.audit_log import Head
 from backend.store.key_file import read_key, write_key
@@ -49,8 +48,8 @@ from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
-WITNESS_PATIENCE = 5.0  # seconds that a Host gets to tell which head it keeps
-HEAD_PATIENCE = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
+WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to tell which head it keeps
+HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
 _numbers = itertools.count(1)
 
 
@@ -63,7 +62,7 @@ class PoolLevel:
     target: int
 
 
-class Room:
+class FederationRuntime:
     """Everything one federation needs to train and to score.
 
     Parameters
@@ -110,7 +109,7 @@ class Room:
         self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
 
     def __repr__(self) -> str:
-        return f"Room({self.federation.name})"
+        return f"FederationRuntime({self.federation.name})"
 
     def _host(self, name: str) -> HostParty:
         limits = (self._budget, self.federation.party(name).budget, usual_limit(self.federation.synthetic))
@@ -157,11 +156,11 @@ class Room:
                 path = self._own(f"paillier-{bits}.key")
                 numbers = read_key(path)
                 if numbers is None:
-                    secret = SecretKey.generate(bits, self.key_floor)
+                    secret = PaillierSecretKey.generate(bits, self.key_floor)
                     write_key(path, secret.to_numbers())
                     self._on_key("paillier", bits)
                 else:
-                    secret = SecretKey.from_numbers(numbers, self.key_floor)
+                    secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
                 tables = path.with_suffix(".short.tables" if short else ".tables")
                 side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
                 side.obfuscators.fill()
@@ -231,38 +230,38 @@ class Room:
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
         key = self.pair_key("paillier", bits)
-        talk = self.converse(self.hosts)
+        session = self.open_session(self.hosts)
         for host in self.hosts:
             with suppress(PartyUnreachable):
-                talk.send(host, OfferKey(talk.name, key.scheme, key.offer()))
-        talk.close()
+                session.send(host, OfferKey(session.name, key.scheme, key.offer()))
+        session.close()
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """Host names, in chain order."""
         return tuple(h.name for h in self.federation.hosts)
 
-    def converse(
+    def open_session(
         self,
         hosts: tuple[str, ...],
         cancelled: Callable[[], bool] = lambda: False,
         *,
         counted: bool = True,
-        patience: float = PATIENCE,
-    ) -> Conversation:
+        timeout: float = TIMEOUT,
+    ) -> Session:
         """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
-        talk = Conversation(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, patience)
+        session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
-            self._simulated.leave_uncounted(talk.name, hosts)
-        return talk
+            self._simulated.leave_uncounted(session.name, hosts)
+        return session
 
-    def play(self, conversation: Conversation, host: str, table: PartyTable) -> None:
+    def play(self, conversation: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
         self._simulated.play(host, conversation.name, self.guest.name, table)
 
-    def keep_halves(self, model_id: str, halves: Mapping[str, HostModel]) -> dict[str, str]:
+    def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
         """Put the halves of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self._simulated.keep(half, model_id) for host, half in halves.items()}
+        return {host: self._simulated.keep(partial_model, model_id) for host, partial_model in partial_models.items()}
 
     def stop_host(self, host: str) -> None:
         """Take a simulated Host down."""
@@ -274,25 +273,25 @@ class Room:
         Raises
         ------
         PartyUnreachable
-            A Host has not confirmed it within :data:`HEAD_PATIENCE`; it finds the message when it comes to it.
+            A Host has not confirmed it within :data:`HEAD_TIMEOUT`; it finds the message when it comes to it.
         """
-        talk = self.converse(self._up(), patience=HEAD_PATIENCE)
+        session = self.open_session(self._up(), timeout=HEAD_TIMEOUT)
         try:
-            tell_head(talk, head)
+            tell_head(session, head)
         finally:
-            talk.close()
+            session.close()
 
     def audit_heads(self) -> dict[str, Head]:
         """Host → the last head of the Guest's audit log that it was told; those that are down, or busy for longer, are left out."""
         heads: dict[str, Head] = {}
         for host in self._up():
-            talk = self.converse((host,), patience=WITNESS_PATIENCE)
+            session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
             try:
-                heads |= ask_heads(talk)
+                heads |= ask_heads(session)
             except PartyUnreachable:
                 continue
             finally:
-                talk.close()
+                session.close()
         return heads
 
     def _up(self) -> tuple[str, ...]:

@@ -24,12 +24,12 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.messages import OfferKey
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import dump_host
 
-MADE_UP = "made-up"  # stands where the id of a model would
+SYNTHETIC = "synthetic"  # stands where the id of a model would
 GUEST = "guest"
 WEIGHT = 0.1  # spread of leaf weights, as after a learning rate of 0.1
 SCORE_BITS = 10  # as in training, where nothing else is asked for
@@ -39,7 +39,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a made-up model is.
+    """How large a synthetic model is.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Shape:
         for name, allowed in SHAPE_LIMITS.items():
             if (found := getattr(self, name)) not in allowed:
                 raise ParameterError(
-                    f"{name} of the made-up model is {found}; choose from {allowed[0]} to {allowed[-1]}."
+                    f"{name} of the synthetic model is {found}; choose from {allowed[0]} to {allowed[-1]}."
                 )
         if self.features // 2 < self.hosts:
             raise ParameterError(
@@ -81,8 +81,8 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class MadeUp:
-    """A made-up model in its halves and every party's records, as an operator of a simulation sees them.
+class SyntheticModel:
+    """A synthetic model in its halves and every party's records, as an operator of a simulation sees them.
 
     Attributes
     ----------
@@ -93,16 +93,16 @@ class MadeUp:
     """
 
     model: GuestModel
-    halves: dict[str, HostModel] = field(repr=False)
+    partial_models: dict[str, HostModel] = field(repr=False)
     tables: dict[str, PartyTable] = field(repr=False)
 
 
-def make_up(shape: Shape, samples: int, seed: int) -> MadeUp:
+def make_up(shape: Shape, samples: int, seed: int) -> SyntheticModel:
     """Draw owners, cuts, weights and records; the model is the same for every number of `samples`."""
     draw = np.random.default_rng(seed)
     hosts = tuple(f"host{i + 1}" for i in range(shape.hosts))
     features = _features(shape, hosts)
-    rules: dict[str, dict[NodeKey, Rule]] = {party: {} for party in features}
+    rules: dict[str, dict[NodeKey, SplitRule]] = {party: {} for party in features}
     trees = tuple(_tree(draw, t, shape.depth, features, rules) for t in range(shape.trees))
     ids = tuple(f"r{i}" for i in range(samples))
     tables = {
@@ -111,18 +111,18 @@ def make_up(shape: Shape, samples: int, seed: int) -> MadeUp:
     }
     dictionary = tuple((party, f) for party, own in features.items() for f in own)
     model = GuestModel(GUEST, hosts, trees, (0.0,), SCORE_BITS, dictionary, rules[GUEST])
-    halves = {h: HostModel(h, GUEST, hosts, model.skeletons, rules[h], MADE_UP) for h in hosts}
-    return MadeUp(model, halves, tables)
+    partial_models = {h: HostModel(h, GUEST, hosts, model.skeletons, rules[h], SYNTHETIC) for h in hosts}
+    return SyntheticModel(model, partial_models, tables)
 
 
 def _features(shape: Shape, hosts: tuple[str, ...]) -> dict[str, list[Feature]]:
-    """Party → its features: the Hosts' half is dealt out one by one."""
+    """Party → its features: the Hosts' partial model is dealt out one by one."""
     theirs = shape.features // 2
     owners = [GUEST] * (shape.features - theirs) + [hosts[i % len(hosts)] for i in range(theirs)]
     found: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
     for owner in owners:
         place = len(found[owner]) + 1
-        found[owner].append(Feature(name=f"{owner}_{place}", meaning=f"made-up feature {place} of {owner}"))
+        found[owner].append(Feature(name=f"{owner}_{place}", meaning=f"synthetic feature {place} of {owner}"))
     return found
 
 
@@ -131,7 +131,7 @@ def _tree(
     number: int,
     depth: int,
     features: dict[str, list[Feature]],
-    rules: dict[str, dict[NodeKey, Rule]],
+    rules: dict[str, dict[NodeKey, SplitRule]],
 ) -> GuestTree:
     """A complete tree: node i leads to 2i + 1 and 2i + 2. Every other split, in a drawn order, is a Host's, so that none is without."""
     count = 2**depth - 1
@@ -139,27 +139,28 @@ def _tree(
     nodes: list[Split | Leaf] = []
     for i, owner in enumerate(draw.permutation(np.resize(turns, count)).tolist()):
         feature = features[owner][draw.integers(len(features[owner]))].name
-        rule = Rule(feature, bool(draw.random() < 0.5), float(draw.normal()))
+        rule = SplitRule(feature, bool(draw.random() < 0.5), float(draw.normal()))
         rules[owner][number, i] = rule
         nodes.append(Split(owner, feature, 2 * i + 1, 2 * i + 2, rule.default_left, 1.0, 1.0))
     return GuestTree((*nodes, *(Leaf(w, 1.0) for w in (draw.normal(size=count + 1) * WEIGHT).tolist())))
 
 
-class MadeUpRoom:
-    """The parties of a made-up model while it is scored with, as :class:`backend.protocols.simulation.simulator.Room` is a federation's.
+class SyntheticFederation:
+    """The parties of a synthetic model while it is scored with, as
+    :class:`backend.protocols.simulation.simulator.FederationRuntime` is a federation's.
 
     Leaving its ``with`` block stops the Hosts.
 
     Parameters
     ----------
-    made : MadeUp
+    made : SyntheticModel
     key : KeySide
         The Guest's. The Hosts take its length as it is: it was checked where it was made.
     pools : bool
         Whether the Hosts make obfuscators in the background.
     """
 
-    def __init__(self, made: MadeUp, key: KeySide, pools: bool) -> None:
+    def __init__(self, made: SyntheticModel, key: KeySide, pools: bool) -> None:
         federation = _federation(made.model)
         self.guest = GuestParty(federation, made.tables[GUEST])
         self._key, self._hosts = key, made.model.hosts
@@ -169,32 +170,32 @@ class MadeUpRoom:
                 name,
                 made.tables[name],
                 federation.party(name).features,
-                _Kept(dump_host(half)),
+                _Kept(dump_host(partial_model)),
                 simulated=True,
                 key_floor=key.bits,
                 pool=HOST_POOL if pools else 0,
             )
-            for name, half in made.halves.items()
+            for name, partial_model in made.partial_models.items()
         ]
         self._simulated = SimulatedHosts(self._network, hosts)
 
-    def __enter__(self) -> MadeUpRoom:
+    def __enter__(self) -> SyntheticFederation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._simulated.stop()
 
-    def converse(
+    def open_session(
         self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = False
-    ) -> Conversation:
-        """Begin a scoring; nobody counts questions about made-up people."""
-        return Conversation(self._network, self.guest.name, f"made-up-{next(_numbers)}", hosts, cancelled)
+    ) -> Session:
+        """Begin a scoring; nobody counts questions about synthetic people."""
+        return Session(self._network, self.guest.name, f"synthetic-{next(_numbers)}", hosts, cancelled)
 
     def warm_up(self) -> None:
         """Have every Host start its pool, before the first sample comes."""
-        talk = self.converse(self._hosts)
-        talk.broadcast(OfferKey(talk.name, self._key.scheme, self._key.offer()))
-        talk.close()
+        session = self.open_session(self._hosts)
+        session.broadcast(OfferKey(session.name, self._key.scheme, self._key.offer()))
+        session.close()
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool."""
@@ -224,6 +225,6 @@ def _federation(model: GuestModel) -> Federation:
         features = tuple(feature for owner, feature in model.dictionary if owner == name)
         return Party(name=name, title=name, file=f"{name}.csv", id="id", features=features)
 
-    label = Label(column="label", positive="1", meaning="made-up")
+    label = Label(column="label", positive="1", meaning="synthetic")
     hosts = tuple(party(h) for h in model.hosts)
-    return Federation(name="made_up", title=MADE_UP, label=label, guest=party(model.guest), hosts=hosts)
+    return Federation(name="synthetic", title=SYNTHETIC, label=label, guest=party(model.guest), hosts=hosts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.data.binning import Bins, make_bins
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
-from backend.trees.ensemble import Columns, Rule
+from backend.trees.ensemble import Columns, SplitRule
 
 
 class BinnedColumns:
@@ -54,7 +54,9 @@ class BinnedColumns:
         """``(n_joint,)`` bin of each joint record; the last bin holds missing values."""
         return self._index[feature]
 
-    def take_split(self, feature: str, left_bins: Sequence[int], default_left: bool) -> tuple[Rule, NDArray[np.bool_]]:
+    def take_split(
+        self, feature: str, left_bins: Sequence[int], default_left: bool
+    ) -> tuple[SplitRule, NDArray[np.bool_]]:
         """The rule behind a split chosen by bins, and which joint records go left.
 
         Raises
@@ -76,14 +78,14 @@ class BinnedColumns:
         true = self._true[feature]
         if bins.feature.kind is Kind.CATEGORICAL:
             chosen = frozenset(bins.categories[true[b]] for b in left_bins)
-            rule = Rule(
+            rule = SplitRule(
                 feature, default_left, left_categories=chosen, right_categories=frozenset(bins.categories) - chosen
             )
         else:
             if len(left_bins) != left_bins[-1] + 1 or len(left_bins) == bins.count:
                 raise SecurityError("A split of ordered bins with a gap was asked for; it was refused.")
             below = min(true[left_bins[-1]], true[left_bins[-1] + 1])  # the cut lies above this bin
-            rule = Rule(feature, default_left, threshold=float(bins.cuts[below]), above=bool(true[0] > 0))
+            rule = SplitRule(feature, default_left, threshold=float(bins.cuts[below]), above=bool(true[0] > 0))
         return rule, left[self._index[feature]]
 
 

@@ -1,6 +1,6 @@
 """Trees grown by the Guest and the Hosts together, for every algorithm: bin sums come in, splits go to their owners.
 
-The growth does not know whether the sums travelled encrypted: they arrive as integers, so plain numbers and ciphertexts give the same
+The growth does not know whether the sums travelled encrypted: they arrive as integers, so plaintext and ciphertexts give the same
 trees. The Guest learns which joint records go left at a Host's split (SecureBoost's own disclosure, kept in memory for the run only);
 it never learns a threshold. Several trees grow in lockstep, level by level: everything that a level needs is asked of all Hosts before the
 first answer is awaited, and answers are taken as they come (asynchronous communication, Yao et al. §4.1.1).
@@ -31,7 +31,7 @@ from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
-from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.ensemble import NodeKey, SplitRule
 from backend.trees.growth import BestSplit
 
 __all__ = ["GrownTree", "TreeGrower", "TreeJob", "start"]
@@ -68,16 +68,18 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
     """
-    talk = joint.conversation
-    for host in talk.hosts:
-        talk.send(host, StartTraining(talk.name, pack_rows(joint.training), bins, joint.excluded[host], hide_order))
+    session = joint.conversation
+    for host in session.hosts:
+        session.send(
+            host, StartTraining(session.name, pack_rows(joint.training), bins, joint.excluded[host], hide_order)
+        )
     columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
-    told = talk.expect_each(FeatureBins, talk.hosts)
+    told = session.expect_each(FeatureBins, session.hosts)
     for host, answer in told.items():
         named = tuple(f.name for f in joint.features[host])
         if answer.names != named or not len(named) == len(answer.bins) == len(answer.categorical):
             raise SecurityError(f"{host} told of other features than its dictionary names; the training was stopped.")
-    return TreeGrower(joint, columns, {host: told[host] for host in talk.hosts})
+    return TreeGrower(joint, columns, {host: told[host] for host in session.hosts})
 
 
 class TreeGrower:
@@ -95,19 +97,19 @@ class TreeGrower:
     ----------
     features : tuple of (str, str)
         (party, feature), the Guest first; on a tie the first one splits.
-    rules : dict of (tree, node) to Rule
+    rules : dict of (tree, node) to SplitRule
         The Guest's own splits.
     """
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
-        self._talk, self._hosts = joint.conversation, tuple(host_bins)
+        self._session, self._hosts = joint.conversation, tuple(host_bins)
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
         own = tuple((self._guest, b.feature.name) for b in columns.bins)
         self.features: tuple[FeatureKey, ...] = own + tuple(
             (host, name) for host, bins in host_bins.items() for name in bins.names
         )
-        self.rules: dict[NodeKey, Rule] = {}
+        self.rules: dict[NodeKey, SplitRule] = {}
 
     def send_pairs(
         self,
@@ -165,12 +167,12 @@ class TreeGrower:
                 self.rules[tree, node], c.left = self._columns.take_split(c.feature, best.left_bins, best.default_left)
                 continue
             inside = pack_rows(flags(c.node.rows, self._n))
-            self._talk.send(
+            self._session.send(
                 c.owner,
-                TakeSplit(self._talk.name, tree, node, c.feature, best.left_bins, best.default_left, inside),
+                TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside),
             )
             asked[c.owner].append(c)
-        for host, c, answer in answers(self._talk, SplitRows, asked):
+        for host, c, answer in answers(self._session, SplitRows, asked):
             if (answer.tree, answer.node) != (c.tree.job.number, c.node.number):
                 raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
             c.left = flags(c.node.rows[unpack_rows(answer.left, len(c.node.rows))], self._n)

@@ -1,4 +1,4 @@
-"""A Host's desk for training: finds joint records, adds up what it cannot read, keeps its half of the model."""
+"""A Host's handler for training: finds joint records, adds up what it cannot read, keeps its half of the model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import HostSide, host_side
-from backend.protocols.host_models import Halves
-from backend.protocols.host_session import Answer, Handlers, Sessions
+from backend.protocols.host_models import HostModels
+from backend.protocols.host_session import Answer, Handlers, HostSessions
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
@@ -41,7 +41,7 @@ class _Alignment:
     side: HostSide
 
 
-class TrainingDesk:
+class TrainingHandler:
     """Answers alignment and training.
 
     Parameters
@@ -50,19 +50,24 @@ class TrainingDesk:
         The Host.
     table : PartyTable
     features : sequence of Feature
-    halves : Halves
-    sessions : Sessions
+    halves : HostModels
+    sessions : HostSessions
     """
 
     def __init__(
-        self, name: str, table: PartyTable, features: Sequence[Feature], halves: Halves, sessions: Sessions
+        self,
+        name: str,
+        table: PartyTable,
+        features: Sequence[Feature],
+        partial_models: HostModels,
+        sessions: HostSessions,
     ) -> None:
         self._name, self._table, self._features = name, table, tuple(features)
-        self._halves, self._sessions = halves, sessions
+        self._partial_models, self._sessions = partial_models, sessions
         self._noisy = NoisyColumns(table, self._features)
 
     def handlers(self) -> Handlers:
-        """What this desk answers."""
+        """What this handler answers."""
         return {
             StartAlignment: self._start_alignment,
             HiddenIds: self._hidden_ids,
@@ -157,5 +162,5 @@ class TrainingDesk:
         layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
         salt = secrets.token_hex(16)
         model = HostModel(self._name, keep.guest, keep.hosts, skeletons, training.rules, salt, layout, keep.guest_hash)
-        kept = ModelKept(keep.conversation, keep.model_id, self._halves.put(model, keep.model_id))
+        kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
         yield sender, session.keep(ModelKept, kept)

@@ -26,7 +26,7 @@ from backend.protocols.training.messages import (
 from backend.protocols.training.parameters import BINS
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.protocols.transport.packing import from_bitmap
-from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.ensemble import NodeKey, SplitRule
 
 
 class HostTraining:
@@ -63,7 +63,7 @@ class HostTraining:
         self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
         self._place = np.zeros(self._n, dtype=np.intp)  # joint row → place among them
         self._batches: list[Any] = []
-        self.rules: dict[NodeKey, Rule] = {}
+        self.rules: dict[NodeKey, SplitRule] = {}
 
     def feature_bins(self, conversation: str) -> FeatureBins:
         """What the Guest has to know of the bins: how many."""

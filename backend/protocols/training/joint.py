@@ -13,8 +13,8 @@ from backend.data.dictionary import Feature
 from backend.data.label import Task
 from backend.data.table import PartyTable
 from backend.protocols.training.parameters import TreeProgress
-from backend.protocols.transport.channel import Conversation
-from backend.trees.ensemble import GuestTree, NodeKey, Rule
+from backend.protocols.transport.channel import Session
+from backend.trees.ensemble import GuestTree, NodeKey, SplitRule
 from backend.trees.outputs import Outputs
 
 TRAINING, VALIDATION, TEST = 0, 1, 2
@@ -26,7 +26,7 @@ class Joint:
 
     Attributes
     ----------
-    conversation : Conversation
+    conversation : Session
         With the Hosts that take part, after the key was offered and the ids were aligned.
     key : PairKeySide
     guest : str
@@ -47,7 +47,7 @@ class Joint:
         Told after every tree.
     """
 
-    conversation: Conversation
+    conversation: Session
     key: PairKeySide
     guest: str
     features: Mapping[str, tuple[Feature, ...]]
@@ -68,12 +68,12 @@ class Joint:
 
 @dataclass(frozen=True)
 class Grown:
-    """A grown model at the Guest, before the Hosts have kept their halves.
+    """A grown model at the Guest, before the Hosts have kept their partial models.
 
     Attributes
     ----------
     trees : tuple of GuestTree
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         The Guest's own splits.
     base_scores : tuple of float
         ``(outputs.count,)``.
@@ -87,7 +87,7 @@ class Grown:
     """
 
     trees: tuple[GuestTree, ...]
-    rules: Mapping[NodeKey, Rule]
+    rules: Mapping[NodeKey, SplitRule]
     base_scores: tuple[float, ...]
     outputs: Outputs
     margins: NDArray[np.float64]

@@ -135,11 +135,11 @@ class KeepModel(Message):
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 
     `score_bits`, `slots`, `slot_bits` and `scale` say how released sums are laid out (:class:`backend.trees.ensemble.Layout`); `guest_hash`
-    is that of the Guest's half, which an auditor compares with the weights that were sent.
+    is that of the Guest's partial model, which an auditor compares with the weights that were sent.
     """
 
     HOLDS: ClassVar[str] = (
-        "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's half"
+        "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's partial model"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     model_id: str
@@ -157,7 +157,7 @@ class KeepModel(Message):
 class ModelKept(Message):
     """Host → Guest: the Host has stored its half; its content hash."""
 
-    HOLDS: ClassVar[str] = "hash of the Host's half of the model"
+    HOLDS: ClassVar[str] = "hash of the Host's partial model"
     READABLE_BY: ClassVar[str] = "the Guest"
     model_id: str
     content_hash: str

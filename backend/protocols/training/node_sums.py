@@ -1,6 +1,6 @@
 """Bin sums of nodes at the Guest: encrypted pairs go out, sums come in, whoever grows on them.
 
-The Hosts' sums arrive as integers, so that plain numbers and ciphertexts give the same histograms.
+The Hosts' sums arrive as integers, so that plaintext and ciphertexts give the same histograms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from backend.protocols.training.growing import Flags, Growing, Histograms, IntAr
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import AskBinSums, BinSums, FeatureBins, Gradients
 from backend.protocols.training.row_sets import pack_rows
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import MAX_MESSAGE
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import chunks, to_bitmap
@@ -51,7 +51,7 @@ class NodeSums:
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._joint, self._columns, self._host_bins = joint, columns, host_bins
-        self._talk, self._guest = joint.conversation, joint.guest
+        self._session, self._guest = joint.conversation, joint.guest
         self._channels = np.empty((0, len(joint.parts)))
 
     def send(
@@ -92,11 +92,11 @@ class NodeSums:
                 "Train on fewer rows (a sample of them, if the algorithm offers that), fewer classes, or with a shorter key."
             )
         for host in self._host_bins:
-            self._talk.send(host, Gradients(self._talk.name, tree, pack_rows(sent), blobs))
+            self._session.send(host, Gradients(self._session.name, tree, pack_rows(sent), blobs))
 
     def _encrypted_pieces(self, first: IntArray, second: IntArray) -> Iterator[bytes]:
         for rows in chunks(len(first), PIECE):
-            self._talk.check()
+            self._session.check()
             part = slice(rows.start, rows.stop)
             yield self._joint.key.encrypt_pairs(first[part], second[part])
 
@@ -116,11 +116,11 @@ class NodeSums:
         asked: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
         for host in self._host_bins:
             for piece in self._pieces(host, wanted):
-                self._talk.send(host, self._request(host, piece))
+                self._session.send(host, self._request(host, piece))
                 asked[host].append(piece)
         for tree, node in wanted:
             node.histograms = self._own_histograms(tree, node)
-        for host, piece, answer in answers(self._talk, BinSums, asked):
+        for host, piece, answer in answers(self._session, BinSums, asked):
             blobs = [len(tree.job.batches) for tree, _ in piece]
             if (answer.trees, answer.nodes) != _numbers(piece) or [len(sums) for sums in answer.sums] != blobs:
                 raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
@@ -148,7 +148,7 @@ class NodeSums:
 
     def _request(self, host: str, piece: Sequence[Wanted]) -> AskBinSums:
         return AskBinSums(
-            self._talk.name,
+            self._session.name,
             *_numbers(piece),
             rows=tuple(pack_rows(tree.counted(node)) for tree, node in piece),
             features=tuple(to_bitmap(self._uses(tree.job, host)) for tree, _ in piece),
@@ -185,7 +185,7 @@ class NodeSums:
         return out
 
 
-def answers(talk: Conversation, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
+def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
     """The Hosts' answers as they come, each with what that Host was asked.
 
     Raises
@@ -194,7 +194,7 @@ def answers(talk: Conversation, kind: type[M], asked: Mapping[str, deque[A]]) ->
         A Host answers that was not asked (again).
     """
     while any(asked.values()):
-        host, answer = talk.expect(kind)
+        host, answer = session.expect(kind)
         if not asked.get(host):
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         yield host, asked[host].popleft(), answer

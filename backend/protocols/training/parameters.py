@@ -74,7 +74,7 @@ class SecureBoostParameters:
     complete : bool
         The first round is grown from the Guest's features alone (SECURITY.md T4).
     row_sample, column_sample : float
-        Share of the training rows, and of all parties' features, that a round uses; drawn anew each round.
+        Share of the training rows, and of all parties' features, that a round uses; drawn again each round.
     goss_top, goss_other : float
         Gradient-based one-side sampling (Ke et al. 2017, Alg. 2): the share of rows with the largest gradients that is kept, and the
         share drawn from the others, which then weigh (1 - goss_top) / goss_other; both 0 = off. A Host is told which rows a round

@@ -21,7 +21,7 @@ from backend.protocols.transport.messages import EndConversation, Refusal
 
 M = TypeVar("M", bound=Message)
 POLL = 0.1  # seconds between looks at the cancel flag
-PATIENCE = 300.0  # seconds a party may stay silent before it counts as unreachable
+TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Letter:
 
 
 @dataclass
-class _Desk:
+class _Mailbox:
     """What the owner of a mailbox is at work on (the message it took in last), and since when."""
 
     since: float
@@ -93,7 +93,7 @@ class Network:
 
     def __init__(self) -> None:
         self._boxes: dict[tuple[str, str], queue.SimpleQueue[_Letter | None]] = {}
-        self._desks: dict[tuple[str, str], _Desk] = {}
+        self._handlers: dict[tuple[str, str], _Mailbox] = {}
         self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet told
         self._transcripts: dict[str, list[TranscriptEntry]] = {}
         self._began: dict[str, float] = {}
@@ -102,7 +102,7 @@ class Network:
     def open(self, party: str, conversation: str = "") -> None:
         """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
         self._boxes.setdefault((party, conversation), queue.SimpleQueue())
-        self._desks.setdefault((party, conversation), _Desk(time.perf_counter(), conversation))
+        self._handlers.setdefault((party, conversation), _Mailbox(time.perf_counter(), conversation))
         if conversation:
             with self._lock:
                 self._transcripts.setdefault(conversation, [])
@@ -112,7 +112,7 @@ class Network:
     def close(self, party: str, conversation: str = "") -> None:
         """Take a mailbox away; a waiting receiver is woken."""
         box = self._boxes.pop((party, conversation), None)
-        self._desks.pop((party, conversation), None)
+        self._handlers.pop((party, conversation), None)
         if box is not None:
             box.put(None)
 
@@ -126,7 +126,7 @@ class Network:
         """
         conversation, round_ = message.conversation, message.round if isinstance(message, PassOn) else 0
         blob = encode(message)
-        self._put_down(sender, conversation if (sender, conversation) in self._desks else "")
+        self._put_down(sender, conversation if (sender, conversation) in self._handlers else "")
         box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
         if box is None:
             raise PartyUnreachable(
@@ -160,26 +160,26 @@ class Network:
             letter = box.get(timeout=timeout)
         except queue.Empty:
             letter = None
-        desk = self._desks.get((party, conversation))
-        if desk is not None:
-            desk.since = time.perf_counter()
+        handler = self._handlers.get((party, conversation))
+        if handler is not None:
+            handler.since = time.perf_counter()
             if letter is not None:
-                desk.conversation, desk.number, desk.round = letter.conversation, letter.number, letter.round
+                handler.conversation, handler.number, handler.round = letter.conversation, letter.number, letter.round
         return None if letter is None else (letter.sender, decode(letter.blob))
 
     def _put_down(self, party: str, mailbox: str) -> None:
         """Note what the owner of a mailbox has worked since it last sent or took in a message."""
-        desk = self._desks.get((party, mailbox))
-        if desk is None:
+        handler = self._handlers.get((party, mailbox))
+        if handler is None:
             return
         now = time.perf_counter()
         with self._lock:
-            if desk.conversation in self._work:
-                pending = self._work[desk.conversation].setdefault(party, [])
-                if not pending or pending[-1].number != desk.number:
-                    pending.append(_Work(desk.number, desk.round, 0.0))
-                pending[-1].seconds += now - desk.since
-        desk.since = now
+            if handler.conversation in self._work:
+                pending = self._work[handler.conversation].setdefault(party, [])
+                if not pending or pending[-1].number != handler.number:
+                    pending.append(_Work(handler.number, handler.round, 0.0))
+                pending[-1].seconds += now - handler.since
+        handler.since = now
 
     def _told(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
         """Work to be told with a message. One of a round rests on earlier rounds; what has come early is told later."""
@@ -205,7 +205,7 @@ class Network:
             self._work.pop(conversation, None)
 
 
-class Conversation:
+class Session:
     """The Guest's end of one training or scoring: sends, waits, and can be cancelled at any wait.
 
     Parameters
@@ -228,10 +228,10 @@ class Conversation:
         name: str,
         hosts: tuple[str, ...],
         cancelled: Callable[[], bool] = lambda: False,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.name, self.hosts = name, hosts
-        self._network, self._party, self._cancelled, self._patience = network, party, cancelled, patience
+        self._network, self._party, self._cancelled, self._timeout = network, party, cancelled, timeout
         self._met: set[str] = set()
         network.open(party, name)
 
@@ -282,7 +282,7 @@ class Conversation:
             raise Cancelled("Stopped at your request; nothing half-done was kept.")
 
     def _next(self) -> tuple[str, Message]:
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         while True:
             self.check()
             letter = self._network.receive(self._party, self.name, timeout=POLL)
@@ -295,7 +295,7 @@ class Conversation:
                 )
             if time.monotonic() > deadline:
                 raise PartyUnreachable(
-                    f"No answer from {', '.join(self.hosts)} for {self._patience:g} s. Check that the Hosts run, and repeat."
+                    f"No answer from {', '.join(self.hosts)} for {self._timeout:g} s. Check that the Hosts run, and repeat."
                 )
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:

@@ -1,4 +1,6 @@
-"""Fills the canonical report with what the Guest's registry, store and audit log know; reads no Host's table and no Host's half."""
+"""Fills the canonical report with what the Guest's registry, store and audit log know; reads no Host's table and no
+Host's partial model.
+"""
 
 from __future__ import annotations
 

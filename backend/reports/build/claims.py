@@ -1,4 +1,4 @@
-"""The report's claims: findings with their decisions, what was measured of groups, models trained anew."""
+"""The report's claims: findings with their decisions, what was measured of groups, models retrained."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
     )
 
 
-def _outcome(sources: Sources, pair: OutcomePair) -> report.OutcomePair:
-    return report.OutcomePair(
+def _outcome(sources: Sources, pair: OutcomePair) -> report.OutcomePairLine:
+    return report.OutcomePairLine(
         feature=pair.feature,
         **_meanings(sources.feature(pair.feature)),
         before=pair.before and _one(pair.before),

@@ -1,11 +1,11 @@
-"""What people assess and sign: the model as the Guest's half and record tell it, and the claims about it."""
+"""What people assess and sign: the model as the Guest's partial model and record tell it, and the claims about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from backend.compliance.assessment import DISPARITY, PROXIES
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.reports import schema as report
 from backend.reports.build.claims import assessment, evidenced, retrained
 from backend.reports.build.performance import performance
@@ -35,7 +35,7 @@ def content_of(sources: Sources) -> report.Content:
         performance=performance(sources.card),
         release=_release(sources.record),
         training_traffic=training_traffic(sources),
-        limits=tuple(report.Limit(key=key, text=Words("en")(f"document.limit_{key}")) for key in _limits(sources)),
+        limits=tuple(report.Limit(key=key, text=Catalogue("en")(f"document.limit_{key}")) for key in _limits(sources)),
     )
 
 
@@ -130,11 +130,11 @@ def _quality(record: ModelRecord) -> report.Quality:
     )
 
 
-def _release(record: ModelRecord) -> report.Release | None:
+def _release(record: ModelRecord) -> report.ReleaseLine | None:
     told = record.release
     if told is None:
         return None
-    return report.Release(
+    return report.ReleaseLine(
         score_bits=record.score_bits,
         dither=told.dither,
         named=share(told.named),

@@ -16,12 +16,12 @@ from backend.reports.build.sources import Card
 STEPS = 20  # of a curve, at most
 
 
-def performance(card: Card | None) -> report.Performance | None:
+def performance(card: Card | None) -> report.PerformanceSection | None:
     """What the card says of the part to believe; None where no scores are kept, or too few."""
     if card is None or card.part.n < MIN_GROUP:
         return None
     found = card.part
-    return report.Performance(
+    return report.PerformanceSection(
         part=found.part,
         n=found.n,
         source=card.source,

@@ -1,4 +1,6 @@
-"""What a report is made of: what the Guest's registry, store and audit log know. No Host's table and no Host's half is among it."""
+"""What a report is made of: what the Guest's registry, store and audit log know. No Host's table and no Host's
+partial model is among it.
+"""
 
 from __future__ import annotations
 

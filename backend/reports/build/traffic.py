@@ -22,7 +22,7 @@ def use(sources: Sources) -> report.Use:
     """How much the model was used."""
     own = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
     scorings = [e for e in own if e.action == "score" and "cipher" in e.body]
-    comparisons = [e for e in own if e.action == "compare" and not e.body.get("made_up")]
+    comparisons = [e for e in own if e.action == "compare" and not e.body.get("synthetic")]
     return report.Use(
         scorings=len(scorings),
         rows=sum(e.body["rows"] for e in scorings),

@@ -1,6 +1,6 @@
 """A report as one HTML file that needs nothing else: styles and charts within, the canonical JSON inside it. Knows the report alone.
 
-Drawing is a pure function of report and language, so that a copy is checked by drawing the report inside it anew.
+Drawing is a pure function of report and language, so that a copy is checked by drawing the report inside it again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from html import escape
 
 from backend.errors import ModelError
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.render.outline import outline
@@ -149,7 +149,7 @@ def _bars(bars: Bars, language: str) -> str:
         f'<svg role="img" aria-label="{escape(bars.sentence)}" viewBox="0 0 {WIDTH} {BAR * len(bars.rows)}" '
         f'width="{WIDTH}">{"".join(lines)}</svg>'
     )
-    colours = escape(Words(language)("document.colours", listed="\0")).replace("\0", legend)
+    colours = escape(Catalogue(language)("document.colours", listed="\0")).replace("\0", legend)
     return f'<p>{escape(bars.sentence)}</p>\n{picture}\n<p class="note">{colours}</p>'
 
 
@@ -194,7 +194,7 @@ def _panel(panel: Panel, left: int) -> str:
 
 
 def shortened(label: str, most: int = 44) -> str:
-    """A bar's label in the room that there is; Chinese letters count double."""
+    """A bar's label in the runtime that there is; Chinese letters count double."""
     used = 0
     for place, letter in enumerate(label):
         used += 2 if letter > "\u2e80" else 1

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.reports.document import Report
 from backend.reports.render.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.law import SaysLaw
 from backend.reports.render.model import SaysModel
 from backend.reports.render.traffic import SaysCourse
 from backend.reports.render.wording import figure, minute, percent
-from backend.reports.schema_claims import FindingLine, OutcomePair, Retrained
+from backend.reports.schema_claims import FindingLine, OutcomePairLine, Retrained
 
 ACCEPTED_APART = "selection rate, largest less smallest"  # as backend.fairness.disparity.as_evidence names it
 
 
 def outline(report: Report, language: str) -> Outline:
     """The report in one language, in the order of a regulator's questions."""
-    say = Says(report, Words(language))
+    say = Says(report, Catalogue(language))
     identity = report.content.identity
     blocks: list[Block] = []
     sections = (
@@ -52,7 +52,7 @@ def outline(report: Report, language: str) -> Outline:
 
 def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
     """The summary: a regulator's seven questions, each with its answer."""
-    return Says(report, Words(language)).answers()
+    return Says(report, Catalogue(language)).answers()
 
 
 class Says(SaysModel, SaysLaw, SaysCourse):
@@ -104,7 +104,7 @@ class Says(SaysModel, SaysLaw, SaysCourse):
         )
 
     def _anew(self, pair: Retrained) -> str:
-        """One training anew as a sentence, with the figure that decides."""
+        """One training again as a sentence, with the figure that decides."""
         lines = {line.name: line for line in pair.figures}
         said = next((lines[name] for name in ("auc", "accuracy", "rmse") if name in lines), None)
         moved = (
@@ -119,10 +119,10 @@ class Says(SaysModel, SaysLaw, SaysCourse):
         )
         key = "anew_after" if pair.after == self._content.identity.model else "anew_before"
         listed = ", ".join(pair.without) or self._d("nothing")
-        anew = self._d(key, before=pair.before, after=pair.after, without=listed) + moved + self._d("stop")
-        return "\n".join((anew, *filter(None, map(self._gap, pair.outcomes))))
+        again = self._d(key, before=pair.before, after=pair.after, without=listed) + moved + self._d("stop")
+        return "\n".join((again, *filter(None, map(self._gap, pair.outcomes))))
 
-    def _gap(self, pair: OutcomePair) -> str:
+    def _gap(self, pair: OutcomePairLine) -> str:
         """How far the groups of a feature are apart in being accepted, in both models; empty of other figures."""
         if pair.before is None or pair.after is None or pair.before.measure != ACCEPTED_APART:
             return ""

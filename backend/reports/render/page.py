@@ -10,7 +10,7 @@ from pathlib import Path
 from fpdf import FPDF
 from fpdf.enums import WrapMode, XPos, YPos
 
-from backend.i18n import Words
+from backend.i18n import Catalogue
 
 SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
 INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
@@ -56,7 +56,7 @@ LATIN = _fonts(
 class Page(FPDF):
     """Pages with a number at the foot, in whatever fonts there are."""
 
-    def __init__(self, words: Words, time: datetime) -> None:
+    def __init__(self, words: Catalogue, time: datetime) -> None:
         super().__init__(format="A4")
         self._words = words
         self.set_creation_date(time)

@@ -14,7 +14,7 @@ from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
 from fpdf.fonts import FontFace
 
 from backend.errors import ModelError
-from backend.i18n import Words
+from backend.i18n import Catalogue
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.render.html_form import COLOURS, TICKS, shortened
@@ -45,7 +45,7 @@ def to_pdf(report: Report, language: str) -> bytes:
 
 def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     """An outline drawn on pages, in a language that this machine has letters for."""
-    words = Words(language)
+    words = Catalogue(language)
     pdf = Page(words, time)
     pdf.set_title(drawn.title)
     pdf.add_page()
@@ -75,7 +75,7 @@ def is_drawn_here(blob: bytes, report: Report) -> bool:
     return any(to_pdf(report, language) == blob for language in ("en", "zh"))
 
 
-def _draw(pdf: Page, block: Block, words: Words) -> None:
+def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
     match block:
         case Heading(text, level):
             if pdf.will_page_break(30):
@@ -134,9 +134,9 @@ def _table(pdf: Page, table: Table, size: float) -> None:
     pdf.ln(2)
 
 
-def _bars(pdf: Page, bars: Bars, words: Words) -> None:
+def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
     pdf.say(bars.sentence, SIZE)
-    room = pdf.epw - LABELS - 22
+    runtime = pdf.epw - LABELS - 22
     for bar in bars.rows:
         if pdf.will_page_break(BAR):
             pdf.add_page()
@@ -144,7 +144,7 @@ def _bars(pdf: Page, bars: Bars, words: Words) -> None:
         pdf.face(SMALL)
         pdf.cell(LABELS, BAR, pdf.drawable(shortened(bar.label)), align="R")
         pdf.set_fill_color(*_rgb(bar.party))
-        length = max(0.6, bar.share * room)
+        length = max(0.6, bar.share * runtime)
         pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
         pdf.set_xy(pdf.l_margin + LABELS + 3 + length, y)
         pdf.cell(20, BAR, bar.shown, new_x=XPos.LMARGIN, new_y=YPos.NEXT)

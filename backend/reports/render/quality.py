@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.reports.render.blocks import Block, Facts, Heading, Panel, Panels, Table, Text
 from backend.reports.render.wording import Wording, figure, percent
-from backend.reports.schema import CutoffLine, Performance
+from backend.reports.schema import CutoffLine, PerformanceSection
 
 FIGURES = ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
 
@@ -24,12 +24,12 @@ class SaysQuality(Wording):
         blocks.append(Facts((*rate, (self._d("rows"), parts))))
         return [*blocks, *([Text(self._d("no_performance"), "note")] if found is None else self._performance(found))]
 
-    def _covers(self, found: Performance, registered: dict[str, float]) -> bool:
+    def _covers(self, found: PerformanceSection, registered: dict[str, float]) -> bool:
         """Whether the figures with intervals are the registered ones."""
         q, known = self._content.quality, {f.name: f.value for f in found.figures}
         return (found.part, found.n) == (q.part, q.n) and all(known.get(k) == v for k, v in registered.items())
 
-    def _performance(self, found: Performance) -> list[Block]:
+    def _performance(self, found: PerformanceSection) -> list[Block]:
         figures = tuple(
             (self.w(f"figure.{f.name}"), figure(f.value), f"{figure(f.low)} – {figure(f.high)}") for f in found.figures
         )
@@ -45,7 +45,7 @@ class SaysQuality(Wording):
             *self._stability(found),
         ]
 
-    def _panels(self, found: Performance) -> Panels:
+    def _panels(self, found: PerformanceSection) -> Panels:
         """Calibration, and ROC where there are two outcomes."""
         fit = tuple((row.predicted, row.observed) for row in found.calibration)
         ends = tuple((row.low, row.high) for row in found.calibration)
@@ -63,11 +63,11 @@ class SaysQuality(Wording):
             )
         return Panels(said, tuple(panels))
 
-    def _fits(self, found: Performance) -> str:
+    def _fits(self, found: PerformanceSection) -> str:
         fits = sum(row.low <= row.predicted <= row.high for row in found.calibration)
         return self._d("calibration_fits", fits=fits, n=len(found.calibration))
 
-    def _tables(self, found: Performance) -> list[Block]:
+    def _tables(self, found: PerformanceSection) -> list[Block]:
         """The numbers of the charts."""
         bins = tuple(
             (figure(row.predicted), figure(row.observed), f"{figure(row.low)} – {figure(row.high)}", f"{row.n:,}")
@@ -84,7 +84,7 @@ class SaysQuality(Wording):
             tables.append(Table(head, rows, (3, 5, 5, 3), (0, 1, 2, 3)))
         return tables
 
-    def _stability(self, found: Performance) -> list[Block]:
+    def _stability(self, found: PerformanceSection) -> list[Block]:
         if not found.stability:
             return []
         rows = tuple(

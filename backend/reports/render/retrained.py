@@ -1,18 +1,18 @@
-"""What a printed report says of models trained anew: each beside the one that it replaces. Knows the report alone."""
+"""What a printed report says of models retrained: each beside the one that it replaces. Knows the report alone."""
 
 from __future__ import annotations
 
 from backend.reports.render.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.render.measured import SaysMeasured
 from backend.reports.render.wording import figure, minute, percent, whole
-from backend.reports.schema_claims import OutcomePair, Pair, Retrained
+from backend.reports.schema_claims import OutcomePairLine, Pair, Retrained
 
 
 class SaysRetrained(SaysMeasured):
-    """The section about training anew."""
+    """The section about training again."""
 
     def retrained(self) -> list[Block]:
-        """Each model that was trained anew beside the one that it replaces."""
+        """Each model that was retrained beside the one that it replaces."""
         blocks: list[Block] = []
         for pair in self._content.retrained:
             blocks += [Heading(self._d("beside", before=pair.before, after=pair.after), 2), *self._beside(pair)]
@@ -47,7 +47,7 @@ class SaysRetrained(SaysMeasured):
             ),
         ]
 
-    def _outcomes(self, pairs: tuple[OutcomePair, ...]) -> list[Block]:
+    def _outcomes(self, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
         """Decisions by group in both models, each with its interval and number of records."""
         if not pairs:
             return [Text(self._d("outcomes_not_measured"), "note")]

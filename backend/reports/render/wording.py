@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backend.i18n import Words, brief
+from backend.i18n import Catalogue, brief
 from backend.reports.document import Report
 from backend.reports.schema import FeatureLine
 from backend.reports.schema_claims import LawLine
@@ -16,7 +16,7 @@ from backend.reports.schema_claims import LawLine
 class Wording:
     """A report with the words of one language."""
 
-    def __init__(self, report: Report, words: Words) -> None:
+    def __init__(self, report: Report, words: Catalogue) -> None:
         self.w, self._report, self._content = words, report, report.content
         self._titles = {p.name: words.either(p.title, p.title_zh) for p in self._content.parties}
         self._features = {f.name: f for f in self._content.features}

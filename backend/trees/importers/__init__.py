@@ -82,7 +82,7 @@ def _read_json(name: str, document: Any) -> WholeModel:
     if document == {} or keys & {"format"}:
         if keys and document["format"] == FORMAT:
             return read_sklearn(name, document)
-        raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out anew.")
+        raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out again.")
     if "tree_info" in keys:
         raise ModelError(
             f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. "

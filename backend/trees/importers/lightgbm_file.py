@@ -270,7 +270,7 @@ def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tu
     if columns is None or len(columns) != len(categories) or not set(columns) <= set(range(n_features)):
         raise ModelError(
             f"{name}, pandas_categorical: found categories of {len(categories)} columns, but "
-            f"{len(columns or ())} categorical features, so that it cannot be told whose they are; expected as many. "
+            f"{len(columns or ())} categorical features, so that it is not disclosed whose they are; expected as many. "
             "Train with unordered pandas categories alone, or on whole numbers."
         )
     return {c: tuple(category_text(v) for v in values) for c, values in zip(columns, categories, strict=True)}

@@ -14,7 +14,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
 from backend.data.label import Label
 from backend.errors import ModelError
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.labels import fit_to_label
 from backend.trees.importers.whole import WholeModel, WholeSplit
 
@@ -22,8 +22,8 @@ MAX_UNITS = 1 << 53  # beyond, float64 is no longer exact
 
 
 @dataclass(frozen=True)
-class Halves:
-    """What becomes of a model: the Guest's half, each Host's, and what whoever imports should know."""
+class PartialModels:
+    """What becomes of a model: the Guest's partial model, each Host's, and what whoever imports should know."""
 
     guest: GuestModel
     hosts: dict[str, HostModel]
@@ -38,8 +38,8 @@ def split_between_parties(
     hosts: Sequence[str],
     score_bits: int,
     categories: Mapping[str, Sequence[str]] | None = None,
-) -> Halves:
-    """Make the parties' halves.
+) -> PartialModels:
+    """Make the parties' partial models.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def split_between_parties(
     model = fit_to_label(model, label)
     _check_size(model, score_bits)
     columns = _columns(model, dictionary, {guest, *hosts}, categories or {})
-    rules: dict[str, dict[NodeKey, Rule]] = {party: {} for party in (guest, *hosts)}
+    rules: dict[str, dict[NodeKey, SplitRule]] = {party: {} for party in (guest, *hosts)}
     trees = []
     for t, tree in enumerate(model.trees):
         nodes: list[Split | Leaf] = []
@@ -79,7 +79,7 @@ def split_between_parties(
             name = column.feature.name
             nodes.append(Split(column.owner, name, node.left, node.right, node.default_left, node.gain, node.cover))
         trees.append(GuestTree(tuple(nodes)))
-    half = GuestModel(
+    partial_model = GuestModel(
         guest=guest,
         hosts=tuple(hosts),
         trees=tuple(trees),
@@ -90,9 +90,10 @@ def split_between_parties(
         outputs=model.outputs,
     )
     others = {
-        host: HostModel(host, guest, half.hosts, half.skeletons, rules[host], secrets.token_hex(16)) for host in hosts
+        host: HostModel(host, guest, partial_model.hosts, partial_model.skeletons, rules[host], secrets.token_hex(16))
+        for host in hosts
     }
-    return Halves(half, others, model.notes)
+    return PartialModels(partial_model, others, model.notes)
 
 
 def _check_size(model: WholeModel, score_bits: int) -> None:
@@ -116,7 +117,7 @@ class _Column:
     feature: Feature
     texts: Mapping[int, str]
 
-    def rule(self, split: WholeSplit) -> Rule:
+    def rule(self, split: WholeSplit) -> SplitRule:
         if split.threshold is None:
             listed_ones = frozenset(self.texts[code] for code in split.codes)
             others = frozenset(self.texts.values()) - listed_ones
@@ -125,8 +126,8 @@ class _Column:
             left = frozenset(code for code in self.feature.categories if float(code) < split.threshold)
             right = frozenset(self.feature.categories) - left
         else:
-            return Rule(self.feature.name, split.default_left, split.threshold)
-        return Rule(self.feature.name, split.default_left, None, left, right)
+            return SplitRule(self.feature.name, split.default_left, split.threshold)
+        return SplitRule(self.feature.name, split.default_left, None, left, right)
 
 
 def _columns(

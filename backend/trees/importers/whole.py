@@ -110,7 +110,7 @@ class WholeModel:
         if repeated:
             raise ModelError(
                 f"{self.file}, feature names: found {listed([shown(name) for name in repeated], 3)} more than once, "
-                "expected every name once. Name the columns anew."
+                "expected every name once. Name the columns again."
             )
 
     def _check_outputs(self) -> None:

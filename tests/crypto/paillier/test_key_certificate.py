@@ -15,7 +15,7 @@ from backend.crypto.paillier.key_certificate import (
     check,
     split,
 )
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
@@ -28,7 +28,7 @@ def opened(offer):
 @settings(max_examples=10, deadline=None)
 @given(st.integers(48, 200))
 def test_every_honest_key_proves_its_form(half):
-    key = SecretKey.generate(2 * half, floor=96)
+    key = PaillierSecretKey.generate(2 * half, floor=96)
     check(key.public.n, certify(key.p, key.q))
 
 
@@ -53,7 +53,7 @@ def test_a_key_without_a_certificate_is_refused(key_side):
 
 
 def test_another_keys_certificate_is_refused(key_side):
-    other = PaillierKeySide(SecretKey.generate(512, floor=512))
+    other = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
     with pytest.raises(SecurityError, match="certificate is wrong"):
         opened(key_side.public.to_bytes() + split(other.offer())[1])
 

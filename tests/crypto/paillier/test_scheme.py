@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backend.crypto.interface import FoldPlan
 from backend.crypto.paillier.bin_products import BinProducts
-from backend.crypto.paillier.keys import PublicKey, SecretKey
+from backend.crypto.paillier.keys import PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.workers import Workers
@@ -45,7 +45,7 @@ def test_encryption_gives_the_public_vectors(shared_vectors):
     cases = read_vectors(shared_vectors / "paillier-encrypt.txt")
     assert len(cases) > 5
     for case in cases:
-        key = PublicKey(case["N"])
+        key = PaillierPublicKey(case["N"])
         obfuscator = gmpy2.powmod(case["R"], key.n, key.n2)
         assert key.cover(int(case["PLAINTEXT"]), obfuscator) == case["CIPHERTEXT"]
 
@@ -54,7 +54,7 @@ def test_decryption_gives_the_public_vectors(shared_vectors):
     cases = read_vectors(shared_vectors / "paillier-decrypt.txt")
     assert len(cases) > 5
     for case in cases:
-        side = PaillierKeySide(SecretKey(case["P"], case["Q"]))
+        side = PaillierKeySide(PaillierSecretKey(case["P"], case["Q"]))
         n = side.public.n
         assert side.decrypt_numbers([case["CIPHERTEXT"]])[0] % n == case["PLAINTEXT"] % n
 
@@ -63,7 +63,7 @@ def test_addition_gives_the_public_vectors(shared_vectors, monkeypatch):
     cases = read_vectors(shared_vectors / "paillier-add.txt")
     assert len(cases) > 50
     for case in cases:
-        host = PaillierPublicSide(PublicKey(case["N"]))
+        host = PaillierPublicSide(PaillierPublicKey(case["N"]))
         monkeypatch.setattr(host.obfuscators, "take", lambda count: [mpz(1)] * count)
         both = host.key.dump([case["CIPHERTEXT1"], case["CIPHERTEXT2"]])
         assert (
@@ -87,11 +87,11 @@ def test_phe_reads_our_ciphertexts_and_we_read_those_of_phe(secret_key, key_side
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-(2**400), 2**400), min_size=1, max_size=5))
 def test_every_integer_comes_back(numbers):
-    side = PaillierKeySide(SecretKey(mpz(KEY.p), mpz(KEY.q)))
+    side = PaillierKeySide(PaillierSecretKey(mpz(KEY.p), mpz(KEY.q)))
     assert side.decrypt_numbers(side.encrypt_numbers(numbers)) == numbers
 
 
-KEY = SecretKey.generate(512, floor=512)
+KEY = PaillierSecretKey.generate(512, floor=512)
 SIDES = (PaillierKeySide(KEY), PaillierPublicSide(KEY.public)), (PlainKeySide(), PlainPublicSide())
 
 
@@ -176,7 +176,7 @@ def test_short_obfuscators_are_decrypted_like_full_ones():
 
 
 def test_a_parcel_makes_the_same_side_for_a_worker(key_side):
-    twin = PaillierKeySide.from_parcel(key_side.parcel())
+    twin = PaillierKeySide.from_worker_payload(key_side.worker_payload())
     assert twin.offer() == key_side.offer()
     assert key_side.decrypt_numbers(twin.encrypt_numbers([1, -2])) == [1, -2]
 
@@ -219,19 +219,19 @@ def test_a_vector_of_another_length_is_refused_before_it_is_read(public_side):
 @pytest.mark.parametrize("bits", [256, 1024, 2046, 2049, 16384])
 def test_a_key_outside_the_allowed_sizes_is_not_made(bits):
     with pytest.raises(SecurityError, match="2048 to 8,192"):
-        SecretKey.generate(bits)
+        PaillierSecretKey.generate(bits)
 
 
 def test_a_short_public_key_is_refused(secret_key):
     with pytest.raises(SecurityError, match="at least 2048"):
-        PublicKey.from_bytes(secret_key.public.to_bytes())
+        PaillierPublicKey.from_bytes(secret_key.public.to_bytes())
 
 
 def test_a_key_that_is_no_product_of_two_large_primes_is_refused():
     prime = gmpy2.next_prime(mpz(1) << 600)
     for n in (prime, prime * 3, prime * prime, mpz(1) << 700):
         with pytest.raises(SecurityError, match="two large primes"):
-            PublicKey.from_bytes(int(n).to_bytes(200, "big"), floor=512)
+            PaillierPublicKey.from_bytes(int(n).to_bytes(200, "big"), floor=512)
 
 
 def test_a_key_has_exactly_the_bits_asked_for_and_never_shows_its_factors(secret_key):
@@ -242,7 +242,7 @@ def test_a_key_has_exactly_the_bits_asked_for_and_never_shows_its_factors(secret
 
 
 def test_a_key_survives_its_file(secret_key):
-    assert SecretKey.from_numbers(secret_key.to_numbers(), floor=512) == secret_key
+    assert PaillierSecretKey.from_numbers(secret_key.to_numbers(), floor=512) == secret_key
     for damaged in ({}, {"p": "zz", "q": "1"}, {"p": "4", "q": "6"}):
         with pytest.raises(SecurityError, match="delete it"):
-            SecretKey.from_numbers(damaged, floor=512)
+            PaillierSecretKey.from_numbers(damaged, floor=512)

@@ -7,7 +7,7 @@ from gmpy2 import mpz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.crypto.paillier.keys import PublicKey
+from backend.crypto.paillier.keys import PaillierPublicKey
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.paillier.weighted_products import weighted_product
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
@@ -66,6 +66,6 @@ def vectors(shared_vectors):
 def test_products_with_a_plaintext_are_those_of_the_public_vectors(vectors):
     assert len(vectors) > 3
     for v in vectors:
-        side = PaillierPublicSide(PublicKey(v["N"]))
+        side = PaillierPublicSide(PaillierPublicKey(v["N"]))
         found = side.weighted_sums([v["CIPHERTEXT1"]], [([0], [int(v["PLAINTEXT2"])])])
         assert found == [v["CIPHERTEXT"]]

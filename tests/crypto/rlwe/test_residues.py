@@ -26,7 +26,7 @@ from backend.crypto.rlwe.parameters import (
 from backend.crypto.rlwe.public import FloodMaker
 from backend.crypto.rlwe.residues import LENGTH_BYTES, ResidueKeySide, ResiduePublicSide, together
 from backend.crypto.rlwe.ring import ring
-from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError, SecurityError
 
 ONE, TWO, THREE = (Load(hosts, 700, 24, 1, 102 + 22 * hosts) for hosts in (1, 2, 3))
@@ -35,7 +35,7 @@ SETS = [p for degree, primes in RESIDUE_RINGS for bits in RESIDUE_BITS for p in 
 
 @cache
 def lattice(name):
-    return RlweKeySide(SecretKey.generate(parameters_named(name)))
+    return RlweKeySide(RlweSecretKey.generate(parameters_named(name)))
 
 
 @cache
@@ -58,10 +58,10 @@ def through(load, values, factors, added=()):
     guest, host = sides(load)
     blob = guest.encrypt(values)
     for place, own in enumerate(factors):
-        weighed = host.weighed(blob, own, place == 0)
+        weighted = host.weighted(blob, own, place == 0)
         if place + 1 < len(factors):
-            blob = host.refreshed(weighed)
-    return guest.decrypt(host.reply(host.total(weighed), len(values), added), len(values))
+            blob = host.refreshed(weighted)
+    return guest.decrypt(host.reply(host.total(weighted), len(values), added), len(values))
 
 
 def plainly(values, factors):
@@ -96,7 +96,7 @@ def test_sums_of_three_hosts_and_what_is_added_are_those_of_plain_integers():
 def test_sums_go_up_to_the_limit_and_no_further():
     guest, host = sides(ONE)
     zeros = host.total(
-        host.weighed(guest.encrypt(np.zeros((2, 1), dtype=np.int64)), np.zeros((2, 1), dtype=np.int64), True)
+        host.weighted(guest.encrypt(np.zeros((2, 1), dtype=np.int64)), np.zeros((2, 1), dtype=np.int64), True)
     )
     assert guest.decrypt(host.reply(zeros, 2, [guest.limit, -guest.limit]), 2) == [guest.limit, -guest.limit]
     assert guest.decrypt(host.reply(zeros, 2, [guest.limit + 1, 0]), 2) == [-guest.limit, 0]
@@ -107,7 +107,7 @@ def test_values_of_several_people_are_added_up():
     held, wanted = None, [0, 0, 0]
     for seed in range(4):
         values, factors = draw(seed, (3, 5000), 20), draw(-seed % 99, (3, 5000), 22)
-        held = host.total(host.weighed(guest.encrypt(values), factors, True), held)
+        held = host.total(host.weighted(guest.encrypt(values), factors, True), held)
         wanted = [a + b for a, b in zip(wanted, plainly(values, [factors]), strict=True)]
     assert guest.decrypt(host.reply(held, 3), 3) == wanted
 
@@ -118,7 +118,7 @@ def test_every_set_has_128_bits_against_quantum_computers_40_bits_of_margin_and_
         assert p.plain_modulus % (2 * p.degree) == 1 and p.plain_modulus not in p.moduli
         if p.noise_allowed > 0:
             assert p.degree * p.noise_allowed << MARGIN_BITS <= 2 * p.flood + 1
-            assert p.flood + p.noise_allowed == p.room
+            assert p.flood + p.noise_allowed == p.runtime
         assert parameters_named(p.name) == p
     assert len({(p.degree, p.data_bits, p.plain_modulus) for p in SETS}) == len(SETS)
     for degree, primes in RESIDUE_RINGS:
@@ -160,9 +160,9 @@ def test_measured_noise_is_below_the_bound_and_40_bits_below_the_flood(load):
     values, factors = draw(3, (load.features, load.rows), 40), draw(4, (load.hosts, load.features, load.rows), 50)
     blob = guest.encrypt(values)
     for place, own in enumerate(factors):  # factors as large as t: the most that a Host can multiply by
-        weighed = host.weighed(blob, own, place == 0)
-        blob = host.refreshed(weighed)
-    for side, host_side, row in zip(guest._sides, host.sides, host.total(weighed), strict=True):
+        weighted = host.weighted(blob, own, place == 0)
+        blob = host.refreshed(weighted)
+    for side, host_side, row in zip(guest._sides, host.sides, host.total(weighted), strict=True):
         p = side.parameters
         whole = math.log2(math.prod(p.moduli[:-1])) - 1 - math.log2(p.plain_modulus)
         noise = whole - side.noise_budget(row[0])
@@ -195,7 +195,7 @@ def slots_of(guest, reply):
 def test_slots_that_come_back_are_uniform_but_for_the_sums_of_their_blocks():
     guest, host = sides(ONE)
     values, factors = np.full((24, 700), 3), np.full((24, 700), 5)
-    held = host.total(host.weighed(guest.encrypt(values), factors, True))
+    held = host.total(host.weighted(guest.encrypt(values), factors, True))
     first, second = (slots_of(guest, host.reply(held, 24, [7] * 24)) for _ in range(2))
     for a, b, p in zip(first, second, guest.parameters, strict=True):
         t, blocks = p.plain_modulus, p.degree // 24
@@ -215,8 +215,8 @@ def test_messages_have_the_same_length_whatever_they_hold():
         (np.zeros((24, 700), dtype=np.int64),) * 2,
     ):
         blob = guest.encrypt(values)
-        weighed = host.weighed(blob, factors, True)
-        lengths.add((len(blob), len(host.refreshed(weighed)), len(host.reply(host.total(weighed), 24))))
+        weighted = host.weighted(blob, factors, True)
+        lengths.add((len(blob), len(host.refreshed(weighted)), len(host.reply(host.total(weighted), 24))))
     assert len(lengths) == 1
 
 
@@ -236,12 +236,12 @@ def test_damaged_and_shortened_messages_are_refused(change):
     values = np.ones((24, 700), dtype=np.int64)
     blob = guest.encrypt(values)
     with pytest.raises(SecurityError):
-        host.weighed(change(blob), values, True)
-    reply = host.reply(host.total(host.weighed(blob, values, True)), 24)
+        host.weighted(change(blob), values, True)
+    reply = host.reply(host.total(host.weighted(blob, values, True)), 24)
     with pytest.raises(SecurityError):
         guest.decrypt(change(reply), 24)
     with pytest.raises(SecurityError, match="ciphertexts of"):
-        host.weighed(blob, values, False)  # not from the Guest
+        host.weighted(blob, values, False)  # not from the Guest
 
 
 def test_an_offer_of_other_keys_than_residues_take_is_refused():

@@ -17,7 +17,7 @@ from backend.crypto.rlwe import ring as ring_module
 from backend.crypto.rlwe.parameters import MARGIN_BITS, PARAMETERS, parameters_for
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import ring
-from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError, SecurityError
 
 ONE_HOST, TWO_HOSTS, THREE_HOSTS, LARGE, LARGEST = PARAMETERS
@@ -27,7 +27,7 @@ PLAIN = PlainKeySide(), PlainPublicSide()
 
 @cache
 def secret_key(name):
-    return SecretKey.generate(PARAMETERS[name])
+    return RlweSecretKey.generate(PARAMETERS[name])
 
 
 @cache
@@ -290,7 +290,7 @@ def test_every_parameter_set_has_128_bits_against_quantum_computers_and_40_bits_
         assert ring(parameters.name).context.key_context_data().qualifiers().sec_level == seal.SEC_LEVEL_TYPE.TC128
         assert parameters.plain_modulus % (2 * parameters.degree) == 1
         assert parameters.degree * parameters.noise_allowed << MARGIN_BITS <= 2 * parameters.flood + 1
-        assert parameters.flood + parameters.noise_allowed == parameters.room
+        assert parameters.flood + parameters.noise_allowed == parameters.runtime
 
 
 def test_the_cheapest_parameters_that_hold_are_chosen():
@@ -392,8 +392,8 @@ def test_a_key_survives_its_file():
     key = secret_key(ONE_HOST)
     numbers = key.to_numbers()
     assert all(isinstance(v, str) for v in numbers.values())
-    assert SecretKey.from_numbers(numbers) == key
-    other = SecretKey.generate(PARAMETERS[ONE_HOST]).to_numbers()
+    assert RlweSecretKey.from_numbers(numbers) == key
+    other = RlweSecretKey.generate(PARAMETERS[ONE_HOST]).to_numbers()
     damaged = (
         {},
         numbers | {"secret": "?"},
@@ -402,17 +402,17 @@ def test_a_key_survives_its_file():
     )
     for wrong in (*damaged, numbers | {"public": other["public"]}):
         with pytest.raises(SecurityError, match="delete it, and a new key is made"):
-            SecretKey.from_numbers(wrong)
+            RlweSecretKey.from_numbers(wrong)
 
 
 def test_a_worker_rebuilds_the_key_side_from_its_parcel():
     guest, host = sides(ONE_HOST)
-    worker = RlweKeySide.from_parcel(guest.parcel())
+    worker = RlweKeySide.from_worker_payload(guest.worker_payload())
     assert worker.offer() == guest.offer()
     pieces = send(worker, np.array([[4, -9]]))
     assert guest.decrypt(through(host, pieces, np.ones((1, 2), dtype=bool), one_host(2))[0], 1) == [-5]
     with pytest.raises(SecurityError, match="another cipher"):
-        RlweKeySide.from_parcel({"scheme": "rlwe", "parameters": ONE_HOST, "secret": "p", "public": "q"})
+        RlweKeySide.from_worker_payload({"scheme": "rlwe", "parameters": ONE_HOST, "secret": "p", "public": "q"})
 
 
 def test_no_side_shows_its_key():
@@ -424,7 +424,7 @@ def test_no_side_shows_its_key():
 def test_a_system_without_memory_files_uses_private_temporary_ones(monkeypatch):
     monkeypatch.delattr("os.memfd_create", raising=False)
     parameters = parameters_for(1, 10)
-    side = RlweKeySide(SecretKey.generate(parameters))
+    side = RlweKeySide(RlweSecretKey.generate(parameters))
     host = RlwePublicSide(side.offer())
     folding = host.start_fold(np.ones((2, 3), dtype=bool), FoldPlan((0, 0, 0), (True,) * 3, 1, (0, 1, 2), 0, 1))
     folding.add(side.encrypt(np.array([[1, 2, 3], [-4, 5, -6]])))

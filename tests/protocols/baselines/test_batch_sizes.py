@@ -3,13 +3,13 @@
 import pytest
 
 from backend.protocols.baselines.batch_sizes import PAIR, Lead, Point, expected_seconds, leads, points
-from backend.protocols.baselines.comparison import Comparison, Row
+from backend.protocols.baselines.comparison import Comparison, ProtocolResult
 from backend.protocols.transport.simulated_latency import Exchange, Link
 
 
 def run(samples, ours, theirs, network=0.0, names=PAIR):
     rows = tuple(
-        Row(name, Exchange(1, 2, 2, 10, seconds, network, {}, ()), (), True, ())
+        ProtocolResult(name, Exchange(1, 2, 2, 10, seconds, network, {}, ()), (), True, ())
         for name, seconds in zip(names, (ours, theirs), strict=True)
     )
     return Comparison(samples, "none", 0, Link(), rows)

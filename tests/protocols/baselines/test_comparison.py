@@ -15,7 +15,7 @@ from backend.errors import ParameterError
 from backend.protocols.baselines.comparison import PROTOCOLS, compare, protocols
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.simulated_latency import INSTANT, Link
 
 
@@ -121,7 +121,7 @@ def test_a_protocol_that_scores_otherwise_is_found_out():
             MODEL_ID,
             world.tables[GUEST],
             key,
-            lambda: Conversation(network, GUEST, f"c{next(number)}", world.model.hosts, patience=20),
+            lambda: Session(network, GUEST, f"c{next(number)}", world.model.hosts, timeout=20),
             names=("fed-eini", "wrong"),
         )
     assert [row.equal for row in done.rows] == [True, False]

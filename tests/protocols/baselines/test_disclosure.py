@@ -1,4 +1,4 @@
-"""Every protocol tells of itself what its messages tell: counted anew from the bytes on the wire."""
+"""Every protocol tells of itself what its messages tell: counted again from the bytes on the wire."""
 
 import itertools
 import math
@@ -133,7 +133,9 @@ def test_what_a_host_learns_from_a_walk_is_what_its_messages_say(seed, n_hosts, 
 @given(seed=st.integers(0, 2**32 - 1), n_hosts=st.integers(1, 3), together=st.integers(1, 13))
 def test_what_the_guest_learns_from_a_walk_is_every_host_split_on_the_true_paths(seed, n_hosts, together):
     world = random_world(seed, n_hosts, depth=4)
-    rules = dict(world.model.rules) | {k: r for half in world.hosts.values() for k, r in half.rules.items()}
+    rules = dict(world.model.rules) | {
+        k: r for partial_model in world.hosts.values() for k, r in partial_model.rules.items()
+    }
     passed = 0
     for i in world.tables[GUEST].ids:
         row = world.row(i)

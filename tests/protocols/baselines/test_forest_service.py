@@ -16,7 +16,7 @@ from worlds import GUEST, random_world
 from backend.errors import ModelError, PartyUnreachable, SecurityError
 from backend.protocols.baselines.forest_service import ForestService, _without_main, candidate_leaves
 from backend.protocols.baselines.guest import GuestPaths
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.trees.ensemble import Split
 from backend.trees.outputs import Outputs
 
@@ -52,11 +52,11 @@ def votes(world):
 def asked(world):
     """The candidate leaves of the one-round protocol, over the wire."""
     with running(world) as (_, network, _):
-        talk = Conversation(network, GUEST, "one-round", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "one-round", world.model.hosts, timeout=20)
         try:
-            return candidate_leaves(GuestPaths(world.model), MODEL_ID, world.tables[GUEST], talk)
+            return candidate_leaves(GuestPaths(world.model), MODEL_ID, world.tables[GUEST], session)
         finally:
-            talk.close()
+            session.close()
 
 
 MEAN = Outputs(link="identity")
@@ -70,7 +70,7 @@ def candidates():
 
 @pytest.fixture
 def service():
-    with ForestService(WORLD.model, WORKERS, patience=30.0) as service:
+    with ForestService(WORLD.model, WORKERS, timeout=30.0) as service:
         assert service.wait_ready()
         yield service
 
@@ -80,7 +80,7 @@ def service():
 )
 def test_all_trees_give_the_walks_sum_or_median(outputs):
     world = forest(outputs)
-    with ForestService(world.model, WORKERS, patience=30.0) as service:
+    with ForestService(world.model, WORKERS, timeout=30.0) as service:
         assert service.wait_ready()
         answer = service.answer(asked(world))
         none = service.answer(np.zeros((0, world.model.n_leaves), dtype=bool))
@@ -94,7 +94,7 @@ def test_a_killed_worker_is_left_out_at_once_and_later_comes_back(service, candi
     os.kill(service.processes[1], signal.SIGKILL)
     began = time.monotonic()
     answer = service.answer(candidates)
-    assert time.monotonic() - began < 10  # the patience is 30 seconds
+    assert time.monotonic() - began < 10  # the timeout is 30 seconds
     assert answer.missing == (3, 4)
     others = votes(WORLD)[:, [0, 1, 2, 5, 6]]
     np.testing.assert_allclose(answer.margins, others.sum(axis=1) * 7 / 5, atol=1e-12)
@@ -116,7 +116,7 @@ def test_a_worker_killed_while_it_works_is_left_out(service, candidates):
 
 def test_a_hanging_worker_is_left_out_after_the_patience_however_large_the_batch(candidates):
     many = np.tile(candidates, (10_000, 1))  # more than fits a pipe
-    with ForestService(WORLD.model, WORKERS, patience=4.0) as service:
+    with ForestService(WORLD.model, WORKERS, timeout=4.0) as service:
         assert service.wait_ready()
         stopped = service.processes[0]
         os.kill(stopped, signal.SIGSTOP)
@@ -130,7 +130,7 @@ def test_a_hanging_worker_is_left_out_after_the_patience_however_large_the_batch
 
 def test_the_median_is_that_of_the_trees_that_are_left():
     world = forest(Outputs(link="identity", aggregation="median"))
-    with ForestService(world.model, WORKERS, patience=30.0) as service:
+    with ForestService(world.model, WORKERS, timeout=30.0) as service:
         assert service.wait_ready()
         os.kill(service.processes[0], signal.SIGKILL)
         answer = service.answer(asked(world))

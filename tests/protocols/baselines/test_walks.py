@@ -15,9 +15,9 @@ from backend.errors import SecurityError
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, PassOn, StartWalk, Walked
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 
 
 @pytest.mark.parametrize("name", IN_THE_CLEAR)
@@ -25,10 +25,10 @@ def test_a_real_host_refuses_every_protocol_in_the_clear_and_says_why(name):
     world = random_world(3, 2)
     with running(world, simulated=False) as (guest, network, _):
         every = protocols(guest, world.model, CompiledGuest(world.model), PaillierKeySide(KEY))
-        talk = Conversation(network, GUEST, "c", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "c", world.model.hosts, timeout=20)
         with pytest.raises(SecurityError, match=r"refused: .* in the clear. Only simulated Hosts answer that"):
-            every[name].run(MODEL_ID, world.tables[GUEST], talk)
-        assert {e.kind for e in talk.close()} <= {
+            every[name].run(MODEL_ID, world.tables[GUEST], session)
+        assert {e.kind for e in session.close()} <= {
             "StartWalk",
             "AskWalk",
             "PassOn",
@@ -41,11 +41,11 @@ def test_a_real_host_refuses_every_protocol_in_the_clear_and_says_why(name):
 def answers(world, *messages):
     """Send messages to host0 and yield what comes, until it refuses."""
     with running(world) as (_, network, _):
-        talk = Conversation(network, GUEST, "c", ("host0",), patience=5)
+        session = Session(network, GUEST, "c", ("host0",), timeout=5)
         for message in messages:
-            talk.send("host0", message)
+            session.send("host0", message)
         while True:
-            yield talk.expect(Message)[1]
+            yield session.expect(Message)[1]
 
 
 START = StartWalk("c", MODEL_ID, ("a", "b"))
@@ -73,10 +73,10 @@ def test_a_host_refuses_what_does_not_fit_the_walk(messages, why):
 def test_only_the_models_guest_may_start_a_walk():
     world = toy_world()
     with running(world) as (_, network, _):
-        talk = Conversation(network, "stranger", "c", ("host0",), patience=5)
-        talk.send("host0", START)
+        session = Session(network, "stranger", "c", ("host0",), timeout=5)
+        session.send("host0", START)
         with pytest.raises(SecurityError, match="Only the model's Guest"):
-            talk.expect(Message)
+            session.expect(Message)
 
 
 def test_a_host_decides_one_split_or_all_of_its_own_in_a_row():
@@ -85,7 +85,7 @@ def test_a_host_decides_one_split_or_all_of_its_own_in_a_row():
         Split("host0", "y", 3, 4, True, 1.0, 1.0),
         *(Leaf(w, 1.0) for w in (1.0, 2.0, 3.0)),
     )
-    rules = {(0, 0): Rule("y", True, 5.0), (0, 1): Rule("y", True, 3.0)}
+    rules = {(0, 0): SplitRule("y", True, 5.0), (0, 1): SplitRule("y", True, 3.0)}
     dictionary = ((GUEST, Feature(name="x", meaning="x")), ("host0", Feature(name="y", meaning="y")))
     model = GuestModel(GUEST, ("host0",), (GuestTree(nodes),), (0.0,), 4, dictionary, {})
     tables = {

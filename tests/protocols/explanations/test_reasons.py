@@ -16,13 +16,13 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
-from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.explanations.encryption import SlotSealing, sealing_of
-from backend.protocols.explanations.evaluation import weighing_of
-from backend.protocols.explanations.guest import Asking
+from backend.protocols.explanations.encryption import RlweEncryption, encryption_of
+from backend.protocols.explanations.evaluation import weighting_of
+from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import REASONS
 from backend.protocols.explanations.host_factors import CompiledFactors
@@ -31,11 +31,11 @@ from backend.protocols.explanations.shape import units
 from backend.protocols.ranking.packing import PackedOpener
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.scoring.messages import HeldRecords
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 from backend.store.query_budget import QueryBudget
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
 from backend.trees.shap import shap_values
 
@@ -46,7 +46,10 @@ def world_of(seed, n_hosts=1, n=8, **kwargs):
 
 def plain(world):
     """SHAP values of everybody, by (party, feature), all columns in one hand."""
-    rules = {**world.model.rules, **{k: r for half in world.hosts.values() for k, r in half.rules.items()}}
+    rules = {
+        **world.model.rules,
+        **{k: r for partial_model in world.hosts.values() for k, r in partial_model.rules.items()},
+    }
     rows = [world.row(i) for i in world.tables[GUEST].ids]
     columns = {}
     for party, feature in world.model.dictionary:
@@ -64,7 +67,7 @@ def plain(world):
 
 @cache
 def lattice(name):
-    return RlweKeySide(SecretKey.generate(_sets[name]))
+    return RlweKeySide(RlweSecretKey.generate(_sets[name]))
 
 
 _sets = {}
@@ -85,11 +88,11 @@ def key_of(cipher, secret_key, world, people=0):
 
 def ask(world, guest, network, key, what, *args):
     compiled = CompiledTerms(world.model)
-    talk = Conversation(network, GUEST, "c", compiled.chain, patience=60)
+    session = Session(network, GUEST, "c", compiled.chain, timeout=60)
     try:
-        return compiled, getattr(Asking(talk, guest.name, MODEL_ID, compiled, key), what)(*args)
+        return compiled, getattr(ReasonsClient(session, guest.name, MODEL_ID, compiled, key), what)(*args)
     finally:
-        talk.close()
+        session.close()
 
 
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
@@ -124,34 +127,34 @@ def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts,
         assert list(names) == sorted(names, key=lambda item: item[1])
 
 
-def weighed(world, compiled, side, key, rows):
+def weighted(world, compiled, side, key, rows):
     """The parties' own code up to the last Host, for some people: the Guest's way, the last Host's, what it holds."""
     people, shape = len(rows), compiled.shape(1)
-    sealing = sealing_of(key, compiled, shape, people)
+    encryption = encryption_of(key, compiled, shape, people)
     folding, held = fold_structure(world.model.skeletons, GUEST, world.model.hosts), None
     ways = [
-        (step, factors, weighing_of(side, factors, shape, host_plan(folding, place), people))
+        (step, factors, weighting_of(side, factors, shape, host_plan(folding, place), people))
         for place, step in enumerate(folding.steps)
         for factors in [CompiledFactors(world.hosts[step.host], step, compiled.shares_of(step.host))]
     ]
     for i in rows:
-        sent = sealing.sealed(world.tables[GUEST].take(np.array([i])).columns)
-        for step, factors, weighing in ways:
+        sent = encryption.encrypted(world.tables[GUEST].take(np.array([i])).columns)
+        for step, factors, weighting in ways:
             table = world.tables[step.host]
             row = table.row_of.get(world.tables[GUEST].ids[i], -1)
             columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
             kept = factors.decide(columns, row >= 0)
             if step is folding.steps[-1]:
-                held = weighing.values(sent, kept, held)
+                held = weighting.values(sent, kept, held)
             else:
-                sent = weighing.passed_on(sent, kept)
-    return sealing, ways[-1][2], held
+                sent = weighting.passed_on(sent, kept)
+    return encryption, ways[-1][2], held
 
 
 def integers(world, compiled, side, key, *rows):
     """Values of everybody's features of people `rows`, added up, at the last scale; a key that only this test holds."""
-    sealing, weighing, held = weighed(world, compiled, side, key, rows)
-    return sealing.sums(weighing.sums(held))
+    encryption, weighting, held = weighted(world, compiled, side, key, rows)
+    return encryption.sums(weighting.sums(held))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -201,14 +204,14 @@ def hand_made():
         GuestTree((split(GUEST, "g", 1, 2, 8.0), Leaf(1.0, 4.0), Leaf(-1.0, 4.0))),
     )
     dictionary = ((GUEST, Feature(name="g", meaning="g")), ("host0", Feature(name="h", meaning="h")))
-    rules = {(0, 0): Rule("g", True, 0.0), (1, 0): Rule("g", True, 0.0)}
+    rules = {(0, 0): SplitRule("g", True, 0.0), (1, 0): SplitRule("g", True, 0.0)}
     model = GuestModel(GUEST, ("host0",), trees, (0.0,), 10, dictionary, rules)
-    half = HostModel("host0", GUEST, ("host0",), model.skeletons, {(0, 1): Rule("h", True, 0.0)}, "salt")
+    partial_model = HostModel("host0", GUEST, ("host0",), model.skeletons, {(0, 1): SplitRule("h", True, 0.0)}, "salt")
     tables = {
         GUEST: PartyTable(GUEST, ("a",), {"g": np.array([-1.0])}),
         "host0": PartyTable("host0", ("a",), {"h": np.array([1.0])}),
     }
-    return World(model, {"host0": half}, tables)
+    return World(model, {"host0": partial_model}, tables)
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
@@ -237,7 +240,7 @@ def test_no_ciphertext_leaves_a_host_as_it_came(secret_key):
     assert not any(int.from_bytes(c, "big") == 1 for c in seen)
 
 
-@pytest.mark.parametrize(("cipher", "side"), [("paillier", PackedOpener), ("rlwe", SlotSealing)])
+@pytest.mark.parametrize(("cipher", "side"), [("paillier", PackedOpener), ("rlwe", RlweEncryption)])
 def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(cipher, side, secret_key, monkeypatch):
     """The Guest tries: everything that it can decrypt in a ranking, against the values; and the differences, packs and low bits."""
     world = hand_made()
@@ -288,14 +291,14 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
         fold_structure(world.model.skeletons, GUEST, ("host0",)),
     )
     factors = CompiledFactors(world.hosts["host0"], folding.steps[0], compiled.shares_of("host0"))
-    weighing = weighing_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
-    sealing, draw = sealing_of(key, compiled, shape), np.random.default_rng(5)
+    weighting = weighting_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
+    encryption, draw = encryption_of(key, compiled, shape), np.random.default_rng(5)
     sums = []
     for _ in range(20):
-        sent = sealing.sealed(world.tables[GUEST].columns)
-        held = weighing.values(sent, factors.decide(world.tables["host0"].columns, True))
+        sent = encryption.encrypted(world.tables[GUEST].columns)
+        held = weighting.values(sent, factors.decide(world.tables["host0"].columns, True))
         blinds = [int(draw.integers(0, 1 << 62)) << shape.ranking.width + 2 for _ in compiled.items]
-        opened = sealing.opened(weighing.blinded(held, blinds))
+        opened = encryption.opened(weighting.blinded(held, blinds))
         values = [(o - b) / 2.0 ** (shape.scale + shape.ranking.tie_bits) for o, b in zip(opened, blinds, strict=True)]
         assert values == pytest.approx([0.25, -0.75], abs=compiled.error_bound)  # with the blinds they are the values
         sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
@@ -334,27 +337,27 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     world = hand_made()
     compiled = CompiledTerms(world.model)
     names, cohort, shape = residue_key(compiled), residue_key(compiled, 100), compiled.shape(1)
-    terms = sealing_of(names, compiled, shape).sealed(world.tables[GUEST].columns)
+    terms = encryption_of(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
-        talk = Conversation(network, GUEST, "c", ("host0",), patience=20)
-        talk.send("host0", OfferKey("c", key.scheme, key.offer()))
+        session = Session(network, GUEST, "c", ("host0",), timeout=20)
+        session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
-        talk.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
+        session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
         for message in messages:
-            talk.send("host0", ReasonTerms("c", 0, message))
+            session.send("host0", ReasonTerms("c", 0, message))
         with pytest.raises(SecurityError, match=match):
-            talk.expect(HeldRecords)
-            talk.expect(HeldRecords)
-        talk.close()
+            session.expect(HeldRecords)
+            session.expect(HeldRecords)
+        session.close()
 
 
 def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_key):
     world = world_of(2, 1, n=6, n_trees=3, depth=2)
     with running(world) as (guest, network, served):
         host = served._hosts["host0"]
-        desk = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
-        desk._budget = QueryBudget(limit=1)
+        handler = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
+        handler._budget = QueryBudget(limit=1)
         known = world.tables["host0"].ids[0]
         key = PaillierKeySide(secret_key)
         first = world.tables[GUEST].take(np.array([world.tables[GUEST].row_of[known]]))
@@ -370,9 +373,9 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
     ids = world.tables[GUEST].ids
     with running(world) as (guest, network, served):
         for host, person in zip(served._hosts.values(), ("id1", "id3"), strict=True):
-            desk = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
-            desk._budget = QueryBudget(limit=1)
-            desk._budget.take(MODEL_ID, [person], REASONS)
+            handler = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
+            handler._budget = QueryBudget(limit=1)
+            handler._budget.take(MODEL_ID, [person], REASONS)
         held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
         _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
     assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
@@ -403,12 +406,12 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_half(change, match, secr
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
-        talk = Conversation(network, GUEST, "c", ("host0",), patience=20)
-        talk.send("host0", OfferKey("c", key.scheme, key.offer()))
-        talk.send("host0", AskReasons("c", **{**told, "value_bits": shape.value_bits, **change}))
+        session = Session(network, GUEST, "c", ("host0",), timeout=20)
+        session.send("host0", OfferKey("c", key.scheme, key.offer()))
+        session.send("host0", AskReasons("c", **{**told, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):
-            talk.expect(HeldRecords)
-        talk.close()
+            session.expect(HeldRecords)
+        session.close()
 
 
 def test_terms_are_taken_from_the_party_before_in_the_chain_only_and_reasons_given_to_a_models_own_guest():

@@ -10,7 +10,7 @@ from worlds import GUEST
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.group_sums.contingency import Crossing
+from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.host_sums import HostGroups
@@ -23,7 +23,7 @@ def crossing(parties, rows, leave_out=(), **options):
     questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows)
     columns = joint.table.take(np.flatnonzero(rows)).columns
     others = [(p, f) for p, features in joint.features.items() for f in features if f.name not in leave_out]
-    return Crossing(questions, GUEST, columns, others, most=MOST, bins=BINS, **options)
+    return ContingencyTable(questions, GUEST, columns, others, most=MOST, bins=BINS, **options)
 
 
 def counted(parties, rows, feature, other):

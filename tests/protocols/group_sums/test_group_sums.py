@@ -172,17 +172,17 @@ def test_without_alignment_there_are_no_groups():
             to_host(parties, "host0", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",)))
 
 
-class Meddler:
+class TamperingHost:
     """Changes what comes back to the Guest."""
 
-    def __init__(self, talk, **changes):
-        self._talk, self._changes = talk, changes
+    def __init__(self, session, **changes):
+        self._session, self._changes = session, changes
 
     def __getattr__(self, name):
-        return getattr(self._talk, name)
+        return getattr(self._session, name)
 
     def expect_each(self, kind, hosts):
-        return {h: replace(m, **self._changes) for h, m in self._talk.expect_each(kind, hosts).items()}
+        return {h: replace(m, **self._changes) for h, m in self._session.expect_each(kind, hosts).items()}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ class Meddler:
 def test_an_answer_to_another_question_is_thrown_away(changes):
     with asking() as (_, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
-        questions._talk = Meddler(questions._talk, **changes)
+        questions._session = TamperingHost(questions._session, **changes)
         with pytest.raises(SecurityError, match="stopped"):
             questions.ask({"host0": ["host0_x"]}, 2)
 
@@ -208,7 +208,7 @@ def test_sums_that_do_not_add_up_are_thrown_away():
     with asking() as (_, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
         wrong = np.array([[1, 2, 3], [0, 0, 0]], dtype="<i8").tobytes()
-        questions._talk = Meddler(questions._talk, sums=(wrong,))
+        questions._session = TamperingHost(questions._session, sums=(wrong,))
         with pytest.raises(SecurityError, match="do not add up"):
             questions.ask({"host0": ["host0_x"]}, 2)
 
@@ -229,7 +229,7 @@ def test_sums_that_their_groups_are_too_small_for_are_thrown_away(moved):
 
 def test_groups_of_another_feature_are_thrown_away():
     with asking() as (_, questions, _):
-        questions._talk = Meddler(questions._talk, feature="host0_x")
+        questions._session = TamperingHost(questions._session, feature="host0_x")
         with pytest.raises(SecurityError, match="out of turn"):
             questions.have_sent("host0", "host0_c", 4, ["host1"])
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backend.crypto.garbling import PlainGates
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.ranking.circuit import add, count, exceeds, gates_needed, select, top_names
-from backend.protocols.ranking.packing import Packing
+from backend.protocols.ranking.packing import RankingPacking
 from backend.protocols.ranking.shape import SLACK_BITS, RankingShape, cut
 
 ORDER = list(range(99))
@@ -101,19 +101,19 @@ def test_a_count_is_compared_with_every_k_below_the_largest():
 def test_sizes_are_worked_out_by_hand():
     shape = RankingShape(n=24, k=4, value_bits=48)
     assert (shape.tie_bits, shape.width, shape.slot) == (5, 54, 54 + 64 + 1)
-    assert Packing(shape, 2048).slots == [17, 7]  # 2,046 bits hold 17 slots of 119
+    assert RankingPacking(shape, 2048).slots == [17, 7]  # 2,046 bits hold 17 slots of 119
     assert shape.lengths[0] == 24 * 54 * 32 and shape.lengths[3] == 24 * 32
 
 
 @given(st.lists(st.integers(0, 2**30), min_size=1, max_size=30))
 def test_numbers_are_joined_and_split_again(numbers):
-    packing = Packing(RankingShape(len(numbers), 1, 20), 512)
+    packing = RankingPacking(RankingShape(len(numbers), 1, 20), 512)
     assert packing.split(packing.join(numbers)) == numbers
     assert all(0 <= packed < 1 << 510 for packed in packing.join([(1 << packing.slot) - 1] * len(numbers)))
 
 
 def test_a_plaintext_that_is_no_row_of_slots_is_refused():
-    packing = Packing(RankingShape(2, 1, 20), 512)
+    packing = RankingPacking(RankingShape(2, 1, 20), 512)
     for packed in (-1, 1 << (2 * packing.slot)):
         with pytest.raises(SecurityError, match="slot"):
             packing.split([packed])
@@ -133,7 +133,7 @@ def test_sizes_out_of_range_are_refused(sizes):
 
 def test_a_key_that_holds_no_masked_number_is_refused():
     with pytest.raises(ParameterError, match="longer key"):
-        Packing(RankingShape(3, 1, 60), 120)
+        RankingPacking(RankingShape(3, 1, 60), 120)
 
 
 def test_a_message_of_a_wrong_length_is_refused_before_it_is_read():

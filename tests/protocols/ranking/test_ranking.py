@@ -21,7 +21,7 @@ from backend.protocols.ranking import host as host_side
 from backend.protocols.ranking.circuit import top_names
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
-from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, Packing
+from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
 from backend.protocols.ranking.shape import SLACK_BITS, RankingShape
 
 BITS = 20
@@ -36,7 +36,7 @@ def sides(key_side, public_side):
 
     def made(values, k=3):
         shape = RankingShape(len(values), k, BITS)
-        packing = Packing(shape, key_side.bits)
+        packing = RankingPacking(shape, key_side.bits)
         blinds = PackedBlinds(public_side, key_side.encrypt_numbers(values), packing)
         return RankingGuest(PackedOpener(key_side, packing).opened, shape), RankingHost(blinds.blinded, shape)
 
@@ -62,7 +62,9 @@ def blinded(sides, key_side, monkeypatch):
         for _ in range(times):
             guest, host = sides(values)
             rows.append(
-                PackedOpener(key_side, Packing(guest._shape, key_side.bits)).opened(host.share(guest.open())[REPLIES:])
+                PackedOpener(key_side, RankingPacking(guest._shape, key_side.bits)).opened(
+                    host.share(guest.open())[REPLIES:]
+                )
             )
         return rows
 
@@ -94,7 +96,7 @@ def test_the_largest_and_smallest_numbers_that_are_allowed_keep_their_places(ran
 
 def test_as_many_numbers_as_several_ciphertexts_hold_are_ranked(rank, key_side):
     values = [(-1) ** i * (i * 7919 % 1000) for i in range(40)]
-    assert len(Packing(RankingShape(40, 4, BITS), key_side.bits).slots) > 3
+    assert len(RankingPacking(RankingShape(40, 4, BITS), key_side.bits).slots) > 3
     assert rank(values, 4) == tuple(sorted(sorted(range(40), key=lambda i: values[i])[-4:]))
 
 
@@ -267,7 +269,7 @@ def test_a_message_of_a_wrong_length_is_refused(sides, change):
 
 
 def test_ciphertexts_outside_the_group_and_masked_numbers_outside_their_slot_are_refused(sides, key_side, secret_key):
-    n2, packing = key_side.public.n2, Packing(sides(SMALL)[0]._shape, key_side.bits)
+    n2, packing = key_side.public.n2, RankingPacking(sides(SMALL)[0]._shape, key_side.bits)
     outside = key_side.encrypt_numbers([-1, 1 << (packing.slots[0] * packing.slot)])
     for bad in (mpz(0), n2, secret_key.p, *outside):
         guest, host = sides(SMALL)
@@ -299,8 +301,8 @@ def test_a_damaged_circuit_is_refused(sides):
 def test_ciphertexts_or_a_key_that_do_not_fit_the_shape_are_refused(public_side, key_side):
     values_enc = key_side.encrypt_numbers([1, 2])
     with pytest.raises(ParameterError, match="do not fit"):
-        PackedBlinds(public_side, values_enc, Packing(RankingShape(3, 1, BITS), key_side.bits))
+        PackedBlinds(public_side, values_enc, RankingPacking(RankingShape(3, 1, BITS), key_side.bits))
     with pytest.raises(ParameterError, match="do not fit"):
-        PackedBlinds(public_side, values_enc, Packing(RankingShape(2, 1, BITS), 2048))
+        PackedBlinds(public_side, values_enc, RankingPacking(RankingShape(2, 1, BITS), 2048))
     with pytest.raises(ParameterError, match="does not fit"):
-        PackedOpener(key_side, Packing(RankingShape(2, 1, BITS), 2048))
+        PackedOpener(key_side, RankingPacking(RankingShape(2, 1, BITS), 2048))

@@ -15,10 +15,10 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import AgesDealt, DealAges
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges
 from backend.protocols.scoring.permuted_values_guest import have_ages
-from backend.protocols.scoring.permuted_values_host import LEAST, Dealt
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 
@@ -33,12 +33,12 @@ def world_of_ages(n=160, elderly=30):
     ages[:elderly] = np.linspace(62, 80, elderly)
     ages[elderly : elderly + 3] = np.nan
     world.tables["host0"] = PartyTable("host0", table.ids, {**table.columns, "host0_x": ages})
-    half = world.hosts["host0"]
+    partial_model = world.hosts["host0"]
     rules = {
         k: replace(r, threshold=62.0 if i % 2 else 40.0) if r.feature == "host0_x" else r
-        for i, (k, r) in enumerate(half.rules.items())
+        for i, (k, r) in enumerate(partial_model.rules.items())
     }
-    world.hosts["host0"] = replace(half, rules=rules)
+    world.hosts["host0"] = replace(partial_model, rules=rules)
     dictionary = tuple((p, AGE if f.name == "host0_x" else f) for p, f in world.model.dictionary)
     return replace(world, model=replace(world.model, dictionary=dictionary))
 
@@ -46,15 +46,15 @@ def world_of_ages(n=160, elderly=30):
 def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
     """Units of everybody, how many classes there are, and whose ages they got; the last from within the Host."""
     with running(world, tap=tap) as (guest, network, served):
-        talk = Conversation(network, GUEST, "c", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "c", world.model.hosts, timeout=20)
         try:
             people = ids or world.tables[GUEST].ids
-            classes = have_ages(talk, "host0", key, people, feature, place)
-            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
-            dealt = served._hosts["host0"]._sessions.of("c").kept(Dealt)
+            classes = have_ages(session, "host0", key, people, feature, place)
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
+            dealt = served._hosts["host0"]._sessions.of("c").kept(PermutedValues)
             return scored.units, classes, dealt and dealt.givers
         finally:
-            talk.close()
+            session.close()
 
 
 def test_the_elderly_come_first_and_the_younger_in_classes_of_equal_size_upwards():
@@ -117,9 +117,9 @@ def test_the_host_draws_anew_each_time_and_no_age_or_edge_leaves_it():
     first, second = (scored_at(world, PlainKeySide(), 0, tap)[2] for _ in range(2))
     assert first != second
     sent = Counter(kind for sender, _, kind, _ in tap if sender == "host0")
-    assert set(sent) <= {"AgesDealt", "HeldRecords", "DecisionVectors", "MoreVectors", "EncryptedScores"}
-    answers = [decode(blob) for _, _, kind, blob in tap if kind == "AgesDealt"]
-    assert answers == [AgesDealt("c", 5)] * 2
+    assert set(sent) <= {"AgesAssigned", "HeldRecords", "DecisionVectors", "MoreVectors", "EncryptedScores"}
+    answers = [decode(blob) for _, _, kind, blob in tap if kind == "AgesAssigned"]
+    assert answers == [AgesAssigned("c", 5)] * 2
 
 
 def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
@@ -143,7 +143,7 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
 def test_what_would_tell_more_is_refused(asked, sender, reason):
     world = world_of_ages()
     ids = world.tables["host0"].ids
-    message = DealAges("c", ids[: asked.get("few", len(ids))], asked.get("feature", "host0_x"), asked.get("place", 0))
+    message = AssignAges("c", ids[: asked.get("few", len(ids))], asked.get("feature", "host0_x"), asked.get("place", 0))
     with running(world) as (_, _, served):
         host, key = served._hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
@@ -152,6 +152,8 @@ def test_what_would_tell_more_is_refused(asked, sender, reason):
 
 
 def test_a_host_that_tells_of_impossibly_many_classes_is_stopped(monkeypatch):
-    monkeypatch.setattr("backend.protocols.scoring.ages_host.AgesDealt", lambda name, classes: AgesDealt(name, 1000))
+    monkeypatch.setattr(
+        "backend.protocols.scoring.ages_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
+    )
     with pytest.raises(SecurityError, match="1000 classes of age"):
         scored_at(world_of_ages(), PlainKeySide(), 0)

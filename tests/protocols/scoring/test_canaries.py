@@ -17,7 +17,7 @@ from backend.protocols.scoring.canaries import CANARY_BITS, canaries
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 
 KINDS = ("plain", "vectors", "class trees", "median")
 
@@ -64,7 +64,7 @@ def returning(world, entries_kept, key, canary):
         host = served._hosts["host0"]
         answer = host.answer
 
-        def meddling(sender, message):
+        def tampering(sender, message):
             if not isinstance(message, DecisionVectors):
                 yield from answer(sender, message)
                 return
@@ -73,7 +73,7 @@ def returning(world, entries_kept, key, canary):
             product = prod(sent[e] ** times for e, times in entries_kept.items()) % key.public.n2
             yield sender, EncryptedScores(message.conversation, key.public.dump([product]))
 
-        host.answer = meddling
+        host.answer = tampering
         return score(world, guest, network, key, canary=canary)[0].units
 
 
@@ -85,7 +85,7 @@ def two_trees():
     )
     model = GuestModel(GUEST, ("host0",), trees, (0.0,), 0, (), {})
     half = HostModel(
-        "host0", GUEST, ("host0",), model.skeletons, {(t, 0): Rule("h", True, 5.0) for t in (0, 1)}, "salt"
+        "host0", GUEST, ("host0",), model.skeletons, {(t, 0): SplitRule("h", True, 5.0) for t in (0, 1)}, "salt"
     )
     tables = {p: PartyTable(p, ("a",), {}) for p in (GUEST, "host0")}
     return World(model, {"host0": half}, tables)

@@ -15,21 +15,21 @@ from worlds import GUEST, random_world, with_outputs
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.parameters import parameters_for
-from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.data.federation import MOST_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, room, usual_dither
+from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, headroom, usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.scoring.permuted_values_guest import have_dealt
-from backend.protocols.scoring.permuted_values_host import Dealt
+from backend.protocols.scoring.permuted_values_guest import have_permuted
+from backend.protocols.scoring.permuted_values_host import PermutedValues
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.simulation.simulator import Room
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.query_budget import QueryBudget
@@ -78,7 +78,7 @@ def test_a_score_is_the_plain_one_and_what_the_last_hosts_secret_gives(cipher, w
     compiled, half = CompiledGuest(world.model), half_units(max(widths), 10)
     if cipher == "rlwe":
         parameters = parameters_for(len(compiled.folding.steps), compiled.folding.n_entries, compiled.largest)
-        key = RlweKeySide(SecretKey.generate(parameters))
+        key = RlweKeySide(RlweSecretKey.generate(parameters))
     else:
         key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
     with dithering(world, widths) as (guest, network, _):
@@ -189,7 +189,7 @@ def test_numbers_are_uniform():
 
 def test_widths_become_units_and_scales_that_are_coarser_get_none():
     assert [half_units(DITHER, bits) for bits in (16, 10, 6, 4)] == [2048, 32, 2, 0]
-    assert [room(bits) for bits in (10, 4)] == [128, 2]
+    assert [headroom(bits) for bits in (10, 4)] == [128, 2]
 
 
 def test_a_room_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def test_a_room_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatch):
     federation = federation.model_copy(update={"hosts": (own, *federation.hosts[1:])})
 
     def widths(given, **more):
-        made = Room(given, tmp_path / "parties", key_floor=512, pools=False, **more)
+        made = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         made.close()
         return [h._dither for h in made._simulated._hosts.values()]
 
@@ -239,7 +239,7 @@ def test_dither_is_as_wide_on_every_link_as_on_a_logit(outputs, scale):
     packing = Packing(replace(world.model, outputs=outputs, base_scores=(0.0,) * outputs.count))
     assert outputs.scale == packing.layout.scale == scale
     assert half_units(DITHER, packing.layout.dither_bits) == 32 * 2**scale
-    assert packing.room >= half_units(MOST_DITHER, packing.layout.dither_bits)
+    assert packing.headroom >= half_units(MOST_DITHER, packing.layout.dither_bits)
 
 
 def test_the_spread_of_a_label_is_the_power_of_two_next_to_its_deviation():
@@ -281,15 +281,15 @@ def test_dealing_out_what_no_split_asks_about_gives_no_other_number_to_average_o
     with dithering(world, (2.0**-4,)) as (guest, network, _):
         plain, _ = score(world, guest, network, key, name="plain")
         for name, feature in (("idle", idle), ("moved", next(iter(used)))):
-            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
-            have_dealt(talk, "host0", key, world.tables[GUEST].ids, (feature,))
-            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
-            talk.close()
+            session = Session(network, GUEST, name, world.model.hosts, timeout=20)
+            have_permuted(session, "host0", key, world.tables[GUEST].ids, (feature,))
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
+            session.close()
             assert scored.dither == 32 and (scored.units == plain.units) == (name == "idle")
 
 
 def test_a_persons_number_goes_with_whose_values_they_get():
-    dealt = Dealt(("x", "y"), {"a": "b", "b": "a", "c": "c"})
+    dealt = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
     assert dealt.names(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
     assert dealt.names(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
 

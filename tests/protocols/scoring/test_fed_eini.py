@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from toy import GUEST_RULES, HOST_RULES, TOY
 from worlds import GUEST, random_world
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
@@ -17,7 +17,7 @@ from backend.trees.compiled import own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.folding import fold_structure
 
-KEY = SecretKey.generate(512, floor=512)
+KEY = PaillierSecretKey.generate(512, floor=512)
 
 
 def toy_model():

@@ -15,7 +15,7 @@ from backend.errors import ParameterError
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest, host_plan
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.trees.outputs import Outputs
 
@@ -45,12 +45,12 @@ def test_packed_outputs_are_those_of_a_walk_by_every_protocol(kind, seed):
     compiled = CompiledGuest(world.model)
     with running(world) as (guest, network, _):
         for name, protocol in protocols(guest, world.model, compiled, PlainKeySide()).items():
-            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+            session = Session(network, GUEST, name, world.model.hosts, timeout=20)
             try:
-                talk.broadcast(OfferKey(talk.name, "none", b""))
-                outcome = protocol.run(MODEL_ID, world.tables[GUEST], talk)
+                session.broadcast(OfferKey(session.name, "none", b""))
+                outcome = protocol.run(MODEL_ID, world.tables[GUEST], session)
             finally:
-                talk.close()
+                session.close()
             np.testing.assert_allclose(compiled.margins(outcome.scored.units), expected, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""A Host deals values out anew: scores are those of records put together in one hand; the Guest never sees by which permutation."""
+"""A Host permutes values: scores are those of records put together in one hand; the Guest never sees by which permutation."""
 
 from collections import Counter
 
@@ -10,25 +10,25 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import DealValues
-from backend.protocols.scoring.permuted_values_guest import have_dealt
-from backend.protocols.scoring.permuted_values_host import LEAST, Dealt, deal
-from backend.protocols.transport.channel import Conversation
+from backend.protocols.scoring.messages import PermuteValues
+from backend.protocols.scoring.permuted_values_guest import have_permuted
+from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues, deal
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 from backend.store.query_budget import QueryBudget
 
 
-def dealt_scores(world, host, features, key, tap=None, ids=None):
+def permuted_scores(world, host, features, key, tap=None, ids=None):
     """Units of everybody, and whose values each of them got; the second from within the Host, where no Guest can look."""
     with running(world, tap=tap) as (guest, network, served):
-        talk = Conversation(network, GUEST, "c", world.model.hosts, patience=20)
+        session = Session(network, GUEST, "c", world.model.hosts, timeout=20)
         try:
-            have_dealt(talk, host, key, ids or world.tables[GUEST].ids, features)
-            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
-            return scored.units, served._hosts[host]._sessions.of("c").kept(Dealt).givers
+            have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
+            return scored.units, served._hosts[host]._sessions.of("c").kept(PermutedValues).givers
         finally:
-            talk.close()
+            session.close()
 
 
 @pytest.mark.parametrize(("cipher", "n_trees"), [("none", 6), ("paillier", 2)])
@@ -36,7 +36,7 @@ def dealt_scores(world, host, features, key, tap=None, ids=None):
 def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, features, secret_key):
     world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    units, givers = dealt_scores(world, "host0", features, key)
+    units, givers = permuted_scores(world, "host0", features, key)
     held = set(world.tables["host0"].ids)
     assert set(givers) == held and Counter(givers.values()) == Counter(held)
     for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
@@ -47,22 +47,22 @@ def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, f
 
 def test_the_host_draws_a_new_permutation_each_time():
     world = random_world(0, n_hosts=1, n=80)
-    first, second = (dealt_scores(world, "host0", ("host0_x",), PlainKeySide())[1] for _ in range(2))
+    first, second = (permuted_scores(world, "host0", ("host0_x",), PlainKeySide())[1] for _ in range(2))
     assert first != second
 
 
 def test_the_permutation_and_the_values_never_leave_the_host():
     world, tap = random_world(0, n_hosts=1, n=80), []
-    dealt_scores(world, "host0", ("host0_x",), PlainKeySide(), tap)
+    permuted_scores(world, "host0", ("host0_x",), PlainKeySide(), tap)
     assert Counter(kind for sender, _, kind, _ in tap if sender == "host0") == {"HeldRecords": 1, "EncryptedScores": 1}
-    [asked] = [decode(blob) for _, _, kind, blob in tap if kind == "DealValues"]
-    assert asked == DealValues("c", world.tables[GUEST].ids, ("host0_x",))
+    [asked] = [decode(blob) for _, _, kind, blob in tap if kind == "PermuteValues"]
+    assert asked == PermuteValues("c", world.tables[GUEST].ids, ("host0_x",))
 
 
 def test_a_person_whose_values_were_not_dealt_is_not_scored():
     world = random_world(0, n_hosts=1, n=90)
     with pytest.raises(SecurityError, match="among other people"):
-        dealt_scores(world, "host0", ("host0_x",), PlainKeySide(), ids=world.tables[GUEST].ids[:80])
+        permuted_scores(world, "host0", ("host0_x",), PlainKeySide(), ids=world.tables[GUEST].ids[:80])
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_a_person_whose_values_were_not_dealt_is_not_scored():
 def test_what_would_single_people_out_is_refused(ids, features, reason):
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match=reason):
-        deal(table, DealValues("c", table.ids[:ids], features))
+        deal(table, PermuteValues("c", table.ids[:ids], features))
 
 
 def test_the_same_person_named_often_does_not_make_a_crowd():
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match="among 10 people"):
-        deal(table, DealValues("c", table.ids[:10] * 9, ("host0_x",)))
+        deal(table, PermuteValues("c", table.ids[:10] * 9, ("host0_x",)))
 
 
 def test_only_the_guest_of_a_conversation_may_ask():
@@ -91,22 +91,22 @@ def test_only_the_guest_of_a_conversation_may_ask():
         host, key = served._hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match="Only the Guest"):
-            host.answer("host1", DealValues("c", world.tables[GUEST].ids, ("host0_x",)))
+            host.answer("host1", PermuteValues("c", world.tables[GUEST].ids, ("host0_x",)))
         with pytest.raises(SecurityError, match="not opened"):
-            host.answer(GUEST, DealValues("other", world.tables[GUEST].ids, ("host0_x",)))
+            host.answer(GUEST, PermuteValues("other", world.tables[GUEST].ids, ("host0_x",)))
 
 
 def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
     world = random_world(0, n_hosts=1, n_trees=2, n=70)
     with running(world) as (guest, network, served):
-        desk = served._hosts["host0"]._handlers[DealValues].__self__
-        desk._budget = QueryBudget(limit=1)
+        handler = served._hosts["host0"]._handlers[PermuteValues].__self__
+        handler._budget = QueryBudget(limit=1)
         refused = []
         for name in ("first", "second"):
-            talk = Conversation(network, GUEST, name, world.model.hosts, patience=20)
+            session = Session(network, GUEST, name, world.model.hosts, timeout=20)
             key = PaillierKeySide(secret_key)
-            have_dealt(talk, "host0", key, world.tables[GUEST].ids, ("host0_x",))
-            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, talk)
-            talk.close()
+            have_permuted(session, "host0", key, world.tables[GUEST].ids, ("host0_x",))
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
+            session.close()
             refused.append(len(scored.refused))
         assert refused == [0, len(world.tables["host0"].ids)]

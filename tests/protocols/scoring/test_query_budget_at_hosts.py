@@ -10,14 +10,14 @@ from worlds import GUEST, random_world
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.parameters import parameters_for
-from backend.crypto.rlwe.scheme import RlweKeySide, SecretKey
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network
@@ -29,8 +29,8 @@ from backend.trees.serialization import content_hash, dump_host, dump_skeleton
 def counting(world, limits):
     """The world's parties; each Host counts with its own limit."""
     federation, network, hosts = federation_of(world), Network(), []
-    for (name, half), limit in zip(world.hosts.items(), limits, strict=True):
-        store, text = MemoryStore(), dump_host(half)
+    for (name, partial_model), limit in zip(world.hosts.items(), limits, strict=True):
+        store, text = MemoryStore(), dump_host(partial_model)
         store.put_artefact(MODEL_ID, text, content_hash(text))
         budget = QueryBudget(limit=limit)
         hosts.append(HostParty(name, world.tables[name], (), store, simulated=True, key_floor=512, budget=budget))
@@ -48,7 +48,7 @@ def key_of(cipher, world, secret_key):
         return PlainKeySide()
     compiled = CompiledGuest(world.model)
     hosts = len(compiled.folding.steps)
-    return RlweKeySide(SecretKey.generate(parameters_for(hosts, compiled.folding.n_entries, compiled.largest)))
+    return RlweKeySide(RlweSecretKey.generate(parameters_for(hosts, compiled.folding.n_entries, compiled.largest)))
 
 
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
@@ -93,9 +93,9 @@ def test_played_records_and_measuring_conversations_are_not_counted():
 
 def test_a_real_host_always_counts_and_answers_nothing_uncounted():
     world = random_world(3, 1, n=6)
-    name, half = next(iter(world.hosts.items()))
+    name, partial_model = next(iter(world.hosts.items()))
     store = MemoryStore()
-    store.put_artefact(MODEL_ID, dump_host(half), "")
+    store.put_artefact(MODEL_ID, dump_host(partial_model), "")
     host = HostParty(name, world.tables[name], (), store, key_floor=512)
     with pytest.raises(SecurityError, match="counts every question"):
         host.leave_uncounted("c")
@@ -109,9 +109,9 @@ def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_p
     federation = federation.model_copy(update={"hosts": (own, *federation.hosts[1:])})
 
     def limits(given, **more):
-        room = Room(given, tmp_path / "parties", key_floor=512, pools=False, **more)
-        room.close()
-        return [h._budget.limit for h in room._simulated._hosts.values()]
+        runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
+        runtime.close()
+        return [h._budget.limit for h in runtime._simulated._hosts.values()]
 
     assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
     assert set(limits(federation, budget=3)) == {3}
@@ -150,15 +150,15 @@ def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_k
 
 
 def test_one_training_gives_one_model_so_that_fewer_of_its_trees_have_no_budget_of_their_own(tmp_path):
-    room = Room(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
-    talk = room.converse(room.hosts)
+    runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    session = runtime.open_session(runtime.hosts)
     try:
         parameters = SecureBoostParameters(trees=3, depth=2, bins=6, cipher="none")
-        model = room.guest.train(room.labels(), parameters, PlainKeySide(), talk).model
+        model = runtime.guest.train(runtime.labels(), parameters, PlainKeySide(), session).model
         shapes = tuple(tuple(tuple(fork) for fork in dump_skeleton(s)) for s in model.skeletons[:-1])
-        talk.broadcast(KeepModel(talk.name, "m-shorter", "bank", model.hosts, shapes, 10, 1, 0, 0, ""))
+        session.broadcast(KeepModel(session.name, "m-shorter", "bank", model.hosts, shapes, 10, 1, 0, 0, ""))
         with pytest.raises(SecurityError, match="one training gives one model"):
-            talk.expect(ModelKept)
+            session.expect(ModelKept)
     finally:
-        talk.close()
-        room.close()
+        session.close()
+        runtime.close()

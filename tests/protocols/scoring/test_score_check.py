@@ -14,7 +14,7 @@ from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import EncryptedScores
 from backend.trees.candidates import candidate_leaves
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Rule, Split
+from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 
 KINDS = ("plain", "vectors", "class trees", "median")
 
@@ -31,7 +31,7 @@ def two_trees():
         )
     )
     second = GuestTree((Split("host0", "h", 1, 2, True, 1.0, 1.0), Leaf(3.0, 1.0), Leaf(10.0, 1.0)))
-    return GuestModel(GUEST, ("host0",), (first, second), (100.0,), 0, (), {(0, 0): Rule("x", True, 5.0)})
+    return GuestModel(GUEST, ("host0",), (first, second), (100.0,), 0, (), {(0, 0): SplitRule("x", True, 5.0)})
 
 
 @pytest.mark.parametrize(("x", "low", "high"), [(1.0, 100 + 1 + 3, 100 + 4 + 10), (9.0, 100 - 2 + 3, 100 - 2 + 10)])

@@ -1,4 +1,4 @@
-"""Made-up models: complete trees of the shape that was asked for, equal scores by every protocol, nothing left behind."""
+"""Synthetic models: complete trees of the shape that was asked for, equal scores by every protocol, nothing left behind."""
 
 import threading
 from dataclasses import replace
@@ -6,21 +6,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ParameterError
 from backend.protocols.baselines.comparison import PROTOCOLS, compare, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.synthetic_model import GUEST, SCORE_BITS, MadeUp, MadeUpRoom, Shape, make_up
+from backend.protocols.simulation.synthetic_model import (
+    GUEST,
+    SCORE_BITS,
+    Shape,
+    SyntheticFederation,
+    SyntheticModel,
+    make_up,
+)
 from backend.trees.ensemble import Split
 
 SMALL = Shape(trees=3, depth=2, features=5)
 
 
-def walked(made: MadeUp, row: int) -> int:
+def walked(made: SyntheticModel, row: int) -> int:
     """Node by node with everything in one hand: a sample's score in units of 2**-SCORE_BITS."""
-    rules = {**made.model.rules, **{key: rule for half in made.halves.values() for key, rule in half.rules.items()}}
+    rules = {
+        **made.model.rules,
+        **{key: rule for partial_model in made.partial_models.values() for key, rule in partial_model.rules.items()},
+    }
     total = 0
     for t, tree in enumerate(made.model.trees):
         node = 0
@@ -32,23 +42,23 @@ def walked(made: MadeUp, row: int) -> int:
     return total
 
 
-def race(made: MadeUp, key, names=PROTOCOLS):
+def race(made: SyntheticModel, key, names=PROTOCOLS):
     compiled = CompiledGuest(made.model)
-    with MadeUpRoom(made, key, pools=False) as room:
-        every = protocols(room.guest, made.model, compiled, key)
-        talk = lambda: room.converse(made.model.hosts)  # noqa: E731
-        return compare(every, "made-up", made.tables[GUEST], key, talk, names=names), every, talk
+    with SyntheticFederation(made, key, pools=False) as runtime:
+        every = protocols(runtime.guest, made.model, compiled, key)
+        session = lambda: runtime.open_session(made.model.hosts)  # noqa: E731
+        return compare(every, "synthetic", made.tables[GUEST], key, session, names=names), every, session
 
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"trees": 0}, "trees of the made-up model is 0; choose from 1 to 200"),
+        ({"trees": 0}, "trees of the synthetic model is 0; choose from 1 to 200"),
         ({"trees": 201}, "is 201"),
-        ({"depth": 1}, "depth of the made-up model is 1; choose from 2 to 8"),
+        ({"depth": 1}, "depth of the synthetic model is 1; choose from 2 to 8"),
         ({"depth": 9}, "is 9"),
-        ({"features": 3}, "features of the made-up model is 3; choose from 4 to 100"),
-        ({"hosts": 0}, "hosts of the made-up model is 0"),
+        ({"features": 3}, "features of the synthetic model is 3; choose from 4 to 100"),
+        ({"hosts": 0}, "hosts of the synthetic model is 0"),
         ({"features": 4, "hosts": 3}, "4 features cannot be split over 3 Hosts"),
     ],
 )
@@ -79,7 +89,7 @@ def test_even_the_smallest_model_asks_the_host(seed):
 def test_a_seed_gives_one_model_whatever_the_number_of_samples():
     one, more, other = make_up(SMALL, 1, 7), make_up(SMALL, 6, 7), make_up(SMALL, 1, 8)
     assert one.model == more.model != other.model
-    assert one.halves == more.halves
+    assert one.partial_models == more.partial_models
     assert len(more.tables[GUEST].ids) == len(more.tables["host1"].ids) == 6
 
 
@@ -90,17 +100,17 @@ def test_every_protocol_gives_the_scores_of_a_walk_with_everything_in_one_hand(h
     assert [row.protocol for row in runs.rows] == list(PROTOCOLS)
     assert all(row.equal for row in runs.rows)
     compiled = CompiledGuest(made.model)
-    with MadeUpRoom(made, PlainKeySide(), pools=False) as room:
-        talk = room.converse(made.model.hosts)
-        scored = room.guest.score("made-up", compiled, made.tables[GUEST], PlainKeySide(), talk)
-        talk.close()
+    with SyntheticFederation(made, PlainKeySide(), pools=False) as runtime:
+        session = runtime.open_session(made.model.hosts)
+        scored = runtime.guest.score("synthetic", compiled, made.tables[GUEST], PlainKeySide(), session)
+        session.close()
     assert list(scored.units) == [walked(made, i) for i in range(4)]
     assert len(set(scored.units)) > 1
 
 
 def test_encrypted_scores_are_the_same_and_hide_the_path():
     made = make_up(SMALL, 2, 3)
-    key = PaillierKeySide(SecretKey.generate(512, 512))
+    key = PaillierKeySide(PaillierSecretKey.generate(512, 512))
     runs, _, _ = race(made, key, ("fed-eini", "multi-interactive-level"))
     ours, theirs = runs.rows
     assert theirs.equal

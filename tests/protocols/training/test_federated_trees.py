@@ -232,7 +232,7 @@ def test_a_host_none_of_whose_features_a_tree_uses_is_not_asked_about_it():
         assert {f for m in asked(parties, AskBinSums, "host1") for f in m.features} == {to_bitmap(np.arange(3) == 2)}
         assert {s.owner for s in grown[2].tree.splits.values()} == {GUEST}
         answers = asked(parties, BinSums, GUEST)
-        categories = {8 * 2 * 5}  # four categories and one bin for missing values, two plain numbers each
+        categories = {8 * 2 * 5}  # four categories and one bin for missing values, two plaintext each
         assert {
             len(b) for m in answers if m.trees[0] == 1 and len(m.trees) == 1 for s in m.sums for b in s
         } >= categories

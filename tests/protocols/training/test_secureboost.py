@@ -1,4 +1,4 @@
-"""SecureBoost: the same trees on plain numbers and on ciphertexts, the same growth as an all-in-one-place oracle, as good as XGBoost."""
+"""SecureBoost: the same trees on plaintext and on ciphertexts, the same growth as an all-in-one-place oracle, as good as XGBoost."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from backend.data.dictionary import Kind
 from backend.data.federation import load_federation
 from backend.errors import Cancelled, FederationError
 from backend.protocols.guest import draw_parts
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.ensemble import Split
 from backend.trees.metrics import measure
@@ -22,45 +22,46 @@ from backend.trees.serialization import dump_guest, load_host
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory):
+def runtime(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    room = Room(write_demo(folder, rows=400), folder / "parties", key_floor=512, pools=False)
-    yield room
-    room.close()
+    runtime = FederationRuntime(write_demo(folder, rows=400), folder / "parties", key_floor=512, pools=False)
+    yield runtime
+    runtime.close()
 
 
-def train(room, parameters, key, hosts=None, **kwargs):
-    talk = room.converse(room.hosts if hosts is None else hosts)
+def train(runtime, parameters, key, hosts=None, **kwargs):
+    session = runtime.open_session(runtime.hosts if hosts is None else hosts)
     try:
-        return room.guest.train(room.labels(), parameters, key, talk, **kwargs)
+        return runtime.guest.train(runtime.labels(), parameters, key, session, **kwargs)
     finally:
-        talk.close()
+        session.close()
 
 
-def host_rules(room, model_id):
-    """Rules of every Host's stored half, read by the test alone."""
+def host_rules(runtime, model_id):
+    """Rules of every Host's stored partial model, read by the test alone."""
     return {
-        name: load_host(host._halves._store.artefact(model_id)).rules for name, host in room._simulated._hosts.items()
+        name: load_host(host._partial_models._store.artefact(model_id)).rules
+        for name, host in runtime._simulated._hosts.items()
     }
 
 
 SMALL = SecureBoostParameters(trees=3, depth=3, bins=8, cipher="none")
 
 
-def test_ciphertexts_and_plain_numbers_grow_identical_trees_and_identical_halves(room, secret_key):
-    plain = train(room, SMALL, PlainKeySide())
-    plain_halves = host_rules(room, plain.model_id)
-    encrypted = train(room, SMALL, PaillierKeySide(secret_key))
+def test_ciphertexts_and_plain_numbers_grow_identical_trees_and_identical_halves(runtime, secret_key):
+    plain = train(runtime, SMALL, PlainKeySide())
+    plain_partial_models = host_rules(runtime, plain.model_id)
+    encrypted = train(runtime, SMALL, PaillierKeySide(secret_key))
     assert dump_guest(plain.model) == dump_guest(encrypted.model)
     assert plain.model_id == encrypted.model_id
-    assert plain_halves == host_rules(room, encrypted.model_id) and all(plain_halves.values())
-    assert plain.host_hashes.keys() == encrypted.host_hashes.keys() == set(room.hosts)
+    assert plain_partial_models == host_rules(runtime, encrypted.model_id) and all(plain_partial_models.values())
+    assert plain.host_hashes.keys() == encrypted.host_hashes.keys() == set(runtime.hosts)
     assert plain.host_hashes != encrypted.host_hashes  # salted: a hash confirms no guessed threshold
     assert {s.owner for tree in plain.model.trees for s in tree.splits.values()} > {"bank"}
 
 
-def test_the_guests_result_has_rules_of_its_own_splits_only(room):
-    model = train(room, SMALL, PlainKeySide()).model
+def test_the_guests_result_has_rules_of_its_own_splits_only(runtime):
+    model = train(runtime, SMALL, PlainKeySide()).model
     for (t, i), rule in model.rules.items():
         node = model.trees[t].nodes[i]
         assert isinstance(node, Split) and node.owner == "bank" and node.feature == rule.feature
@@ -68,24 +69,24 @@ def test_the_guests_result_has_rules_of_its_own_splits_only(room):
     assert owned == set(model.rules)
 
 
-def test_a_feature_that_is_left_out_is_in_no_split_and_no_dictionary(room):
-    used = {s.feature for tree in train(room, SMALL, PlainKeySide()).model.trees for s in tree.splits.values()}
+def test_a_feature_that_is_left_out_is_in_no_split_and_no_dictionary(runtime):
+    used = {s.feature for tree in train(runtime, SMALL, PlainKeySide()).model.trees for s in tree.splits.values()}
     left_out = sorted(used)[0]
-    model = train(room, SMALL, PlainKeySide(), exclude=(left_out,)).model
+    model = train(runtime, SMALL, PlainKeySide(), exclude=(left_out,)).model
     assert left_out not in {s.feature for tree in model.trees for s in tree.splits.values()}
     assert left_out not in {f.name for _, f in model.dictionary}
 
 
-def test_a_training_without_hosts_uses_the_guests_features_alone(room):
-    trained = train(room, SMALL, PlainKeySide(), hosts=())
+def test_a_training_without_hosts_uses_the_guests_features_alone(runtime):
+    trained = train(runtime, SMALL, PlainKeySide(), hosts=())
     assert {s.owner for tree in trained.model.trees for s in tree.splits.values()} == {"bank"}
     assert trained.parts["training"] == 240
 
 
-def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(room):
+def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(runtime):
     many = SecureBoostParameters(trees=60, depth=4, learning_rate=1.0, early_stopping=3, cipher="none")
     seen = []
-    trained = train(room, many, PlainKeySide(), on_tree=seen.append)
+    trained = train(runtime, many, PlainKeySide(), on_tree=seen.append)
     best = min(seen, key=lambda p: p.log_loss_validation).tree
     assert len(trained.model.trees) == best < len(seen) < 60
     assert len(seen) - best == 3
@@ -97,19 +98,19 @@ def test_parts_are_sixty_twenty_twenty_and_follow_the_seed():
     assert (parts == draw_parts(1000, seed=1)).all() and (parts != draw_parts(1000, seed=2)).any()
 
 
-def test_a_cancelled_training_leaves_nothing_behind(room):
-    talk = room.converse(room.hosts, cancelled=iter([False] * 8 + [True] * 999).__next__)
+def test_a_cancelled_training_leaves_nothing_behind(runtime):
+    session = runtime.open_session(runtime.hosts, cancelled=iter([False] * 8 + [True] * 999).__next__)
     with pytest.raises(Cancelled):
-        room.guest.train(room.labels(), SMALL, PlainKeySide(), talk)
-    talk.close()
-    assert train(room, SMALL, PlainKeySide()).model_id  # the Hosts go on
+        runtime.guest.train(runtime.labels(), SMALL, PlainKeySide(), session)
+    session.close()
+    assert train(runtime, SMALL, PlainKeySide()).model_id  # the Hosts go on
 
 
-def test_labels_of_one_class_are_refused(room):
-    talk = room.converse(room.hosts)
+def test_labels_of_one_class_are_refused(runtime):
+    session = runtime.open_session(runtime.hosts)
     with pytest.raises(FederationError, match="one class only"):
-        room.guest.train(np.zeros_like(room.labels()), SMALL, PlainKeySide(), talk)
-    talk.close()
+        runtime.guest.train(np.zeros_like(runtime.labels()), SMALL, PlainKeySide(), session)
+    session.close()
 
 
 def test_without_a_common_id_training_is_refused(tmp_path):
@@ -122,12 +123,12 @@ def test_without_a_common_id_training_is_refused(tmp_path):
         cells[column] = f"other{i}"
         lines[i] = ",".join(cells)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    room = Room(federation, tmp_path / "parties", pools=False)
+    runtime = FederationRuntime(federation, tmp_path / "parties", pools=False)
     try:
         with pytest.raises(FederationError, match="holds none of bank's 200 ids"):
-            train(room, SMALL, PlainKeySide())
+            train(runtime, SMALL, PlainKeySide())
     finally:
-        room.close()
+        runtime.close()
 
 
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
@@ -140,9 +141,9 @@ def compare_with_xgboost(folder, csv, *, ordered):
         file = folder / "federation.toml"
         file.write_text(file.read_text(encoding="utf-8").replace('"categorical"', '"numeric"'), encoding="utf-8")
         federation = load_federation(folder)
-    room = Room(federation, folder / "parties", pools=False)
-    trained = train(room, PARAMETERS, PlainKeySide())
-    room.close()
+    runtime = FederationRuntime(federation, folder / "parties", pools=False)
+    trained = train(runtime, PARAMETERS, PlainKeySide())
+    runtime.close()
     frame = pd.read_csv(csv, dtype=str).sort_values("ID", kind="stable")  # the common order of an alignment
     labels = frame[federation.label.column].to_numpy().astype(int)
     parts = draw_parts(len(frame), PARAMETERS.seed)

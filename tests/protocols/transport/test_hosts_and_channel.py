@@ -8,29 +8,29 @@ import pytest
 from actors import MODEL_ID, running, score
 from worlds import GUEST, random_world
 
-from backend.crypto.paillier.keys import SecretKey
+from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, HeldRecords, MoreVectors
 from backend.protocols.training.messages import AskBinSums
-from backend.protocols.transport.channel import Conversation, Network
+from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.trees.folding import fold_structure
 
 
-def ask(network, *messages, host="host0", patience=5):
-    talk = Conversation(network, GUEST, "c", (host,), patience=patience)
+def ask(network, *messages, host="host0", timeout=5):
+    session = Session(network, GUEST, "c", (host,), timeout=timeout)
     try:
         for message in messages:
-            talk.send(host, message)
-        while isinstance(answer := talk.expect(Message)[1], HeldRecords):
+            session.send(host, message)
+        while isinstance(answer := session.expect(Message)[1], HeldRecords):
             pass  # a Host tells on arrival which ids it holds
         return answer
     finally:
-        talk.close()
+        session.close()
 
 
 def offer(secret_key):
@@ -38,7 +38,7 @@ def offer(secret_key):
 
 
 def test_a_real_host_refuses_plain_numbers():
-    refused = pytest.raises(SecurityError, match="host0 refused: Plain numbers were offered")
+    refused = pytest.raises(SecurityError, match="host0 refused: Plaintext were offered")
     with running(random_world(1, 1), simulated=False) as (_, network, _), refused:
         ask(network, OfferKey("c", "none", b""))
 
@@ -50,7 +50,7 @@ def test_a_real_host_cannot_be_played():
 
 
 def test_a_short_key_is_refused():
-    tiny = SecretKey.generate(256, floor=256)
+    tiny = PaillierSecretKey.generate(256, floor=256)
     with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="at least 512"):
         ask(network, offer(tiny))
 
@@ -121,28 +121,28 @@ def test_a_host_that_is_down_is_named_at_once():
 def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
     network = Network()
     network.open("host0")
-    talk = Conversation(network, GUEST, "c", ("host0",))
-    talk.send("host0", EndConversation("c"))
+    session = Session(network, GUEST, "c", ("host0",))
+    session.send("host0", EndConversation("c"))
     network.close("host0")
     with pytest.raises(PartyUnreachable, match="host0 stopped"):
-        talk.expect(HeldRecords)
+        session.expect(HeldRecords)
 
 
 def test_silence_ends_after_the_patience():
     network = Network()
     network.open("host0")
-    talk = Conversation(network, GUEST, "c", ("host0",), patience=0.2)
+    session = Session(network, GUEST, "c", ("host0",), timeout=0.2)
     with pytest.raises(PartyUnreachable, match="No answer from host0"):
-        talk.expect(HeldRecords)
+        session.expect(HeldRecords)
 
 
 def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
     world = random_world(3, 1)
     with running(world) as (guest, network, _):
-        talk = Conversation(network, GUEST, "c", ("host0",), cancelled=lambda: True)
+        session = Session(network, GUEST, "c", ("host0",), cancelled=lambda: True)
         with pytest.raises(Cancelled):
-            guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], PlainKeySide(), talk)
-        talk.close()
+            guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], PlainKeySide(), session)
+        session.close()
         scored, _ = score(world, guest, network, PlainKeySide(), name="d")
         assert len(scored.units) == len(world.tables[GUEST].ids)
 
@@ -150,21 +150,21 @@ def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
 def test_an_answer_out_of_turn_stops_the_exchange():
     network = Network()
     network.open("host0")
-    talk = Conversation(network, GUEST, "c", ("host0",))
+    session = Session(network, GUEST, "c", ("host0",))
     network.send("stranger", GUEST, HeldRecords("c", b""))
     with pytest.raises(SecurityError, match="stranger answered out of turn"):
-        talk.expect_each(HeldRecords, ["host0"])
+        session.expect_each(HeldRecords, ["host0"])
     network.send("host0", GUEST, Refusal("c", "no"))
     with pytest.raises(SecurityError, match="host0 refused: no"):
-        talk.expect(HeldRecords)
+        session.expect(HeldRecords)
 
 
 def test_hosts_forget_a_conversation_that_was_cancelled():
     world = random_world(3, 1)
     with running(world) as (_, network, served):
-        talk = Conversation(network, GUEST, "c", ("host0",))
-        talk.send("host0", OfferKey("c", "none", b""))
-        transcript = talk.close()
+        session = Session(network, GUEST, "c", ("host0",))
+        session.send("host0", OfferKey("c", "none", b""))
+        transcript = session.close()
         assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
         deadline = time.monotonic() + 5
         while served._hosts["host0"]._sessions and time.monotonic() < deadline:

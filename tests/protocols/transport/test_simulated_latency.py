@@ -11,7 +11,7 @@ from backend.errors import ParameterError
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.transport import channel
-from backend.protocols.transport.channel import Conversation, Network, TranscriptEntry
+from backend.protocols.transport.channel import Network, Session, TranscriptEntry
 from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.simulated_latency import BANDWIDTH, INSTANT, LATENCY, Link, simulate
 
@@ -203,10 +203,10 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
 def test_an_ended_conversations_work_is_forgotten(clock):
     network = Network()
     network.open("h")
-    talk = Conversation(network, GUEST, "c", ("h",))
-    talk.send("h", OfferKey("c", "none", b""))
+    session = Session(network, GUEST, "c", ("h",))
+    session.send("h", OfferKey("c", "none", b""))
     network.receive("h")
-    talk.close()
+    session.close()
     network.receive("h")
     assert network._work == {}
 

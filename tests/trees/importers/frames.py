@@ -78,18 +78,18 @@ def column_of(series):
 def divided(model, frame, owner, bits=20, features=FEATURES, label=BINARY, **options):
     """The halves and every party's records, in orders of their own."""
     dictionary = [(owner[f.name], f) for f in features.values()]
-    halves = split_between_parties(model, dictionary, label, GUEST, PARTIES[1:], bits, **options)
+    partial_models = split_between_parties(model, dictionary, label, GUEST, PARTIES[1:], bits, **options)
     ids = [f"id{i}" for i in range(len(frame))]
     tables = {}
     for shift, party in enumerate(PARTIES):
         order = np.roll(np.arange(len(ids)), shift)
         columns = {f: column_of(frame[f])[order] for f in features if owner[f] == party}
         tables[party] = PartyTable(party, tuple(ids[i] for i in order), columns)
-    return World(halves.guest, halves.hosts, tables)
+    return World(partial_models.guest, partial_models.hosts, tables)
 
 
 def margins_of(world):
-    """By Fed-EINI over real messages, in plain numbers; ``(n, outputs)``."""
+    """By Fed-EINI over real messages, in plaintext; ``(n, outputs)``."""
     with running(world) as (guest, network, _):
         scored, _ = score(world, guest, network, PlainKeySide())
     return CompiledGuest(world.model).margins(scored.units)
@@ -121,12 +121,12 @@ def assert_only_owners_hold_rules(world):
             holders = [p for p, rules in rules_of(world).items() if (t, i) in rules]
             assert holders == [split.owner] == [model.owner_of(split.feature)]
     assert load_guest(dump_guest(model)) == model
-    for half in world.hosts.values():
-        assert load_host(dump_host(half)) == half
+    for partial_model in world.hosts.values():
+        assert load_host(dump_host(partial_model)) == partial_model
 
 
 def rules_of(world):
-    return {GUEST: world.model.rules} | {host: half.rules for host, half in world.hosts.items()}
+    return {GUEST: world.model.rules} | {host: partial_model.rules for host, partial_model in world.hosts.items()}
 
 
 @np.errstate(over="ignore", invalid="ignore")

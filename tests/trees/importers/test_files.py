@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from backend.errors import ModelError
-from backend.trees.ensemble import Rule
+from backend.trees.ensemble import SplitRule
 from backend.trees.importers import read_categories, read_model
 from backend.trees.importers.sklearn_file import export
 from backend.trees.importers.ubjson import parse_ubjson
@@ -146,7 +146,7 @@ def test_a_file_cut_off_or_garbled_anywhere_is_refused_or_still_a_model(tmp_path
 
 
 def refuses(path, blob):
-    """Whether a file is refused in words; one that is read must give sound halves."""
+    """Whether a file is refused in words; one that is read must give sound partial models."""
     path.write_bytes(blob)
     try:
         model = read_model(path)
@@ -156,5 +156,5 @@ def refuses(path, blob):
         assert path.name in str(error) and len(str(error)) < 2000
         return True
     assert_only_owners_hold_rules(world)
-    assert all(isinstance(rule, Rule) for rules in rules_of(world).values() for rule in rules.values())
+    assert all(isinstance(rule, SplitRule) for rules in rules_of(world).values() for rule in rules.values())
     return False

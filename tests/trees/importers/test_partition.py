@@ -25,8 +25,8 @@ from tests.trees.importers.frames import (
 
 def test_a_stump_by_hand_becomes_a_rule_at_the_host_and_weights_at_the_guest(tmp_path):
     model = read_document(tmp_path, xgboost_document())
-    halves = split_between_parties(model, [("host0", FEATURES["x"])], BINARY, GUEST, ["host0"], 10)
-    guest, hosts = halves.guest, halves.hosts
+    partial_models = split_between_parties(model, [("host0", FEATURES["x"])], BINARY, GUEST, ["host0"], 10)
+    guest, hosts = partial_models.guest, partial_models.hosts
     assert guest.trees[0].nodes == (Split("host0", "x", 1, 2, False, 4.0, 3.0), Leaf(-0.25, 1.0), Leaf(0.5, 2.0))
     assert guest.rules == {} and guest.base_scores == (0.0,) and guest.hosts == ("host0",)
     (rule,) = hosts["host0"].rules.values()
@@ -38,8 +38,8 @@ def test_a_stump_by_hand_becomes_a_rule_at_the_host_and_weights_at_the_guest(tmp
 
 def test_the_guests_half_has_no_place_for_a_hosts_threshold(tmp_path):
     model = read_document(tmp_path, xgboost_document(tree={"split_conditions": [1234.5678, -0.25, 0.5]}))
-    halves = split_between_parties(model, [("host0", FEATURES["x"])], BINARY, GUEST, ["host0", "host1"], 10)
-    guest, hosts = halves.guest, halves.hosts
+    partial_models = split_between_parties(model, [("host0", FEATURES["x"])], BINARY, GUEST, ["host0", "host1"], 10)
+    guest, hosts = partial_models.guest, partial_models.hosts
     assert "1234.5" not in dump_guest(guest) and "1234.5" in dump_host(hosts["host0"])
     assert "0.25" not in dump_host(hosts["host0"])
     assert isinstance(hosts["host1"], HostModel) and hosts["host1"].rules == {}

@@ -215,7 +215,7 @@ def test_estimators_whose_predictions_are_no_sums_are_not_written_out():
         ({"classes": [], "base_scores": [0.0]}, "tree 0: found a leaf of 3 weights, expected 1"),
         ({"values": [[]]}, "node 0: found a leaf without a value"),
         ({"values": [[0.0, 0.0, -1e30]]}, "node 0: found a leaf weight of -1e\\+30"),
-        ({"format": "glassleaf-sklearn-1"}, "expected 'glassleaf-sklearn-2'. Write the model out anew"),
+        ({"format": "glassleaf-sklearn-1"}, "expected 'glassleaf-sklearn-2'. Write the model out again"),
     ],
 )
 def test_a_written_out_forest_that_does_not_fit_is_refused(tmp_path, changes, words):

@@ -26,7 +26,7 @@ from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.training.secureboost import LINKS
 from backend.protocols.transport.packing import from_numbers
-from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Rule, Split
+from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.whole import WholeSplit, WholeTree
 from backend.trees.importers.xgboost_file import read_xgboost
 from backend.trees.metrics import measure
@@ -104,12 +104,12 @@ def _own(joint: Joint, feature: Feature) -> _Column:
 
 def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
     """Step 1: every Host desensitises its features and sends ranks."""
-    talk, noise = joint.conversation, parameters.noise
-    for host in talk.hosts:
-        talk.send(
+    session, noise = joint.conversation, parameters.noise
+    for host in session.hosts:
+        session.send(
             host,
             StartRanks(
-                talk.name,
+                session.name,
                 noise.map,
                 noise.mechanism,
                 float(noise.epsilon),
@@ -119,8 +119,8 @@ def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
                 joint.excluded[host],
             ),
         )
-    answers = talk.expect_each(Ranks, talk.hosts)
-    return [column for host in talk.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
+    answers = session.expect_each(Ranks, session.hosts)
+    return [column for host in session.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
 
 
 def _read_ranks(host: str, answer: Ranks, joint: Joint, levels: int) -> list[_Column]:
@@ -220,9 +220,9 @@ class _Boosting:
 
 def _divide(
     trees: tuple[WholeTree, ...], columns: list[_Column], joint: Joint
-) -> tuple[dict[NodeKey, Rule], Mapping[str, TakeRankSplits]]:
+) -> tuple[dict[NodeKey, SplitRule], Mapping[str, TakeRankSplits]]:
     """Step 3: the Guest's own rules, and for each Host the rank cuts of its splits."""
-    rules: dict[NodeKey, Rule] = {}
+    rules: dict[NodeKey, SplitRule] = {}
     taken: dict[str, list[tuple[int, int, int, int, bool]]] = {host: [] for host in joint.conversation.hosts}
     for t, tree in enumerate(trees):
         for i, node in enumerate(tree):
@@ -242,11 +242,11 @@ def _divide(
     }
 
 
-def _rule(column: _Column, split: WholeSplit) -> Rule:
+def _rule(column: _Column, split: WholeSplit) -> SplitRule:
     if split.threshold is not None:
-        return Rule(column.feature, split.default_left, split.threshold)
+        return SplitRule(column.feature, split.default_left, split.threshold)
     right = frozenset(column.texts[code] for code in split.codes)
-    return Rule(column.feature, split.default_left, None, frozenset(column.texts) - right, right)
+    return SplitRule(column.feature, split.default_left, None, frozenset(column.texts) - right, right)
 
 
 def _guest_tree(tree: WholeTree, columns: list[_Column]) -> GuestTree:

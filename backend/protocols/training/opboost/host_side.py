@@ -21,7 +21,7 @@ from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplit
 from backend.protocols.training.opboost.maps import MAPS, MECHANISMS, MISSING, Noise, ValueMap
 from backend.protocols.training.opboost.sampling import IntArray
 from backend.protocols.transport.packing import to_numbers
-from backend.trees.ensemble import NodeKey, Rule
+from backend.trees.ensemble import NodeKey, SplitRule
 
 INDICATORS = 32  # commonest categories of a feature that get a column; the others say no everywhere
 YES_OR_NO = ValueMap(0.0, 1.0, 2)
@@ -50,13 +50,13 @@ class NoisyColumn:
     category: str | None = None
     categories: frozenset[str] = frozenset()
 
-    def rule(self, level: int, default_left: bool) -> Rule:
+    def rule(self, level: int, default_left: bool) -> SplitRule:
         """True values whose level is below `level` go left; `level` is 0 … levels."""
         if self.category is None:
-            return Rule(self.feature, default_left, self.mapping.threshold(level))
+            return SplitRule(self.feature, default_left, self.mapping.threshold(level))
         sides = (frozenset[str](), self.categories - {self.category}, self.categories)
         left = sides[min(level, 2)]
-        return Rule(self.feature, default_left, None, left, self.categories - left)
+        return SplitRule(self.feature, default_left, None, left, self.categories - left)
 
 
 class NoisyColumns:
@@ -143,7 +143,7 @@ class HostRanks:
 
     Attributes
     ----------
-    rules : mapping of (tree, node) to Rule
+    rules : mapping of (tree, node) to SplitRule
         Of the splits that the Guest has named.
     """
 
@@ -152,7 +152,7 @@ class HostRanks:
         self._columns = [c for name in columns.names(start.exclude) for c in columns.of(name, noise)]
         self._joint = [c.levels[rows].astype(np.int64) for c in self._columns]
         self._distinct = [np.unique(levels[levels != MISSING]) for levels in self._joint]
-        self.rules: Mapping[NodeKey, Rule] = {}
+        self.rules: Mapping[NodeKey, SplitRule] = {}
 
     def ranks(self, conversation: str) -> Ranks:
         """Each joint record's rank among the distinct noisy values of a column; nothing else leaves the Host."""

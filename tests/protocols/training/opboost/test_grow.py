@@ -15,7 +15,7 @@ from backend.data.table import PartyTable
 from backend.errors import Cancelled, ParameterError, SecurityError
 from backend.protocols.guest import draw_parts
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.simulator import Room
+from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training import algorithms
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import Ranks, StartRanks
@@ -39,37 +39,40 @@ def quiet(monkeypatch):
 
 
 @pytest.fixture
-def room(tmp_path):
-    room = Room(write_demo(tmp_path, rows=400), tmp_path / "parties", key_floor=512, pools=False)
-    yield room
-    room.close()
+def runtime(tmp_path):
+    runtime = FederationRuntime(write_demo(tmp_path, rows=400), tmp_path / "parties", key_floor=512, pools=False)
+    yield runtime
+    runtime.close()
 
 
-def train(room, parameters=SMALL, **kwargs):
-    talk = room.converse(room.hosts)
+def train(runtime, parameters=SMALL, **kwargs):
+    session = runtime.open_session(runtime.hosts)
     try:
-        return room.guest.train(room.labels(), parameters, None, talk, **kwargs), talk.transcript()
+        return runtime.guest.train(runtime.labels(), parameters, None, session, **kwargs), session.transcript()
     finally:
-        talk.close()
+        session.close()
 
 
-def halves(room, model_id):
-    return {name: load_host(host._halves._store.artefact(model_id)) for name, host in room._simulated._hosts.items()}
+def partial_models(runtime, model_id):
+    return {
+        name: load_host(host._partial_models._store.artefact(model_id))
+        for name, host in runtime._simulated._hosts.items()
+    }
 
 
-def test_a_model_of_ranks_is_kept_in_halves_and_scored_like_any_other(room):
-    trained, _ = train(room)
+def test_a_model_of_ranks_is_kept_in_halves_and_scored_like_any_other(runtime):
+    trained, _ = train(runtime)
     owners = {s.owner for tree in trained.model.trees for s in tree.splits.values()}
     assert owners > {"bank"}
-    for name, half in halves(room, trained.model_id).items():
-        assert set(half.rules) == {
+    for name, partial_model in partial_models(runtime, trained.model_id).items():
+        assert set(partial_model.rules) == {
             (t, i) for t, tree in enumerate(trained.model.trees) for i, s in tree.splits.items() if s.owner == name
         }
     assert trained.metrics.n == trained.parts["test"] and trained.metrics.auc > 0.5
 
 
-def test_the_guest_holds_rules_of_its_own_splits_only(room):
-    model = train(room)[0].model
+def test_the_guest_holds_rules_of_its_own_splits_only(runtime):
+    model = train(runtime)[0].model
     own = {(t, i) for t, tree in enumerate(model.trees) for i, s in tree.splits.items() if s.owner == "bank"}
     assert set(model.rules) == own
     assert all(model.trees[t].nodes[i].feature == rule.feature for (t, i), rule in model.rules.items())
@@ -78,17 +81,17 @@ def test_the_guest_holds_rules_of_its_own_splits_only(room):
 def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path, monkeypatch):
     tap = []
     monkeypatch.setattr("backend.protocols.simulation.simulator.Network", lambda: TappedNetwork(tap))
-    room = Room(write_demo(tmp_path, rows=400), tmp_path / "parties", key_floor=512, pools=False)
-    trained, transcript = train(room)
-    kept = halves(room, trained.model_id)
-    room.close()
+    runtime = FederationRuntime(write_demo(tmp_path, rows=400), tmp_path / "parties", key_floor=512, pools=False)
+    trained, transcript = train(runtime)
+    kept = partial_models(runtime, trained.model_id)
+    runtime.close()
     assert {e.kind for e in transcript} >= {"StartRanks", "Ranks", "TakeRankSplits", "KeepModel"}
     sent = [(kind, decode(blob)) for sender, _, kind, blob in tap if sender != "bank"]
     assert {kind for kind, _ in sent} <= {
         "AlignmentStarted", "HiddenAnswer", "Ranks", "ModelKept", "HeldRecords", "DecisionVectors", "MoreVectors", "EncryptedScores",
     }  # fmt: skip
     assert all(max(message.counts) <= SMALL.levels for kind, message in sent if kind == "Ranks")
-    thresholds = {r.threshold for half in kept.values() for r in half.rules.values() if r.threshold}
+    thresholds = {r.threshold for partial_model in kept.values() for r in partial_model.rules.values() if r.threshold}
     thresholds = {
         t for t in thresholds if 1e-9 < abs(t) < 1e300
     }  # not that of a yes-or-no column, nor "all to one side"
@@ -97,42 +100,44 @@ def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path, monkeypa
     assert not thresholds & {r.threshold for r in trained.model.rules.values()}
 
 
-def test_without_noise_the_released_scores_are_the_sums_of_the_leaves_of_the_ranks(room, quiet, monkeypatch):
+def test_without_noise_the_released_scores_are_the_sums_of_the_leaves_of_the_ranks(runtime, quiet, monkeypatch):
     """So rank cuts, own rules and thresholds on the true scale all say the same, missing values included."""
     seen = []
     monkeypatch.setitem(algorithms._GROW, OpBoostParameters, lambda *asked: seen.append(grow(*asked)) or seen[0])
-    trained, _ = train(room, replace(SMALL, levels=256, score_bits=20))
+    trained, _ = train(runtime, replace(SMALL, levels=256, score_bits=20))
     compiled = CompiledGuest(trained.model)
-    rows = np.array([room.table.row_of[i] for i in trained.part_of])
-    talk = room.converse(room.hosts)
-    scored = room.guest.score(trained.model_id, compiled, room.table.take(rows), PlainKeySide(), talk)
-    talk.close()
+    rows = np.array([runtime.table.row_of[i] for i in trained.part_of])
+    session = runtime.open_session(runtime.hosts)
+    scored = runtime.guest.score(trained.model_id, compiled, runtime.table.take(rows), PlainKeySide(), session)
+    session.close()
     assert compiled.margins(scored.units) == pytest.approx(seen[0].margins, abs=1e-5)
 
 
-def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(room):
+def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(runtime):
     seen = []
     many = replace(SMALL, trees=60, learning_rate=1.0, early_stopping=3)
-    trained, _ = train(room, many, on_tree=seen.append)
+    trained, _ = train(runtime, many, on_tree=seen.append)
     best = min(seen, key=lambda p: p.log_loss_validation).tree
     assert len(trained.model.trees) == best < len(seen) < 60 and len(seen) - best == 3
-    assert all(t < best for half in halves(room, trained.model_id).values() for t, _ in half.rules)
+    assert all(
+        t < best for partial_model in partial_models(runtime, trained.model_id).values() for t, _ in partial_model.rules
+    )
 
 
-def test_progress_is_told_after_every_tree(room):
+def test_progress_is_told_after_every_tree(runtime):
     seen = []
-    train(room, on_tree=seen.append)
+    train(runtime, on_tree=seen.append)
     assert [p.tree for p in seen] == [1, 2, 3, 4]
     assert all(a.log_loss_training > b.log_loss_training for a, b in pairwise(seen))
 
 
-def test_a_training_can_be_stopped_between_two_trees(room):
+def test_a_training_can_be_stopped_between_two_trees(runtime):
     told = []
-    talk = room.converse(room.hosts, cancelled=lambda: bool(told))
+    session = runtime.open_session(runtime.hosts, cancelled=lambda: bool(told))
     with pytest.raises(Cancelled):
-        room.guest.train(room.labels(), SMALL, None, talk, on_tree=told.append)
-    talk.close()
-    assert len(told) == 1 and train(room)[0].model_id
+        runtime.guest.train(runtime.labels(), SMALL, None, session, on_tree=told.append)
+    session.close()
+    assert len(told) == 1 and train(runtime)[0].model_id
 
 
 class Straight:
@@ -172,9 +177,9 @@ def joint_of(task, answer=None, n=300):
         "classes": np.digitize(target, [-1, 1]).astype(float),
         "number": 1000 + 10 * target,
     }[task]
-    talk = Straight(PartyTable("h", ids, {"y": y}), theirs, answer)
+    session = Straight(PartyTable("h", ids, {"y": y}), theirs, answer)
     return Joint(
-        talk, None, "g", {"g": own, "h": theirs}, {"g": (), "h": ()}, PartyTable("g", ids, {"x": x, "code": code}),
+        session, None, "g", {"g": own, "h": theirs}, {"g": (), "h": ()}, PartyTable("g", ids, {"x": x, "code": code}),
         labels, task, ("low", "middle", "high") if task == "classes" else (), draw_parts(n, 1), lambda progress: None,
     )  # fmt: skip
 
