@@ -300,9 +300,10 @@ def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[
 
     def visit(node: int, depth: int) -> float:
         item = tree.nodes[node]
-        ends = not isinstance(item, Split) or depth == levels
-        below = [next(rows)] if ends else [visit(child, depth + 1) for child in (item.left, item.right)]
-        row = sum(below) / len(below)
+        if isinstance(item, Split) and depth != levels:
+            row = (visit(item.left, depth + 1) + visit(item.right, depth + 1)) / 2
+        else:
+            row = float(next(rows))
         found[node] = (depth, row)
         return row
 
