@@ -162,7 +162,7 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
     """The twin of all bars."""
     ran = [results[attack.id] for attack in attacks if attack.id in results]
-    columns = {
+    columns: frame.Columns = {
         t("attack_lab.attack"): [f"{result.id} {t(f'attack.{result.text}_title')}" for result in ran],
         t("attack_lab.severity"): [t(_severity_key(result.severity)) for result in ran],
         t("attack_lab.without"): [percent(result.defence_off) for result in ran],

@@ -92,7 +92,7 @@ def table(t: Texts, entries: Sequence[Entry]) -> None:
     """One row an entry, newest first; the exported file holds all of each."""
     if not entries:
         return
-    columns = {
+    columns: frame.Columns = {
         t("audit.number"): [entry.number for entry in entries],
         t("audit.time"): [entry.time[:19].replace("T", " ") for entry in entries],
         t("audit.action"): [action_in_words(t, entry.action) for entry in entries],

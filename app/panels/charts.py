@@ -65,6 +65,23 @@ def line(
     )
 
 
+def step(chart: go.Figure, name: str, start: float, length: float, words: str, colour: str, pattern: str) -> None:
+    """A lying bar of its own row, from `start` on; `words` stand beside it."""
+    chart.add_bar(
+        x=[length],
+        y=[name],
+        base=[start] if start else None,
+        orientation="h",
+        width=0.55,
+        marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colour, "bgcolor": palette.FAINT}},
+        text=[label(words)],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate=f"{label(name)}: {label(words)}<extra></extra>",
+        showlegend=False,
+    )
+
+
 def whisker(
     values: Sequence[float], low: Sequence[float | None], high: Sequence[float | None], colour: str = palette.INK
 ) -> Mapping[str, object]:

@@ -50,8 +50,8 @@ def problem(t: Texts, text: str) -> None:
     )
 
 
-def told(t: Texts, done: tuple[bool, str] | None) -> None:
-    """What became of what was just tried."""
+def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
+    """What became of the last attempt: a note that it succeeded, or why it did not."""
     if done is not None and done[0]:
         st.success(markdown(done[1]), icon=":material/check:")
     elif done is not None:

@@ -102,7 +102,7 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
     else:
         sentence = t("importance.alone")
     counts = {share.party: share for share in view_models.shares(view)}
-    twin = {
+    twin: frame.Columns = {
         t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
         t("words.features"): [counts[row.party].features for row in rows],
         t("words.used"): [counts[row.party].used for row in rows],

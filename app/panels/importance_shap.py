@@ -31,7 +31,7 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
         mean=signed(first.mean),
         cipher=frame.cipher(t, first.cipher, first.key_bits),
     )
-    twin = {
+    twin: frame.Columns = {
         t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
         t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
         t("importance.column_shap"): [signed(row.mean) for row in rows],

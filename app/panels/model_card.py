@@ -97,7 +97,7 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
                 delta_color="off",
                 delta_arrow="off",
             )
-    table = {
+    table: frame.Columns = {
         t("card.figure"): [_name(t, e) for e in shown.figures],
         t("importance.value"): [_value(view, e, e.value) for e in shown.figures],
         t("importance.interval"): [_interval(view, e) for e in shown.figures],
@@ -129,7 +129,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     title = label(t("card.bin_class" if view.task == "classes" else "card.bin"))
     figure.update_xaxes(title=title, showgrid=False, type="category")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    twin = {
+    twin: frame.Columns = {
         t("card.part"): [_part(t, one.part) for one in shifts],
         t("importance.people"): [f"{one.n:,}" for one in shifts],
         "PSI": [number(one.psi) for one in shifts],

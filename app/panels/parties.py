@@ -33,7 +33,7 @@ def network(t: Texts, view: View) -> None:
         people=f"{people:,}",
         listed=listed,
     )
-    twin = {
+    twin: frame.Columns = {
         t("words.party"): [palette.plain(t, view.federation, s.party) for s in shares],
         t("words.role"): [t("words.guest" if s.party == view.model.guest else "words.host") for s in shares],
         t("words.features"): [s.features for s in shares],

@@ -62,7 +62,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
         key = f"message.{line.kind}.title"
         return t(key) if t.has(key) else line.kind
 
-    columns = {
+    columns: frame.Columns = {
         t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
         t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
         t("transcript.kind"): [title(line) for line in lines],
@@ -126,7 +126,7 @@ def follow(t: Texts, job: Job[Any], shown: Sequence[object], redraw: Callable[[]
 
 def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
     """How many people's scores are theirs alone, by the width of the score."""
-    twin = {
+    twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
         t("privacy.unique"): [percent(point.unique) for point in points],
         t("privacy.named"): [percent(point.named) for point in points],
@@ -168,7 +168,7 @@ def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: floa
     """
     known = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
     chosen = min(points, key=lambda p: (abs(p.score_bits - view.record.score_bits), abs(p.dither - dither)))
-    twin = {
+    twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
         t("privacy.dither"): [_amplitude(t, point) for point in points],
         t("privacy.unique"): [percent(point.unique) for point in points],

@@ -56,7 +56,7 @@ def setup(t: Texts) -> Setup:
     samples = st.slider(t("protocols.samples"), 1, MAX_PEOPLE, 1, key="protocols_samples", **shared)
     cipher, bits = engine.choose(t, "protocols")
     if samples > NODE_BY_NODE_SAMPLES:
-        st.caption(f":material/info: {t('protocols.node_left_out', most=NODE_BY_NODE_SAMPLES)}")
+        st.caption(f":material/info: {t('protocols.node_left_out', people=NODE_BY_NODE_SAMPLES)}")
     if shape is not None and cipher == "paillier" and shape.leaves * samples > HEAVY:
         st.caption(f":material/hourglass: {t('protocols.heavy', weights=f'{shape.leaves * samples:,}')}")
     return Setup(samples, cipher, bits, shape)
@@ -66,7 +66,7 @@ def _shape(t: Texts) -> Shape:
     def slider(name: str) -> int:
         limits, usual = SHAPE_LIMITS[name], int(getattr(Shape, name))
         shared: dict[str, Any] = {"help": t(f"protocols.{name}_help"), "persist_state": "session"}
-        return st.slider(t(f"protocols.{name}"), limits[0], limits[-1], usual, key=f"protocols_{name}", **shared)
+        return int(st.slider(t(f"protocols.{name}"), limits[0], limits[-1], usual, key=f"protocols_{name}", **shared))
 
     trees = slider("trees")
     left, right = st.columns(2)
@@ -166,7 +166,7 @@ def figures(t: Texts, done: Compared) -> None:
 def learned(t: Texts, view: View, done: Compared) -> None:
     """What each party got to know, in bits a person."""
     rows = done.runs.rows
-    table = {
+    table: frame.Columns = {
         t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
         t("protocols.guest_learned"): [_guest(t, row) for row in rows],
         t("protocols.hosts_learned"): [_hosts(t, view, done, row.learned[1:]) for row in rows],

@@ -222,8 +222,8 @@ def _lines(t: Texts, measured: Sequence[Point]) -> go.Figure:
     ticks = _ticks(min(map(min, every)), max(map(max, every)))
     sizes = {"tickvals": people, "ticktext": [str(n) for n in people]}
     figure.update_xaxes(type="log", title=t("protocols.people"), showgrid=False, **sizes)
-    seconds = {"tickvals": ticks, "ticktext": [t.duration(value) for value in ticks]}
-    return figure.update_yaxes(type="log", range=[math.log10(ticks[0]), math.log10(ticks[-1])], **seconds)
+    times = {"tickvals": ticks, "ticktext": [t.duration(value) for value in ticks]}
+    return figure.update_yaxes(type="log", range=[math.log10(ticks[0]), math.log10(ticks[-1])], **times)
 
 
 def _ticks(low: float, high: float) -> list[float]:

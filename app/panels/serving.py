@@ -57,7 +57,7 @@ def _draw(t: Texts, done: ServingTrial) -> None:
     st.markdown(words)
     st.markdown(t("serving.back", batch=done.whole_again) if done.whole_again else t("serving.not_back"))
     _bars(t, done, "serving_done")
-    twin = {
+    twin: frame.Columns = {
         t("serving.batch"): [batch.number for batch in done.batches],
         t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
         t("serving.shift"): [number(batch.shift) for batch in done.batches],

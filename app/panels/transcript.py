@@ -32,7 +32,7 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
     )
     if len(entries) > DRAWN:
         sentence += " " + t("transcript.first", n=DRAWN)
-    twin = {
+    twin: frame.Columns = {
         t("transcript.number"): [entry.number for entry in entries],
         t("transcript.sender"): [palette.plain(t, view.federation, entry.sender) for entry in entries],
         t("transcript.receiver"): [palette.plain(t, view.federation, entry.receiver) for entry in entries],
@@ -114,7 +114,7 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
         )
     )
     parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
-    columns = {
+    columns: frame.Columns = {
         t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
         t("words.party"): parties,
         t("score.time"): [t.duration(stage.seconds) for stage in done.stages],

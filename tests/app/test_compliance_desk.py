@@ -247,7 +247,7 @@ def test_the_model_is_trained_anew_in_one_action_and_both_stand_side_by_side(ope
     assert any(T("retraining.done", model=new.id) == i.value for i in at.info)
     assert new.exclude == ("gender", "marital_status")
     said = everything(at)
-    assert "not given" in said and T("side_by_side.outcomes_note") in said
+    assert "not given" in said and T("comparison.outcomes_note") in said
     assert any("Left out" in m.value and "same" in m.value for m in at.markdown)
     auc = next(m for m in at.metric if m.label == "AUC")
     assert f"from {job.result.before.record.metrics.auc:.3f}" in auc.delta
@@ -262,7 +262,7 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
     assert not at.exception and at.title[0].value == t("compare_models.title")
     said = everything(at)
     for key in ("numbers", "leaks_title", "findings_title", "made_title"):
-        assert t(f"side_by_side.{key}") in said
+        assert t(f"comparison.{key}") in said
     assert t("document.leaks_named") in said and t("document.leak_note") in said
     one, other = at.query_params["model"], at.query_params["other"]
     at.button(key="compare_swap").click().run()
@@ -288,8 +288,8 @@ def test_models_of_other_parameters_tell_what_was_done_differently(opened: Opene
         TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
     ).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)
-    table = next(table.value for table in at.table if T("side_by_side.made") in table.value)
-    rows = table.set_index(T("side_by_side.made"))
+    table = next(table.value for table in at.table if T("comparison.made") in table.value)
+    rows = table.set_index(T("comparison.made"))
     assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
 
 
