@@ -40,8 +40,11 @@ def prose(at: AppTest) -> list[str]:
 
 
 def says(at: AppTest | str, key: str, language: str = "en", **known: object) -> bool:
-    """Whether a text of the catalogue is on the page, with the `known` values filled in and any value elsewhere."""
-    shown = at if isinstance(at, str) else "\n".join([*prose(at), everything(at)])
+    """Whether a text of the catalogue is on the page, with the `known` values filled in and any value elsewhere.
+
+    What Markdown escapes is compared without the backslashes.
+    """
+    shown = (at if isinstance(at, str) else "\n".join([*prose(at), everything(at)])).replace("\\", "")
     return any(re.search(_pattern(text, known), shown) for text in _versions(language, key, known))
 
 
@@ -57,6 +60,7 @@ def _versions(language: str, key: str, known: dict[str, object]) -> list[str]:
 
 def _pattern(text: str, known: dict[str, object]) -> str:
     return "".join(
-        re.escape(words) + ("" if name is None else re.escape(str(known[name])) if name in known else "(?:.*?)")
+        re.escape(words)
+        + ("" if name is None else re.escape(str(known[name]).replace("\\", "")) if name in known else "(?:.*?)")
         for words, name, _, _ in string.Formatter().parse(text)
     )
