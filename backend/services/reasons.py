@@ -27,7 +27,6 @@ from backend.protocols.explanations.cohort import LEAST
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS, Notice, NoticeLine, draw
 from backend.results import ModelRecord, Score, ScoreBatch
@@ -35,7 +34,6 @@ from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
-from backend.services.registry import Compiled
 from backend.services.scoring import ScoringRequest, score
 from backend.trees.ensemble import GuestModel
 
@@ -183,9 +181,7 @@ class ReasonsService:
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
         record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
-        context = self._measurement.context(record)
-        known = self._known_of_features(record)
-        done = give_reasons(context.runtime, record, context.model, context.compiled, request, known, job)
+        done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), job)
         note.body = of_reasons(record, done, digest)
         return done
 
@@ -239,13 +235,7 @@ class ReasonsService:
 
 
 def give_reasons(
-    runtime: FederationRuntime,
-    record: ModelRecord,
-    model: GuestModel,
-    compiled: Compiled,
-    request: ReasonsRequest,
-    known: Mapping[str, Reason],
-    job: Job[Any],
+    context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], job: Job[Any]
 ) -> Reasons:
     """Score where that was not done, then ask for names.
 
@@ -263,8 +253,9 @@ def give_reasons(
     """
     if request.cipher == "none":
         raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
-    terms = CompiledTerms(model)
-    batch = request.scored or _scored(runtime, record, compiled, request, job)
+    runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
+    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
+    batch = request.scored or score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
             "The scores are of another sheet or another model than the reasons; score these people first."
@@ -277,7 +268,7 @@ def give_reasons(
         )
     load = terms.shape(request.names).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
-    found, transcript = _named(runtime, record, terms, request, good, key, before, job)
+    found, transcript = _named(context, terms, request, good, key, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
         reasons = tuple(known[feature] for _, feature in found.names[k] or ())
@@ -297,8 +288,7 @@ def give_reasons(
 
 
 def _named(
-    runtime: FederationRuntime,
-    record: ModelRecord,
+    context: MeasurementContext,
     terms: CompiledTerms,
     request: ReasonsRequest,
     good: NDArray[np.intp],
@@ -306,7 +296,8 @@ def _named(
     before: tuple[TranscriptEntry, ...],
     job: Job[Any],
 ) -> tuple[Named, tuple[TranscriptEntry, ...]]:
-    """One conversation about the `good` rows of the sheet, its transcript behind the one `before`."""
+    """One session about the `good` rows of the sheet, its transcript behind the one `before`."""
+    runtime = context.runtime
     job.total = len(good) * len(STEPS)
     job.at("key", runtime.guest.name, 0)
 
@@ -320,19 +311,12 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
-        asking = ReasonsClient(session, runtime.guest.name, record.id, terms, key, at)
-        found = asking.names(request.samples.guest.take(good), request.names)
+        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at)
+        found = client.names(request.samples.guest.take(good), request.names)
     finally:
         transcript = (*before, *session.close())
         job.keep_transcript(transcript)
     return found, transcript
-
-
-def _scored(
-    runtime: FederationRuntime, record: ModelRecord, compiled: Compiled, request: ReasonsRequest, job: Job[Any]
-) -> ScoreBatch:
-    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    return score(runtime, record, compiled, asked, job, Workers(), counted=True)
 
 
 def mean_contributions(
