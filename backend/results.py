@@ -18,8 +18,8 @@ from backend.explain.contribution import Expectation
 from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.baselines.batch_sizes import Point, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison
-from backend.protocols.guest import Scored
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import TreeProgress

@@ -11,9 +11,9 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
-from backend.protocols.guest import draw_parts
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
 from backend.protocols.transport.channel import Session

@@ -20,9 +20,10 @@ from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ModelError
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from backend.crypto.plain import PlainKeySide
 from backend.errors import FederationError, ParameterError
-from backend.protocols.guest import MIN_ROWS
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.guest import MIN_ROWS
 from backend.protocols.training.parameters import SCORE_BITS
 from backend.results import ModelRecord
 from backend.trees.ensemble import GuestModel

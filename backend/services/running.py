@@ -19,11 +19,11 @@ from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled
 from backend.jobs import Job
-from backend.protocols.guest import Trained
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.simulation.synthetic_model import SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.protocols.training.algorithms import rounds
+from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import (
     Compared,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.guest import Trained
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.results import RANKS, ModelRecord, TrainingRequest
 from backend.trees.serialization import content_hash, dump_guest

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from backend.crypto.interface import FoldPlan
-from backend.protocols.scoring.canaries import CANARY_BITS
-from backend.protocols.scoring.packing import WORD, Packing
+from backend.protocols.scoring.packing import CANARY_BITS, WORD, Packing
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure

@@ -71,21 +71,6 @@ class AgesAssigned(Message):
 
 
 @dataclass(frozen=True)
-class HeldRecords(Message):
-    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
-
-    `spent` marks those about which its query budget is exhausted (empty: none): `budget` questions about a person and model in `days` days.
-    """
-
-    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
-    READABLE_BY: ClassVar[str] = "the Guest"
-    held: bytes
-    spent: bytes = b""
-    budget: int = 0
-    days: int = 0
-
-
-@dataclass(frozen=True)
 class EncryptedScores(Message):
     """Last Host → Guest: one fresh ciphertext per sample (Fed-EINI eq. 10 and 14), moved by at most `dither` units a sum."""
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
-from backend.protocols.baselines.messages import PassOn
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, Refusal
@@ -124,7 +123,8 @@ class Network:
         PartyUnreachable
             `receiver` has no mailbox: it is down.
         """
-        conversation, round_ = message.conversation, message.round if isinstance(message, PassOn) else 0
+        # a protocol that goes in rounds counts them in its messages
+        conversation, round_ = message.conversation, getattr(message, "round", 0)
         blob = encode(message)
         self._put_down(sender, conversation if (sender, conversation) in self._handlers else "")
         box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))

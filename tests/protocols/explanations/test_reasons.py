@@ -21,19 +21,18 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.explanations.encryption import RlweEncryption, encryption_of
-from backend.protocols.explanations.evaluation import weighting_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import REASONS
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskReasons, ReasonTerms
 from backend.protocols.explanations.shape import units
+from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.ranking.packing import PackedOpener
 from backend.protocols.scoring.fed_eini import host_plan
-from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure

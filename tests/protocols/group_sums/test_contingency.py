@@ -13,7 +13,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.group_sums.host_sums import HostGroups
+from backend.protocols.group_sums.host import HostGroups
 
 MOST, BINS, N = 3, 4, 240
 
@@ -23,7 +23,7 @@ def crossing(parties, rows, leave_out=(), **options):
     questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows)
     columns = joint.table.take(np.flatnonzero(rows)).columns
     others = [(p, f) for p, features in joint.features.items() for f in features if f.name not in leave_out]
-    return ContingencyTable(questions, GUEST, columns, others, most=MOST, bins=BINS, **options)
+    return ContingencyTable(questions, GUEST, columns, others, max_groups=MOST, bins=BINS, **options)
 
 
 def counted(parties, rows, feature, other):
@@ -82,9 +82,9 @@ def test_a_host_that_tells_two_different_things_is_found_out():
         def meanwhile(wanted, most, source=None):
             if source is None:  # between the two questions the Host's column becomes a constant for half of the records
                 groups = host._sessions.of("c").kept(HostGroups)
-                column = groups._table.columns[other.name].copy()
+                column = groups.table.columns[other.name].copy()
                 column[: N // 2] = 0.0
-                groups._table = replace(groups._table, columns=dict(groups._table.columns) | {other.name: column})
+                groups.table = replace(groups.table, columns=dict(groups.table.columns) | {other.name: column})
             return asked(wanted, most, source)
 
         made._questions.ask = meanwhile

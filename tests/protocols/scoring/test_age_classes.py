@@ -17,7 +17,7 @@ from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges
 from backend.protocols.scoring.permuted_values_guest import have_ages
-from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -136,7 +136,7 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
         ({"feature": "host1_x"}, GUEST, "no number of years"),
         ({"place": 5}, GUEST, "Class 5 of 5"),
         ({"place": -1}, GUEST, "Class -1 of 5"),
-        ({"few": LEAST - 1}, GUEST, "50 or more are needed"),
+        ({"few": MIN_PEOPLE - 1}, GUEST, "50 or more are needed"),
         ({}, "host1", "Only the Guest"),
     ],
 )
@@ -153,7 +153,7 @@ def test_what_would_tell_more_is_refused(asked, sender, reason):
 
 def test_a_host_that_tells_of_impossibly_many_classes_is_stopped(monkeypatch):
     monkeypatch.setattr(
-        "backend.protocols.scoring.ages_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
+        "backend.protocols.scoring.permuted_values_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
     )
     with pytest.raises(SecurityError, match="1000 classes of age"):
         scored_at(world_of_ages(), PlainKeySide(), 0)

@@ -13,9 +13,10 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.scoring.canaries import CANARY_BITS, canaries
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
+from backend.protocols.scoring.packing import CANARY_BITS, canaries
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 

@@ -12,7 +12,7 @@ from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import PermuteValues
 from backend.protocols.scoring.permuted_values_guest import have_permuted
-from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues, deal
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues, permute
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -26,7 +26,7 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
         try:
             have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            return scored.units, served._hosts[host]._sessions.of("c").kept(PermutedValues).givers
+            return scored.units, served._hosts[host]._sessions.of("c").kept(PermutedValues).sources
         finally:
             session.close()
 
@@ -70,19 +70,19 @@ def test_a_person_whose_values_were_not_dealt_is_not_scored():
     [
         (90, ("host1_x",), "none of this Host's"),
         (90, (), "none of this Host's"),
-        (LEAST - 1, ("host0_x",), "50 or more are needed"),
+        (MIN_PEOPLE - 1, ("host0_x",), "50 or more are needed"),
     ],
 )
 def test_what_would_single_people_out_is_refused(ids, features, reason):
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match=reason):
-        deal(table, PermuteValues("c", table.ids[:ids], features))
+        permute(table, PermuteValues("c", table.ids[:ids], features))
 
 
 def test_the_same_person_named_often_does_not_make_a_crowd():
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match="among 10 people"):
-        deal(table, PermuteValues("c", table.ids[:10] * 9, ("host0_x",)))
+        permute(table, PermuteValues("c", table.ids[:10] * 9, ("host0_x",)))
 
 
 def test_only_the_guest_of_a_conversation_may_ask():

@@ -13,8 +13,8 @@ from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import load_federation
 from backend.errors import Cancelled, FederationError
-from backend.protocols.guest import draw_parts
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.ensemble import Split
 from backend.trees.metrics import measure

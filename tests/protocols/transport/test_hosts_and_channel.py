@@ -13,11 +13,11 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import DecisionVectors, HeldRecords, MoreVectors
+from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.training.messages import AskBinSums
 from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
 from backend.trees.folding import fold_structure
 
 
@@ -38,7 +38,7 @@ def offer(secret_key):
 
 
 def test_a_real_host_refuses_plain_numbers():
-    refused = pytest.raises(SecurityError, match="host0 refused: Plaintext were offered")
+    refused = pytest.raises(SecurityError, match="host0 refused: Plaintext was offered")
     with running(random_world(1, 1), simulated=False) as (_, network, _), refused:
         ask(network, OfferKey("c", "none", b""))
 
