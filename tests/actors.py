@@ -45,8 +45,11 @@ def federation_of(world: World) -> Federation:
 
 
 @contextmanager
-def running(world: World, *, simulated: bool = True, tap: list | None = None):
-    """A Guest, its network and served Hosts that hold their partial models; `tap` collects (sender, receiver, bytes)."""
+def running(world: World, *, simulated: bool = True, tap: list | None = None, options=None):
+    """A Guest, its network and served Hosts that hold their partial models.
+
+    `tap` collects (sender, receiver, kind, bytes); `options` are more arguments of a Host, by its name.
+    """
     federation = federation_of(world)
     network = Network() if tap is None else TappedNetwork(tap)
     hosts = []
@@ -55,7 +58,8 @@ def running(world: World, *, simulated: bool = True, tap: list | None = None):
         text = dump_host(partial_model)
         store.put_artefact(MODEL_ID, text, content_hash(text))
         features = federation.party(name).features
-        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512))
+        more = (options or {}).get(name, {})
+        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))
     served = SimulatedHosts(network, hosts)
     try:
         yield GuestParty(federation, world.tables[GUEST]), network, served

@@ -41,14 +41,14 @@ class GuestParty:
         labels: NDArray[np.float64],
         parameters: Parameters,
         key: PairKeySide | None,
-        conversation: Session,
+        session: Session,
         *,
         exclude: Sequence[str] = (),
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
-        client = TrainingClient(self._federation, self._table, parameters, conversation, exclude, on_stage, on_tree)
+        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree)
         return client.train(labels, key)
 
     def score(
@@ -57,11 +57,11 @@ class GuestParty:
         compiled: CompiledGuest,
         table: PartyTable,
         key: KeySide,
-        conversation: Session,
+        session: Session,
         *,
         workers: Workers = SERIAL,
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        return ScoringClient(self.name, model_id, compiled, table, key, conversation, workers, canary, on_stage).score()
+        return ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage).score()

@@ -106,12 +106,13 @@ class HostParty:
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        by_name = {f.name: f for f in features}
         handlers = (
             TrainingHandler(name, table, features, self._partial_models, self._sessions),
             ScoringHandler(table, self._partial_models, self._sessions, self._budget, self.requests, self._dither),
-            PermutedValuesHandler(table, features, self._sessions),
+            PermutedValuesHandler(table, by_name, self._sessions),
             WalkHandler(table, self._partial_models, self._sessions, simulated),
-            GroupSumsHandler(name, table, features, self._sessions),
+            GroupSumsHandler(name, table, by_name, self._sessions),
             ReasonsHandler(table, self._partial_models, self._sessions, self._budget, cohorts or Cohorts()),
         )
         self._handlers: Handlers = {
@@ -172,9 +173,7 @@ class HostParty:
     def keep(self, partial_model: HostModel, model_id: str) -> str:
         """Keep a partial model that its operator brings (simulation: an imported model); returns its hash."""
         if not self._simulated:
-            raise SecurityError(
-                "Only a simulated Host takes a partial model as it is; a real one's operator looks first."
-            )
+            raise SecurityError("Only a simulated Host takes a partial model unseen; a real one's operator checks it.")
         return self._partial_models.put(partial_model, model_id)
 
     def registered(self, model_id: str) -> str:

@@ -182,13 +182,7 @@ class ServedModel:
 
 
 class HostModels:
-    """The partial models of one Host.
-
-    Parameters
-    ----------
-    host : str
-    store : HostStore
-    """
+    """The partial models of one Host."""
 
     def __init__(self, host: str, store: HostStore) -> None:
         self._host, self._store = host, store

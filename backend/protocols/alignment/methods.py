@@ -1,6 +1,6 @@
 """The two ways to align behind one form: what a Guest and a Host send each other, whichever way they chose. Moves no bytes itself.
 
-The Guest's side towards one Host: `open`, `opened`, for each of `pieces` an answer to `take`, then `places`. A Host's side: `open`, an
+The Guest's side towards one Host: `open`, `opened`, for each of `pieces` an answer to `take`, then `positions`. A Host's side: `open`, an
 answer to each piece by `take`, then `rows`.
 """
 

@@ -46,7 +46,7 @@ class HeadsInMemory:
         return self._heads.get(whose)
 
 
-def tell_head(conversation: Session, head: Head) -> dict[str, Head]:
+def report_head(session: Session, head: Head) -> dict[str, Head]:
     """Report to every Host of the conversation where the log stands; returns what each of them keeps now.
 
     Raises
@@ -54,19 +54,19 @@ def tell_head(conversation: Session, head: Head) -> dict[str, Head]:
     PartyUnreachable, SecurityError
         A Host is down, or refused.
     """
-    conversation.broadcast(KeepAuditHead(conversation.name, head.number, head.hash))
-    return _answers(conversation)
+    session.broadcast(KeepAuditHead(session.name, head.number, head.hash))
+    return _answers(session)
 
 
-def ask_heads(conversation: Session) -> dict[str, Head]:
+def ask_heads(session: Session) -> dict[str, Head]:
     """Host → the last head it keeps; number 0 where it keeps none."""
-    conversation.broadcast(AskAuditHead(conversation.name))
-    return _answers(conversation)
+    session.broadcast(AskAuditHead(session.name))
+    return _answers(session)
 
 
-def _answers(conversation: Session) -> dict[str, Head]:
-    answers = conversation.expect_each(AuditHead, conversation.hosts)
-    return {host: Head(answers[host].number, answers[host].hash) for host in conversation.hosts}
+def _answers(session: Session) -> dict[str, Head]:
+    answers = session.expect_each(AuditHead, session.hosts)
+    return {host: Head(answers[host].number, answers[host].hash) for host in session.hosts}
 
 
 def newer(kept: Head | None, reported: KeepAuditHead) -> Head:

@@ -73,9 +73,8 @@ class Cohorts:
                 try:
                     stored = json.loads((self._folder / FILE).read_text())
                 except (OSError, ValueError) as error:
-                    raise SecurityError(
-                        f"This Host cannot read which groups it answered about; check {FILE}."
-                    ) from error
+                    problem = f"This Host cannot read which groups it answered about; check {FILE}."
+                    raise SecurityError(problem) from error
             nobody: list[set[str]] = []
             self._parts = {model: reduce(_cut, map(set, groups), nobody) for model, groups in stored.items()}
         return self._parts
@@ -87,9 +86,8 @@ class Cohorts:
             try:
                 write_whole(self._folder / FILE, text.encode())
             except OSError as error:
-                raise SecurityError(
-                    f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
-                ) from error
+                problem = f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
+                raise SecurityError(problem) from error
         self._parts = known
 
 

@@ -106,7 +106,5 @@ def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, p
     if isinstance(key, ResidueKeySide):
         return RlweEncryption(key, compiled, shape, people)
     if not people and not isinstance(key, PaillierKeySide):
-        raise ParameterError(
-            f"Names of reasons are ranked under paillier or rlwe; this key is of cipher {key.scheme!r}."
-        )
+        raise ParameterError(f"Names of reasons are ranked under paillier or rlwe, not under {key.scheme!r}.")
     return PaillierEncryption(key, compiled, shape)

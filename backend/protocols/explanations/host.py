@@ -66,6 +66,7 @@ class _Request:
         return self.factors.pop(index)
 
 
+@dataclass(repr=False)
 class ReasonsHandler:
     """Answers requests for reasons.
 
@@ -80,16 +81,11 @@ class ReasonsHandler:
         Which cohorts were answered before.
     """
 
-    def __init__(
-        self,
-        table: PartyTable,
-        partial_models: HostModels,
-        sessions: HostSessions,
-        budget: QueryBudget | None,
-        cohorts: Cohorts,
-    ) -> None:
-        self._table, self._partial_models, self._sessions = table, partial_models, sessions
-        self._budget, self._cohorts = budget, cohorts
+    table: PartyTable
+    partial_models: HostModels
+    sessions: HostSessions
+    budget: QueryBudget | None
+    cohorts: Cohorts
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -104,8 +100,8 @@ class ReasonsHandler:
     def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
         """Step 1 for names."""
         session, partial_model = self._opened(sender, asked)
-        columns, held = session.look_up(self._table, asked.ids)
-        budget = self._budget if self._sessions.counts(asked.conversation) else None
+        columns, held = session.look_up(self.table, asked.ids)
+        budget = self.budget if self.sessions.counts(asked.conversation) else None
         spent, message = count_question(budget, asked.conversation, asked.model_id, asked.ids, held, REASONS)
         self._begin(session, partial_model, asked, columns, held, ~spent)
         yield sender, message
@@ -113,19 +109,19 @@ class ReasonsHandler:
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
         """Step 1 for sums; they are not counted, for cohorts have a rule of their own."""
         session, partial_model = self._opened(sender, asked)
-        columns, held = session.look_up(self._table, asked.ids)
+        columns, held = session.look_up(self.table, asked.ids)
         members = [i for i, known in zip(asked.ids, held.tolist(), strict=True) if known]
         if len(set(asked.ids)) < len(asked.ids):
             raise SecurityError("A cohort named somebody twice; name everybody once.")
         if session.played is None:
-            self._cohorts.admit(asked.model_id, members)
+            self.cohorts.admit(asked.model_id, members)
         elif len(members) < MIN_PEOPLE:
             raise SecurityError(f"A cohort of {len(members)} people was asked about; {MIN_PEOPLE} or more are needed.")
         self._begin(session, partial_model, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
         yield sender, HeldRecords(asked.conversation, to_bitmap(held))
 
     def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
-        session, partial_model = self._sessions.of(asked.conversation), self._partial_models.get(asked.model_id)
+        session, partial_model = self.sessions.of(asked.conversation), self.partial_models.get(asked.model_id)
         if not sender == session.guest == partial_model.model.guest:
             raise SecurityError("Only the Guest of a model may ask for reasons.")
         if not asked.ids:
@@ -157,7 +153,7 @@ class ReasonsHandler:
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         """Step 2; at a cohort's last person, step 3."""
-        session = self._sessions.of(message.conversation)
+        session = self.sessions.of(message.conversation)
         request = session.need(_Request, "Terms came before reasons were asked for.")
         partial_model = request.partial_model
         if sender != partial_model.preceding:
@@ -177,7 +173,7 @@ class ReasonsHandler:
             yield partial_model.following, ContributionSums(message.conversation, sums)
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
-        session = self._sessions.of(message.conversation)
+        session = self.sessions.of(message.conversation)
         request = session.need(_Request, "A ranking was opened before reasons were asked for.")
         if sender != session.guest or request.cohort or not request.partial_model.plan.last:
             raise SecurityError("A ranking was opened where none can be; it was refused.")
@@ -195,7 +191,7 @@ class ReasonsHandler:
         yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))
 
     def _choose_labels(self, sender: str, message: ChooseLabels) -> Answer:
-        session = self._sessions.of(message.conversation)
+        session = self.sessions.of(message.conversation)
         ranking = session.need(RankingHost, "Labels were chosen of no ranking.")
         if sender != session.guest:
             raise SecurityError("Only the Guest may choose labels.")

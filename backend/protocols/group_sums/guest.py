@@ -69,7 +69,7 @@ class GroupQuestions:
     def __init__(self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
         self._session, self._guest, self._key, self._rows = session, guest, key, rows
         self.records = int(np.count_nonzero(rows))
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
     def send(
         self,

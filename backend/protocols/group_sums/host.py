@@ -5,7 +5,7 @@ It may also send its own groups encrypted. Knows no label and no score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,9 +90,7 @@ class HostGroups:
     def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
         low, high = GROUP_LIMITS
         if name not in self.features or not low <= max_groups <= high:
-            raise SecurityError(
-                f"Groups were asked for by an unknown feature or in {max_groups} groups ({low} to {high} can be)."
-            )
+            raise SecurityError(f"An unknown feature or {max_groups} groups were asked for; {low} to {high} can be.")
         return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
 
     def _encrypted(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> bytes:
@@ -104,6 +102,7 @@ class HostGroups:
         return key.dump(key.cover(m, r) for m, r in zip(joined, fresh, strict=True))
 
 
+@dataclass(repr=False)
 class GroupSumsHandler:
     """Answers questions about groups.
 
@@ -112,13 +111,14 @@ class GroupSumsHandler:
     name : str
         The Host.
     table : PartyTable
-    features : sequence of Feature
+    features : mapping of str to Feature
     sessions : HostSessions
     """
 
-    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], sessions: HostSessions) -> None:
-        self._name, self._table, self._sessions = name, table, sessions
-        self._features = {f.name: f for f in features}
+    name: str
+    table: PartyTable
+    features: Mapping[str, Feature]
+    sessions: HostSessions
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -129,10 +129,10 @@ class GroupSumsHandler:
         }
 
     def _groups(self, message: Message) -> HostGroups:
-        session = self._sessions.of(message.conversation)
+        session = self.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
             raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
-        groups = session.kept(HostGroups) or HostGroups(self._table, self._features, session.rows, session.cipher)
+        groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
         return session.keep(HostGroups, groups)
 
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> Answer:
@@ -148,8 +148,8 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
         pairs, sent = groups.pairs(asked)
         for receiver in asked.receivers:
-            if receiver == self._name:
-                groups.take_pairs(self._name, pairs)
+            if receiver == self.name:
+                groups.take_pairs(self.name, pairs)
             else:
                 yield receiver, pairs
         yield sender, sent

@@ -54,6 +54,7 @@ class _Batch:
     missing: int
 
 
+@dataclass(repr=False)
 class ScoringHandler:
     """Answers decision vectors.
 
@@ -64,23 +65,18 @@ class ScoringHandler:
     sessions : HostSessions
     budget : QueryBudget, optional
         None = questions are not counted.
-    log : RequestLog, optional
+    requests : RequestLog, optional
         Where a sample of requests is kept for an auditor.
     dither : float
         Width on a logit of what is added to scores; 0 = nothing.
     """
 
-    def __init__(
-        self,
-        table: PartyTable,
-        partial_models: HostModels,
-        sessions: HostSessions,
-        budget: QueryBudget | None,
-        log: RequestLog | None,
-        dither: float,
-    ) -> None:
-        self._table, self._partial_models, self._sessions, self._budget = table, partial_models, sessions, budget
-        self._requests, self._dither = log, dither
+    table: PartyTable
+    partial_models: HostModels
+    sessions: HostSessions
+    budget: QueryBudget | None
+    requests: RequestLog | None
+    dither: float
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -90,7 +86,7 @@ class ScoringHandler:
         """Steps 1 to 4, and 5 where the batch is one message."""
         session, partial_model, cipher = self._checked(sender, request)
         columns, held = self._columns(session, request.ids)
-        budget = self._budget if self._sessions.counts(request.conversation) else None
+        budget = self.budget if self.sessions.counts(request.conversation) else None
         spent, message = count_question(budget, request.conversation, request.model_id, request.ids, held)
         yield session.guest, message
         keep, plan = partial_model.compiled.decide(columns, held), partial_model.plan
@@ -111,7 +107,7 @@ class ScoringHandler:
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""
-        partial_model, session = self._partial_models.get(request.model_id), self._sessions.of(request.conversation)
+        partial_model, session = self.partial_models.get(request.model_id), self.sessions.of(request.conversation)
         preceding, entries = partial_model.preceding, len(partial_model.step.own)
         if session.guest != partial_model.model.guest or sender != preceding:
             raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")
@@ -125,38 +121,36 @@ class ScoringHandler:
 
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, NDArray[np.bool_]]:
         """The people's records; other people's values in the columns that were permuted."""
-        columns, held = session.look_up(self._table, ids)
+        columns, held = session.look_up(self.table, ids)
         permuted = session.kept(PermutedValues)
         if permuted is not None:
-            theirs, _ = session.look_up(self._table, permuted.of(ids, held.tolist()))
+            theirs, _ = session.look_up(self.table, permuted.of(ids, held.tolist()))
             columns = {**columns, **{name: theirs[name] for name in permuted.features}}
         return columns, held
 
     def _keep_sample(self, session: HostSession, request: DecisionVectors) -> None:
         """Keep some rows for an auditor; under RLWE there is nothing that a Guest could open."""
         cipher = session.cipher
-        if self._requests is None or not isinstance(cipher, PaillierPublicSide) or request.pieces != 1:
+        if self.requests is None or not isinstance(cipher, PaillierPublicSide) or request.pieces != 1:
             return
-        if not self._sessions.counts(request.conversation):
+        if not self.sessions.counts(request.conversation):
             return
         if len(request.vectors) == len(request.ids) * request.entries * cipher.key.width:
-            self._requests.note(request.model_id, request.ids, cipher.key.to_bytes(), request.vectors)
+            self.requests.note(request.model_id, request.ids, cipher.key.to_bytes(), request.vectors)
 
     def _half_units(self, request: DecisionVectors, partial_model: ServedModel) -> int:
         """Largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
         layout = partial_model.model.layout
         if layout is None:  # kept before Hosts learnt how scores are laid out
-            if self._dither:
+            if self.dither:
                 host, model_id = partial_model.model.host, request.model_id
                 _log.warning("%s: no dither, this partial model of %s is too old for it", host, model_id)
             return 0
         if not 0 <= request.dither <= headroom(layout.dither_bits):
-            raise SecurityError(
-                f"A dither of {request.dither:,} units was asked for; this model leaves no room for it."
-            )
-        if not self._sessions.counts(request.conversation):
+            raise SecurityError(f"A dither of {request.dither:,} units was asked for; the model has no room for it.")
+        if not self.sessions.counts(request.conversation):
             return request.dither
-        return max(request.dither, half_units(self._dither, layout.dither_bits))
+        return max(request.dither, half_units(self.dither, layout.dither_bits))
 
     @staticmethod
     def _added(
@@ -179,7 +173,7 @@ class ScoringHandler:
         return [0 if none else number for none, number in zip(spent, numbers, strict=True)]
 
     def _more_vectors(self, sender: str, more: MoreVectors) -> Answer:
-        session = self._sessions.of(more.conversation)
+        session = self.sessions.of(more.conversation)
         batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
         if sender != batch.partial_model.preceding:
             raise SecurityError("A piece of decision vectors came from another party than the first; it was refused.")

@@ -40,7 +40,7 @@ class MoreVectors(Message):
 
 @dataclass(frozen=True)
 class PermuteValues(Message):
-    """Guest → Host: deal your values of these features out again among these people, and score them so in this conversation."""
+    """Guest → Host: permute your values of these features among these people, and score them so in this conversation."""
 
     HOLDS: ClassVar[str] = "ids whose values are to be permuted; of which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"

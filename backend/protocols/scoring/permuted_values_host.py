@@ -56,43 +56,38 @@ class PermutedValues:
         )
 
 
+@dataclass(repr=False)
 class PermutedValuesHandler:
-    """Has people scored with values that are not theirs, for one conversation.
+    """Has people scored with values that are not theirs, for one conversation."""
 
-    Parameters
-    ----------
-    table : PartyTable
-    features : sequence of Feature
-    sessions : HostSessions
-    """
-
-    def __init__(self, table: PartyTable, features: Sequence[Feature], sessions: HostSessions) -> None:
-        self._table, self._features, self._sessions = table, {f.name: f for f in features}, sessions
+    table: PartyTable
+    features: Mapping[str, Feature]
+    sessions: HostSessions
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
         return {PermuteValues: self._permute_values, AssignAges: self._assign_ages}
 
     def _permute_values(self, sender: str, asked: PermuteValues) -> Answer:
-        self._session(sender, asked).keep(PermutedValues, permute(self._table, asked))
+        self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))
         return iter(())
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
-        session, feature = self._session(sender, asked), self._features.get(asked.feature)
+        session, feature = self._session(sender, asked), self.features.get(asked.feature)
         if feature is None or not is_in_years(feature):
             raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
-        people = _with_record(self._table, asked.ids)
-        classes = age_classes(feature, self._table.columns[feature.name])
+        people = _with_record(self.table, asked.ids)
+        classes = age_classes(feature, self.table.columns[feature.name])
         if classes:
             if not 0 <= asked.place < len(classes):
                 raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
             draw, rows = secrets.SystemRandom(), classes[asked.place].tolist()
-            sources = {i: self._table.ids[draw.choice(rows)] for i in people}
+            sources = {i: self.table.ids[draw.choice(rows)] for i in people}
             session.keep(PermutedValues, PermutedValues((feature.name,), sources))
         yield sender, AgesAssigned(asked.conversation, len(classes))
 
     def _session(self, sender: str, asked: PermuteValues | AssignAges) -> HostSession:
-        session = self._sessions.of(asked.conversation)
+        session = self.sessions.of(asked.conversation)
         if sender != session.guest:
             raise SecurityError("Only the Guest may have people scored with other values.")
         return session

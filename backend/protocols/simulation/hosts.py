@@ -1,6 +1,6 @@
 """Hosts simulated in this process: one thread each, reached by messages only.
 
-The operator's hand, not the Guest's: it starts, stops and (for uploads that bring Host columns) feeds the Hosts.
+For the operator of a simulation, not for the Guest: it starts, stops and (for uploads that bring Host columns) feeds the Hosts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ from backend.trees.ensemble import HostModel
 
 
 class SimulatedHosts:
-    """Threads that serve Hosts on a network.
-
-    Parameters
-    ----------
-    network : Network
-    hosts : iterable of HostParty
-    """
+    """Threads that serve Hosts on a network."""
 
     def __init__(self, network: Network, hosts: Iterable[HostParty]) -> None:
         self._network = network
@@ -44,11 +38,11 @@ class SimulatedHosts:
             self._hosts[host].leave_uncounted(conversation)
 
     def keep(self, partial_model: HostModel, model_id: str) -> str:
-        """Give a Host its half of a model that was not trained here; returns the half's hash."""
+        """Give a Host its partial model of a model that was not trained here; returns its hash."""
         return self._hosts[partial_model.host].keep(partial_model, model_id)
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What `host` hands an auditor: its sample of requests, and model → the hash of the Guest's partial model that it was told."""
+        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
         party = self._hosts[host]
         return party.requests, party.registered
 

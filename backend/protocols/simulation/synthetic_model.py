@@ -1,4 +1,4 @@
-"""A model that nobody trained, of any shape, and its parties in memory: how do protocols compare on other models than one's own?
+"""A model that nobody trained, of any shape, and its parties in memory: how do protocols compare on other shapes of models?
 
 Cf. Fed-EINI §V-D, Fig. 8 (instances, features, trees). Set up by the operator of a simulation; no file is read or written. What it
 hands out is the Guest's; a Host is reached by messages only.
@@ -65,14 +65,11 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name, allowed in SHAPE_LIMITS.items():
-            if (found := getattr(self, name)) not in allowed:
-                raise ParameterError(
-                    f"{name} of the synthetic model is {found}; choose from {allowed[0]} to {allowed[-1]}."
-                )
+            if (value := getattr(self, name)) not in allowed:
+                limits = f"{allowed[0]} to {allowed[-1]}"
+                raise ParameterError(f"{name} of the synthetic model is {value}; choose from {limits}.")
         if self.features // 2 < self.hosts:
-            raise ParameterError(
-                f"{self.features} features cannot be split over {self.hosts} Hosts; give 2 or more each."
-            )
+            raise ParameterError(f"{self.features} features are too few for {self.hosts} Hosts; give 2 or more each.")
 
     @property
     def leaves(self) -> int:
@@ -82,12 +79,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class SyntheticModel:
-    """A synthetic model in its halves and every party's records, as an operator of a simulation sees them.
+    """A synthetic model's partial models and every party's records, as an operator of a simulation sees them.
 
     Attributes
     ----------
     model : GuestModel
-    halves : dict of str to HostModel
+    partial_models : dict of str to HostModel
     tables : dict of str to PartyTable
         Every party holds all records.
     """
@@ -116,14 +113,14 @@ def make_up(shape: Shape, samples: int, seed: int) -> SyntheticModel:
 
 
 def _features(shape: Shape, hosts: tuple[str, ...]) -> dict[str, list[Feature]]:
-    """Party → its features: the Hosts' partial model is dealt out one by one."""
+    """Party → its features; the Hosts' go to one Host after the other."""
     theirs = shape.features // 2
     owners = [GUEST] * (shape.features - theirs) + [hosts[i % len(hosts)] for i in range(theirs)]
-    found: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
+    features: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
     for owner in owners:
-        place = len(found[owner]) + 1
-        found[owner].append(Feature(name=f"{owner}_{place}", meaning=f"synthetic feature {place} of {owner}"))
-    return found
+        number = len(features[owner]) + 1
+        features[owner].append(Feature(name=f"{owner}_{number}", meaning=f"synthetic feature {number} of {owner}"))
+    return features
 
 
 def _tree(
@@ -146,36 +143,35 @@ def _tree(
 
 
 class SyntheticFederation:
-    """The parties of a synthetic model while it is scored with, as
-    :class:`backend.protocols.simulation.simulator.FederationRuntime` is a federation's.
+    """The parties of a synthetic model while it scores; leaving its ``with`` block stops the Hosts.
 
-    Leaving its ``with`` block stops the Hosts.
+    As :class:`backend.protocols.simulation.simulator.FederationRuntime` is for a federation.
 
     Parameters
     ----------
-    made : SyntheticModel
+    synthetic : SyntheticModel
     key : KeySide
         The Guest's. The Hosts take its length as it is: it was checked where it was made.
     pools : bool
         Whether the Hosts make obfuscators in the background.
     """
 
-    def __init__(self, made: SyntheticModel, key: KeySide, pools: bool) -> None:
-        federation = _federation(made.model)
-        self.guest = GuestParty(federation, made.tables[GUEST])
-        self._key, self._hosts = key, made.model.hosts
+    def __init__(self, synthetic: SyntheticModel, key: KeySide, pools: bool) -> None:
+        federation = _federation(synthetic.model)
+        self.guest = GuestParty(federation, synthetic.tables[GUEST])
+        self._key, self._hosts = key, synthetic.model.hosts
         self._network = Network()
         hosts = [
             HostParty(
                 name,
-                made.tables[name],
+                synthetic.tables[name],
                 federation.party(name).features,
                 _Kept(dump_host(partial_model)),
                 simulated=True,
                 key_floor=key.bits,
                 pool=HOST_POOL if pools else 0,
             )
-            for name, partial_model in made.partial_models.items()
+            for name, partial_model in synthetic.partial_models.items()
         ]
         self._simulated = SimulatedHosts(self._network, hosts)
 
@@ -205,13 +201,13 @@ class SyntheticFederation:
 
 
 class _Kept:
-    """A Host's store that holds one half, in memory."""
+    """A Host's store that holds one partial model, in memory."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def artefact(self, model_id: str) -> str:
-        """Its only half."""
+        """The only one."""
         return self._text
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:

@@ -51,8 +51,8 @@ def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            dealt = served._hosts["host0"]._sessions.of("c").kept(PermutedValues)
-            return scored.units, classes, dealt and dealt.givers
+            permuted = served._hosts["host0"]._sessions.of("c").kept(PermutedValues)
+            return scored.units, classes, permuted and permuted.sources
         finally:
             session.close()
 
@@ -90,14 +90,14 @@ def test_only_a_number_of_years_can_be_held_against_the_laws_edge(kind, unit, fi
 def test_scores_are_those_of_records_put_together_in_one_hand(cipher, place, secret_key):
     world = world_of_ages()
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    units, classes, givers = scored_at(world, key, place)
+    units, classes, sources = scored_at(world, key, place)
     table = world.tables["host0"]
-    assert classes == 5 and set(givers) == set(table.ids)
-    ages = [table.columns["host0_x"][table.row_of[i]] for i in givers.values()]
+    assert classes == 5 and set(sources) == set(table.ids)
+    ages = [table.columns["host0_x"][table.row_of[i]] for i in sources.values()]
     assert min(ages) >= 62 if place == 0 else max(ages) < 62
     for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
         row = world.row(i)
-        age = world.row(givers[i])["host0_x"] if i in givers else row.get("host0_x")
+        age = world.row(sources[i])["host0_x"] if i in sources else row.get("host0_x")
         assert unit == world.oracle({**row, "host0_x": age})
 
 
@@ -106,8 +106,8 @@ def test_younger_classes_follow_each_other_without_overlap():
     table = world.tables["host0"]
     ends = []
     for place in range(1, 5):
-        givers = scored_at(world, PlainKeySide(), place)[2]
-        ages = [table.columns["host0_x"][table.row_of[i]] for i in givers.values()]
+        sources = scored_at(world, PlainKeySide(), place)[2]
+        ages = [table.columns["host0_x"][table.row_of[i]] for i in sources.values()]
         ends += [min(ages), max(ages)]
     assert ends == sorted(ends)
 
@@ -124,8 +124,8 @@ def test_the_host_draws_anew_each_time_and_no_age_or_edge_leaves_it():
 
 def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
     world = world_of_ages(elderly=19)
-    units, classes, givers = scored_at(world, PlainKeySide(), 0)
-    assert (classes, givers) == (0, None)
+    units, classes, sources = scored_at(world, PlainKeySide(), 0)
+    assert (classes, sources) == (0, None)
     assert units == [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
 
 

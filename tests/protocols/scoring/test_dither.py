@@ -289,9 +289,9 @@ def test_dealing_out_what_no_split_asks_about_gives_no_other_number_to_average_o
 
 
 def test_a_persons_number_goes_with_whose_values_they_get():
-    dealt = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
-    assert dealt.identities(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
-    assert dealt.identities(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
+    permuted = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
+    assert permuted.identities(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
+    assert permuted.identities(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
 
 
 @pytest.mark.parametrize(

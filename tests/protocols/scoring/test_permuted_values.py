@@ -36,12 +36,12 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
 def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, features, secret_key):
     world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    units, givers = permuted_scores(world, "host0", features, key)
+    units, sources = permuted_scores(world, "host0", features, key)
     held = set(world.tables["host0"].ids)
-    assert set(givers) == held and Counter(givers.values()) == Counter(held)
+    assert set(sources) == held and Counter(sources.values()) == Counter(held)
     for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
         row = world.row(i)
-        other = world.row(givers.get(i, i))
+        other = world.row(sources.get(i, i))
         assert unit == world.oracle({**row, **{f: other.get(f) for f in features}})
 
 
@@ -98,9 +98,7 @@ def test_only_the_guest_of_a_conversation_may_ask():
 
 def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
     world = random_world(0, n_hosts=1, n_trees=2, n=70)
-    with running(world) as (guest, network, served):
-        handler = served._hosts["host0"]._handlers[PermuteValues].__self__
-        handler._budget = QueryBudget(limit=1)
+    with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):
         refused = []
         for name in ("first", "second"):
             session = Session(network, GUEST, name, world.model.hosts, timeout=20)
