@@ -127,7 +127,7 @@ class Network:
         self._stop_clock(self._boxes.get((sender, conversation)) or self._boxes.get((sender, "")), sender)
         box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
         if box is None:
-            raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it and repeat the request.")
+            raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
         with self._lock:  # so that a mailbox holds messages in the transcript's order
             log = self._transcripts.get(conversation)
             if log is not None:  # the Guest may have ended the conversation while a Host was still at work

@@ -27,7 +27,7 @@ def crossing(parties, rows, leave_out=(), **options):
 
 
 def counted(parties, rows, feature, other):
-    """The table, everything in one hand."""
+    """The table, everything in one place."""
     first, second = (group(f, parties.columns[f.name][rows], most) for f, most in ((feature, MOST), (other, BINS)))
     table = np.zeros((len(first.groups), len(second.groups)), dtype=int)
     for a, b in zip(first.index, second.index, strict=True):
@@ -65,14 +65,14 @@ def test_it_says_what_is_going_on_and_where():
 
 
 @pytest.mark.parametrize("holder", [GUEST, "host0"])
-def test_a_feature_without_groups_is_told_at_once(holder):
+def test_a_feature_without_groups_is_refused_at_once(holder):
     with joined(4, n=60, gaps=0.2) as parties:
         rows, feature = np.arange(60) < 30, parties.joint.features[holder][0]
         with pytest.raises(ParameterError, match="two groups of at least 20"):
             crossing(parties, rows, (feature.name,)).tables(holder, feature)
 
 
-def test_a_host_that_tells_two_different_things_is_found_out():
+def test_a_host_that_reports_two_different_things_is_detected():
     with joined(4, n=N, gaps=0.2) as parties:
         host, feature = parties.served._hosts["host0"], parties.joint.features["host0"][0]
         other = Feature(name=feature.name, meaning="another column")

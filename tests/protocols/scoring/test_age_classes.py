@@ -1,4 +1,4 @@
-"""People are scored at ages of other records of the Host: as if put together in one hand, and the Guest never sees an age."""
+"""People are scored at ages of other records of the Host: as if put together in one place, and the Guest never sees an age."""
 
 from collections import Counter
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_only_a_number_of_years_can_be_held_against_the_laws_edge(kind, unit, fi
 
 
 @pytest.mark.parametrize(("cipher", "place"), [("none", 0), ("none", 1), ("none", 4), ("paillier", 0)])
-def test_scores_are_those_of_records_put_together_in_one_hand(cipher, place, secret_key):
+def test_scores_are_those_of_records_put_together_in_one_place(cipher, place, secret_key):
     world = world_of_ages()
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
     units, classes, sources = scored_at(world, key, place)
@@ -112,7 +112,7 @@ def test_younger_classes_follow_each_other_without_overlap():
     assert ends == sorted(ends)
 
 
-def test_the_host_draws_anew_each_time_and_no_age_or_edge_leaves_it():
+def test_the_host_draws_again_each_time_and_no_age_or_edge_leaves_it():
     world, tap = world_of_ages(), []
     first, second = (scored_at(world, PlainKeySide(), 0, tap)[2] for _ in range(2))
     assert first != second
@@ -140,7 +140,7 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
         ({}, "host1", "Only the Guest"),
     ],
 )
-def test_what_would_tell_more_is_refused(asked, sender, reason):
+def test_what_would_disclose_more_is_refused(asked, sender, reason):
     world = world_of_ages()
     ids = world.tables["host0"].ids
     message = AssignAges("c", ids[: asked.get("few", len(ids))], asked.get("feature", "host0_x"), asked.get("place", 0))
@@ -151,7 +151,7 @@ def test_what_would_tell_more_is_refused(asked, sender, reason):
             list(host.answer(sender, message))
 
 
-def test_a_host_that_tells_of_impossibly_many_classes_is_stopped(monkeypatch):
+def test_a_host_that_reports_impossibly_many_classes_is_stopped(monkeypatch):
     monkeypatch.setattr(
         "backend.protocols.scoring.permuted_values_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
     )

@@ -92,7 +92,7 @@ def two_trees():
     return World(model, {"host0": half}, tables)
 
 
-def test_a_host_that_stays_within_what_is_possible_is_found_out_by_canaries_alone(secret_key):
+def test_a_host_that_stays_within_what_is_possible_is_detected_by_canaries_alone(secret_key):
     world, key = two_trees(), PaillierKeySide(secret_key)
     units = CompiledGuest(world.model).encode({}, 1)[1][0].tolist()
     place = {unit: e for e, unit in enumerate(units)}

@@ -1,4 +1,4 @@
-"""A Host permutes values: scores are those of records put together in one hand; the Guest never sees by which permutation."""
+"""A Host permutes values: scores are those of records put together in one place; the Guest never sees by which permutation."""
 
 from collections import Counter
 
@@ -33,7 +33,7 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
 
 @pytest.mark.parametrize(("cipher", "n_trees"), [("none", 6), ("paillier", 2)])
 @pytest.mark.parametrize("features", [("host0_x",), ("host0_x", "host0_y", "host0_c")])
-def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, features, secret_key):
+def test_scores_are_those_of_records_put_together_in_one_place(cipher, n_trees, features, secret_key):
     world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
     units, sources = permuted_scores(world, "host0", features, key)
@@ -59,7 +59,7 @@ def test_the_permutation_and_the_values_never_leave_the_host():
     assert asked == PermuteValues("c", world.tables[GUEST].ids, ("host0_x",))
 
 
-def test_a_person_whose_values_were_not_dealt_is_not_scored():
+def test_a_person_whose_values_were_not_permuted_is_not_scored():
     world = random_world(0, n_hosts=1, n=90)
     with pytest.raises(SecurityError, match="among other people"):
         permuted_scores(world, "host0", ("host0_x",), PlainKeySide(), ids=world.tables[GUEST].ids[:80])

@@ -37,7 +37,7 @@ def offer(secret_key):
     return OfferKey("c", "paillier", PaillierKeySide(secret_key).offer())
 
 
-def test_a_real_host_refuses_plain_numbers():
+def test_a_real_host_refuses_plaintext():
     refused = pytest.raises(SecurityError, match="host0 refused: Plaintext was offered")
     with running(random_world(1, 1), simulated=False) as (_, network, _), refused:
         ask(network, OfferKey("c", "none", b""))
@@ -128,7 +128,7 @@ def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
         session.expect(HeldRecords)
 
 
-def test_silence_ends_after_the_patience():
+def test_silence_ends_after_the_timeout():
     network = Network()
     network.open("host0")
     session = Session(network, GUEST, "c", ("host0",), timeout=0.2)
