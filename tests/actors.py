@@ -8,6 +8,7 @@ from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
@@ -15,19 +16,6 @@ from backend.protocols.transport.codec import encode
 from backend.trees.serialization import content_hash, dump_host
 
 MODEL_ID = "m-test"
-
-
-class MemoryStore:
-    """A Host's store in memory."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        self.texts[model_id] = text
-
-    def artefact(self, model_id: str) -> str:
-        return self.texts[model_id]
 
 
 def federation_of(world: World) -> Federation:

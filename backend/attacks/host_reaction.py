@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from backend.attacks.keys import Keys, honest, matches
 from backend.attacks.result import AttackOutcome, attempt
-from backend.attacks.setup import HOST, PEOPLE, AttackSetup, MemoryStore, scene
+from backend.attacks.setup import HOST, PEOPLE, AttackSetup, scene
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.training.parameters import SecureBoostParameters

@@ -18,7 +18,7 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.audit_head.protocol import EMPTY, HeadsInMemory, HeadStore, newer
+from backend.protocols.audit_head.protocol import EMPTY, newer
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.cohort import Cohorts
@@ -75,8 +75,6 @@ class HostParty:
         :data:`backend.protocols.scoring.dither.DITHER`.
     cohorts : Cohorts, optional
         Which groups of people it added contributions up for; in memory by default.
-    heads : HeadStore, optional
-        Where it keeps the head of the Guest's audit log; in memory by default.
     """
 
     def __init__(
@@ -95,10 +93,9 @@ class HostParty:
         requests: RequestLog | None = None,
         dither: float | None = None,
         cohorts: Cohorts | None = None,
-        heads: HeadStore | None = None,
     ) -> None:
         self.name = name
-        self._heads = heads or HeadsInMemory()
+        self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._tables, self._products = tables, products
         self._budget = budget if budget is not None or simulated else QueryBudget()
@@ -180,7 +177,7 @@ class HostParty:
         """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""
         return self._partial_models.get(model_id).model.guest_hash
 
-    def pool_levels(self) -> tuple[int, int]:
+    def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
         if not self._ciphers:
             return 0, self._pool
@@ -223,13 +220,13 @@ class HostParty:
 
     def _keep_audit_head(self, sender: str, keep: KeepAuditHead) -> Answer:
         self._sessions.of(keep.conversation, sender)
-        head = newer(self._heads.audit_head(sender), keep)
-        self._heads.put_audit_head(sender, head)
+        head = newer(self._store.audit_head(sender), keep)
+        self._store.put_audit_head(sender, head)
         yield sender, AuditHead(keep.conversation, head.number, head.hash)
 
     def _ask_audit_head(self, sender: str, asked: AskAuditHead) -> Answer:
         self._sessions.of(asked.conversation, sender)
-        head = self._heads.audit_head(sender) or EMPTY
+        head = self._store.audit_head(sender) or EMPTY
         yield sender, AuditHead(asked.conversation, head.number, head.hash)
 
     def _end(self, sender: str, message: EndConversation) -> Answer:

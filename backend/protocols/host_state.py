@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan, PublicSide
 from backend.data.table import PartyTable
-from backend.errors import SecurityError
+from backend.errors import ModelError, SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
+from backend.store.audit_log import Head
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
@@ -123,15 +124,49 @@ class HostSessions:
 
 
 class HostStore(Protocol):
-    """Where a Host keeps its partial models."""
+    """Where a Host keeps its partial models, and the heads of Guests' audit logs."""
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Store one."""
+        """Store a partial model."""
         ...
 
     def artefact(self, model_id: str) -> str:
-        """Read one; raises ModelError where it is unknown or damaged."""
+        """Read a partial model; raises ModelError where it is unknown or damaged."""
         ...
+
+    def put_audit_head(self, whose: str, head: Head) -> None:
+        """Keep where another party's audit log stood."""
+        ...
+
+    def audit_head(self, whose: str) -> Head | None:
+        """The head that was kept; None where there is none."""
+        ...
+
+
+@dataclass(repr=False)
+class MemoryStore:
+    """A store that is forgotten when the Host stops; `texts` are partial models by model id."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    heads: dict[str, Head] = field(default_factory=dict)
+
+    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
+        """Store a partial model."""
+        self.texts[model_id] = text
+
+    def artefact(self, model_id: str) -> str:
+        """Read a partial model; raises ModelError where it is unknown."""
+        if model_id not in self.texts:
+            raise ModelError(f"The model {model_id} is not known here; train it first.")
+        return self.texts[model_id]
+
+    def put_audit_head(self, whose: str, head: Head) -> None:
+        """Keep where another party's audit log stood."""
+        self.heads[whose] = head
+
+    def audit_head(self, whose: str) -> Head | None:
+        """The head that was kept; None where there is none."""
+        return self.heads.get(whose)
 
 
 @dataclass(frozen=True, repr=False)

@@ -61,7 +61,7 @@ def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secr
         runtime.labels(), SecureBoostParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), session
     )
     session.close()
-    for host in runtime._simulated._hosts.values():
+    for host in runtime._simulated.hosts.values():
         found = reachable(host)
         assert any(isinstance(thing, PartyTable) for thing in found)
         assert not any(isinstance(thing, (GuestModel, PaillierKeySide)) for thing in found)

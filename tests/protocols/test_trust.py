@@ -39,9 +39,9 @@ def hosts():
     """Two Hosts, to whom the Guest has opened the conversation c."""
     world, key = random_world(3, 2, n=4), PlainKeySide()
     with running(world) as (_, _, served):
-        for host in served._hosts.values():
+        for host in served.hosts.values():
             list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
-        yield served._hosts
+        yield served.hosts
 
 
 def test_whatever_a_guest_alone_sends_is_refused_from_anybody_else(hosts):

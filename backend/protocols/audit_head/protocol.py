@@ -7,7 +7,6 @@ last one's hash, and whoever checks the log asks the Hosts for it. Hosts that co
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from backend.errors import SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
@@ -17,33 +16,6 @@ from backend.store.audit_log import START, Head
 MAX_ENTRIES = 1 << 53
 EMPTY = Head(0, START)  # of a log without entries
 _HASH = re.compile(r"[0-9a-f]{64}")
-
-
-class HeadStore(Protocol):
-    """Where a Host keeps heads."""
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
-        ...
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        ...
-
-
-class HeadsInMemory:
-    """Heads that are forgotten when the Host stops."""
-
-    def __init__(self) -> None:
-        self._heads: dict[str, Head] = {}
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep a head."""
-        self._heads[whose] = head
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        return self._heads.get(whose)
 
 
 def report_head(session: Session, head: Head) -> dict[str, Head]:

@@ -116,12 +116,11 @@ class FederationRuntime:
         limits = self._budget, party.budget, usual_limit(synthetic)
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
-        store = PartyStore(home)
         return HostParty(
             name,
             read_table(self.federation, name),
             party.features,
-            store,
+            PartyStore(home),
             simulated=True,
             key_floor=self.key_floor,
             pool=HOST_POOL if self._pools else 0,
@@ -131,7 +130,6 @@ class FederationRuntime:
             requests=RequestLog(home),
             dither=self._widths[name],
             cohorts=Cohorts(home),
-            heads=store,
         )
 
     def labels(self) -> NDArray[np.float64]:
@@ -205,8 +203,9 @@ class FederationRuntime:
         return max((self._widths[host] for host in chain), default=0.0)
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What a simulated Host hands an auditor; see :meth:`SimulatedHosts.logged`."""
-        return self._simulated.logged(host)
+        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
+        party = self._simulated.hosts[host]
+        return party.requests, party.registered
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.
@@ -250,16 +249,18 @@ class FederationRuntime:
         """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
         session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
-            self._simulated.leave_uncounted(session.name, hosts)
+            for host in hosts:
+                self._simulated.hosts[host].leave_uncounted(session.name)
         return session
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
-        self._simulated.play(host, session.name, self.guest.name, table)
+        self._simulated.hosts[host].play(session.name, self.guest.name, table)
 
     def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
         """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self._simulated.keep(partial_model, model_id) for host, partial_model in partial_models.items()}
+        hosts = self._simulated.hosts
+        return {host: hosts[host].keep(partial_model, model_id) for host, partial_model in partial_models.items()}
 
     def stop_host(self, host: str) -> None:
         """Take a simulated Host down."""
@@ -300,7 +301,7 @@ class FederationRuntime:
         keys = list(self._keys.values())
         own = keys[-1].obfuscators if keys else None
         levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
-        return (*levels, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
+        return (*levels, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 
     def close(self) -> None:
         """Stop the Hosts and the background threads."""

@@ -22,6 +22,7 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
 from backend.protocols.transport.channel import Network, Session
@@ -166,7 +167,7 @@ class SyntheticFederation:
                 name,
                 synthetic.tables[name],
                 federation.party(name).features,
-                _Kept(dump_host(partial_model)),
+                MemoryStore({SYNTHETIC: dump_host(partial_model)}),
                 simulated=True,
                 key_floor=key.bits,
                 pool=HOST_POOL if pools else 0,
@@ -197,21 +198,7 @@ class SyntheticFederation:
         """Fill level of every party's pool."""
         own = self._key.obfuscators if isinstance(self._key, PaillierKeySide) else None
         guest = PoolLevel(self.guest.name, own.ready if own else 0, own.target if own else 0)
-        return (guest, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
-
-
-class _Kept:
-    """A Host's store that holds one partial model, in memory."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def artefact(self, model_id: str) -> str:
-        """The only one."""
-        return self._text
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Nothing is trained here."""
+        return (guest, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 
 
 def _federation(model: GuestModel) -> Federation:

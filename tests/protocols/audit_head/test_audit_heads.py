@@ -60,7 +60,7 @@ def test_what_is_no_head_is_refused(session, number, digest):
 def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch):
     monkeypatch.setattr("backend.protocols.simulation.simulator.WITNESS_TIMEOUT", 0.5)
     runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
-    busy, free = runtime._simulated._hosts[runtime.hosts[0]], threading.Event()
+    busy, free = runtime._simulated.hosts[runtime.hosts[0]], threading.Event()
     handler = busy._handlers[AskAuditHead]
     busy._handlers[AskAuditHead] = lambda *asked: free.wait(20) and handler(*asked)
     other = runtime.open_session(runtime.hosts[:1])

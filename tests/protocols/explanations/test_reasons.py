@@ -409,7 +409,7 @@ def test_terms_are_taken_from_the_party_before_in_the_chain_only_and_reasons_giv
     world, key = world_of(2, 2, n=3), PlainKeySide()
     compiled = CompiledTerms(world.model)
     with running(world) as (_, _, served):
-        host, last = (served._hosts[name] for name in compiled.chain)
+        host, last = (served.hosts[name] for name in compiled.chain)
         shape = compiled.shape(2)
         asked = AskReasons("c", MODEL_ID, ("id0",), 2, compiled.shares_of(last.name), shape.features, shape.value_bits)
         for guest, conversation in (("other_bank", "d"), (GUEST, "c")):

@@ -74,7 +74,7 @@ def test_a_feature_without_groups_is_refused_at_once(holder):
 
 def test_a_host_that_reports_two_different_things_is_detected():
     with joined(4, n=N, gaps=0.2) as parties:
-        host, feature = parties.served._hosts["host0"], parties.joint.features["host0"][0]
+        host, feature = parties.served.hosts["host0"], parties.joint.features["host0"][0]
         other = Feature(name=feature.name, meaning="another column")
         made = crossing(parties, np.ones(N, dtype=bool), (feature.name,))
         asked = made._questions.ask

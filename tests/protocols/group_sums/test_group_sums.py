@@ -131,7 +131,7 @@ def test_equal_marks_of_a_host_are_different_ciphertexts(secret_key):
 
 def to_host(parties, host, message):
     """What a Host answers if a party departs from the protocol."""
-    return list(parties.served._hosts[host].answer(GUEST, message))
+    return list(parties.served.hosts[host].answer(GUEST, message))
 
 
 def test_a_host_refuses_what_is_not_its_to_answer():
@@ -157,7 +157,7 @@ def test_only_the_guest_gets_sums():
     with asking() as (parties, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
         questions.ask({"host0": ["host0_x"]}, 4)
-        host = parties.served._hosts["host0"]
+        host = parties.served.hosts["host0"]
         with pytest.raises(SecurityError, match="Only the Guest"):
             list(host.answer("host1", AskGroupSums("c", GUEST, ("host0_x",), 4)))
         with pytest.raises(SecurityError, match="Only the Guest"):
@@ -166,7 +166,7 @@ def test_only_the_guest_gets_sums():
 
 def test_without_alignment_there_are_no_groups():
     with asking() as (parties, _, rows):
-        host = parties.served._hosts["host0"]
+        host = parties.served.hosts["host0"]
         host._sessions.of("c").rows = None
         with pytest.raises(SecurityError, match="before ids were aligned"):
             to_host(parties, "host0", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",)))

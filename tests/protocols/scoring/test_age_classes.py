@@ -51,7 +51,7 @@ def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            permuted = served._hosts["host0"]._sessions.of("c").kept(PermutedValues)
+            permuted = served.hosts["host0"]._sessions.of("c").kept(PermutedValues)
             return scored.units, classes, permuted and permuted.sources
         finally:
             session.close()
@@ -145,7 +145,7 @@ def test_what_would_disclose_more_is_refused(asked, sender, reason):
     ids = world.tables["host0"].ids
     message = AssignAges("c", ids[: asked.get("few", len(ids))], asked.get("feature", "host0_x"), asked.get("place", 0))
     with running(world) as (_, _, served):
-        host, key = served._hosts["host0"], PlainKeySide()
+        host, key = served.hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match=reason):
             list(host.answer(sender, message))

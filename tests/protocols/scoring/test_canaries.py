@@ -62,7 +62,7 @@ def test_one_leaf_a_tree_adds_up_to_the_canaries_of_all_trees(seed, kind):
 def returning(world, entries_kept, key, canary):
     """Score one person at a Host that returns the product of the entries of its choice, each as often as it likes."""
     with running(world) as (guest, network, served):
-        host = served._hosts["host0"]
+        host = served.hosts["host0"]
         answer = host.answer
 
         def tampering(sender, message):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from actors import MODEL_ID, MemoryStore, running, score
+from actors import MODEL_ID, running, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST, random_world, with_outputs
@@ -19,6 +19,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import MOST_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, headroom, usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
@@ -83,7 +84,8 @@ def test_every_sum_of_a_packed_score_moves_by_a_number_of_its_own(kind, secret_k
     packing = Packing(world.model)
     with dithering(world, (0.0, 2.0**-4)) as (guest, network, served):
         moved, _ = score(world, guest, network, PaillierKeySide(secret_key))
-        served.leave_uncounted("plain", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("plain")
         plain, _ = score(world, guest, network, PlainKeySide(), name="plain")
     difference = packing.unpack(moved.units) - packing.unpack(plain.units)
     assert plain.dither == 0 and np.abs(difference).max() <= 32 and (difference.std(axis=0) > 0).all()
@@ -95,10 +97,11 @@ def test_a_conversation_that_is_not_counted_and_one_that_is_played_get_no_dither
     world = with_layout(random_world(3, 2, n=8))
     plain = [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
     with dithering(world, (2.0**-4, 2.0**-4)) as (guest, network, served):
-        served.leave_uncounted("m", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("m")
         measured, _ = score(world, guest, network, PlainKeySide(), name="m")
         for host in ("host0", "host1"):
-            served.play(host, "p", GUEST, world.tables[host])
+            served.hosts[host].play("p", GUEST, world.tables[host])
         played, _ = score(world, guest, network, PlainKeySide(), name="p")
     assert measured.units == plain == played.units and measured.dither == played.dither == 0
 
@@ -145,7 +148,7 @@ def test_a_partial_model_from_before_dither_is_answered_without_and_says_so(capl
 def test_a_guest_refuses_scores_that_a_host_moved_further_than_it_may():
     world = with_layout(random_world(3, 1, n=4))
     with dithering(world, (0.0,)) as (guest, network, served):
-        host = served._hosts["host0"]
+        host = served.hosts["host0"]
         answer = host.answer
         host.answer = lambda sender, message: (
             (to, replace(m, dither=129) if isinstance(m, EncryptedScores) else m) for to, m in answer(sender, message)
@@ -188,7 +191,7 @@ def test_a_runtime_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatc
     def widths(given, **more):
         made = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         made.close()
-        return [h._dither for h in made._simulated._hosts.values()]
+        return [h._dither for h in made._simulated.hosts.values()]
 
     assert widths(federation)[:2] == [0.125, 0.0]
     assert widths(federation.model_copy(update={"synthetic": False}))[:2] == [0.125, DITHER]
@@ -243,7 +246,8 @@ def test_shares_move_by_a_quarter_of_what_logits_do(kind, most):
     packing = Packing(world.model)
     with dithering(world, (0.0, 2.0**-4)) as (guest, network, served):
         moved, _ = score(world, guest, network, PlainKeySide())
-        served.leave_uncounted("plain", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("plain")
         plain, _ = score(world, guest, network, PlainKeySide(), name="plain")
     assert moved.dither == most
     assert np.abs(packing.unpack(moved.units) - packing.unpack(plain.units)).max() == most

@@ -26,7 +26,7 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
         try:
             have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            return scored.units, served._hosts[host]._sessions.of("c").kept(PermutedValues).sources
+            return scored.units, served.hosts[host]._sessions.of("c").kept(PermutedValues).sources
         finally:
             session.close()
 
@@ -88,7 +88,7 @@ def test_the_same_person_named_often_does_not_make_a_crowd():
 def test_only_the_guest_of_a_conversation_may_ask():
     world = random_world(0, n_hosts=1, n=80)
     with running(world) as (_, _, served):
-        host, key = served._hosts["host0"], PlainKeySide()
+        host, key = served.hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match="Only the Guest"):
             host.answer("host1", PermuteValues("c", world.tables[GUEST].ids, ("host0_x",)))

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from actors import MODEL_ID, MemoryStore, federation_of, score
+from actors import MODEL_ID, federation_of, score
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -15,6 +15,7 @@ from backend.data.demo import write_demo
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import FederationRuntime
@@ -83,9 +84,9 @@ def test_played_records_and_measuring_conversations_are_not_counted():
     world = random_world(3, 1, n=6)
     with counting(world, [1]) as (guest, network, served):
         for i in range(2):
-            served.play("host0", f"played{i}", GUEST, world.tables["host0"])
+            served.hosts["host0"].play(f"played{i}", GUEST, world.tables["host0"])
             assert score(world, guest, network, PlainKeySide(), name=f"played{i}")[0].refused == {}
-            served.leave_uncounted(f"measured{i}", ["host0"])
+            served.hosts["host0"].leave_uncounted(f"measured{i}")
             assert score(world, guest, network, PlainKeySide(), name=f"measured{i}")[0].refused == {}
         assert score(world, guest, network, PlainKeySide(), name="c")[0].refused == {}
         assert score(world, guest, network, PlainKeySide(), name="d")[0].refused
@@ -111,7 +112,7 @@ def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_p
     def limits(given, **more):
         runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         runtime.close()
-        return [h._budget.limit for h in runtime._simulated._hosts.values()]
+        return [h._budget.limit for h in runtime._simulated.hosts.values()]
 
     assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
     assert set(limits(federation, budget=3)) == {3}
@@ -128,7 +129,7 @@ def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_k
     world = random_world(8, 2, n_trees=6, n=3)
     folded = {}
     with counting(world, (1, 9)) as (guest, network, served):
-        second = served._hosts["host1"]
+        second = served.hosts["host1"]
         answer = second.answer
 
         def watched(sender, message):

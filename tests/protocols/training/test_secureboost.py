@@ -41,7 +41,7 @@ def host_rules(runtime, model_id):
     """Rules of every Host's stored partial model, read by the test alone."""
     return {
         name: load_host(host._partial_models._store.artefact(model_id)).rules
-        for name, host in runtime._simulated._hosts.items()
+        for name, host in runtime._simulated.hosts.items()
     }
 
 

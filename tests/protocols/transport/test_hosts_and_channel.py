@@ -46,7 +46,7 @@ def test_a_real_host_refuses_plaintext():
 def test_a_real_host_cannot_be_played():
     world = random_world(1, 1)
     with running(world, simulated=False) as (_, _, served), pytest.raises(SecurityError, match="simulated"):
-        served.play("host0", "c", GUEST, world.tables["host0"])
+        served.hosts["host0"].play("c", GUEST, world.tables["host0"])
 
 
 def test_a_short_key_is_refused():
@@ -167,9 +167,9 @@ def test_hosts_forget_a_conversation_that_was_cancelled():
         transcript = session.close()
         assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
         deadline = time.monotonic() + 5
-        while served._hosts["host0"]._sessions and time.monotonic() < deadline:
+        while served.hosts["host0"]._sessions and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert len(served._hosts["host0"]._sessions) == 0
+        assert len(served.hosts["host0"]._sessions) == 0
 
 
 def test_a_transcript_is_forgotten_with_its_conversation():
@@ -205,7 +205,7 @@ def test_playing_a_host_replaces_its_records_for_one_conversation_only():
     ids = world.tables[GUEST].ids
     blank = world.tables["host0"].take(np.array([], dtype=np.intp))
     with running(world) as (guest, network, served):
-        served.play("host0", "c", GUEST, blank)
+        served.hosts["host0"].play("c", GUEST, blank)
         played, _ = score(world, guest, network, PlainKeySide(), name="c")
         own, _ = score(world, guest, network, PlainKeySide(), name="d")
     assert not played.held["host0"].any()

@@ -56,7 +56,7 @@ def train(runtime, parameters=SMALL, **kwargs):
 def partial_models(runtime, model_id):
     return {
         name: load_host(host._partial_models._store.artefact(model_id))
-        for name, host in runtime._simulated._hosts.items()
+        for name, host in runtime._simulated.hosts.items()
     }
 
 
