@@ -88,7 +88,7 @@ class Rooms:
 
     def wait_for_pools(self) -> None:
         """Until every Host that has met a key has its pool full."""
-        while any(ready < wanted for ready, wanted in self._hosts.pool_levels().values()):
+        while any(ready < wanted for ready, wanted in (host.pool_level() for host in self._hosts.hosts.values())):
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -48,10 +48,9 @@ def check_layout(layout: Layout) -> Layout:
     SecurityError
         No model has it.
     """
-    bits_fit = (
-        0 <= layout.score_bits <= 53 and (layout.slots == 1 or layout.slot_bits > 0) and 0 <= layout.slot_bits <= 64
-    )
-    if not bits_fit or not 1 <= layout.slots <= MAX_SLOTS or abs(layout.scale) > MAX_SCALE:
+    slot_bits = range(1 if layout.slots > 1 else 0, 65)
+    fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
+    if not fits or abs(layout.scale) > MAX_SCALE:
         raise SecurityError("The model's scale, number of sums or width of a sum is none that a model has.")
     return layout
 
@@ -77,7 +76,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
     for person, known in zip(ids, held.tolist(), strict=True):
         drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(WORD * layout.slots)
         words = (int.from_bytes(drawn[i : i + WORD], "little") for i in range(0, len(drawn), WORD))
-        out.append(sum(word % (2 * half + 1) - half << (layout.slot_bits * slot) for slot, word in enumerate(words)))
+        out.append(sum((word % (2 * half + 1) - half) << (layout.slot_bits * i) for i, word in enumerate(words)))
     return out
 
 

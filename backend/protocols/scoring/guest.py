@@ -31,6 +31,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries
 from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.protocols.transport.packing import chunks, from_bitmap
 
@@ -91,9 +92,9 @@ class Scored:
     canaries: int = 0
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class ScoringClient:
-    """One scoring of every row of a table.
+    """One scoring of every row of a table; its steps are those at the top of this file.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class ScoringClient:
     model_id: str
     compiled: CompiledGuest
     table: PartyTable
-    key: KeySide = field(repr=False)
+    key: KeySide
     session: Session
     workers: Workers = SERIAL
     canary: bool = False
@@ -212,12 +213,10 @@ class ScoringClient:
             self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
             with self._timings.measured("encrypt", self.guest):
                 vectors = next(vectors_enc)
+            message: Message = MoreVectors(name, vectors)
             if i == 0:
-                self.session.send(
-                    self._chain[0], DecisionVectors(name, self.model_id, ids, self._entries, pieces, vectors)
-                )
-            else:
-                self.session.send(self._chain[0], MoreVectors(name, vectors))
+                message = DecisionVectors(name, self.model_id, ids, self._entries, pieces, vectors)
+            self.session.send(self._chain[0], message)
 
     def _note_held(self, batch: slice) -> None:
         """Step 3: a Host without a record of a sample decides by default sides; one whose budget is exhausted decides nothing."""

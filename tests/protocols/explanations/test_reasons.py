@@ -97,9 +97,9 @@ def ask(world, guest, network, key, what, *args):
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
 def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, cipher, secret_key):
-    small = cipher == "paillier"
-    world = world_of(seed, n_hosts, n=100, n_trees=2 if small else 8, depth=2 if small else 4)
-    key = key_of(cipher, secret_key, world, 100)
+    n_trees, depth = {"none": (8, 4), "paillier": (2, 2), "rlwe": (3, 3)}[cipher]
+    world = world_of(seed, n_hosts, n=80, n_trees=n_trees, depth=depth)
+    key = key_of(cipher, secret_key, world, 80)
     with running(world) as (guest, network, _):
         _, found = ask(world, guest, network, key, "sums", world.tables[GUEST])
     wanted = plain(world)

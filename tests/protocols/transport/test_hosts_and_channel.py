@@ -93,11 +93,15 @@ def test_a_batch_of_an_impossible_number_of_messages_is_refused(secret_key, piec
 
 
 def test_an_internal_fault_is_answered_without_its_text(secret_key):
-    with (
-        running(random_world(1, 1)) as (_, network, _),
-        pytest.raises(SecurityError, match=r"an internal error \(KeyError\)"),
-    ):
-        ask(network, offer(secret_key), DecisionVectors("c", "no-such-model", (), 0, 1, b""))
+    def failing(sender, message):
+        raise KeyError("a value of somebody's record")
+
+    with running(random_world(1, 1)) as (_, network, served):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        host.answer = failing
+        with pytest.raises(SecurityError, match=r"an internal error \(KeyError\)$"):
+            ask(network, offer(secret_key))
 
 
 def test_sums_are_refused_outside_a_training(secret_key):
