@@ -50,7 +50,7 @@ REASONS = "reasons"  # what is counted in the budget, for itself
 class _Request:
     """People whose terms are coming in, and what was done for them so far."""
 
-    partial_model: ServedModel
+    served: ServedModel
     shape: ReasonShape
     weighting: Weighting
     # of everybody who is answered about, by position among the ids; each is used once
@@ -99,16 +99,16 @@ class ReasonsHandler:
 
     def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
         """Step 1 for names."""
-        session, partial_model = self._opened(sender, asked)
+        session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
         budget = self.budget if self.sessions.counts(asked.conversation) else None
         spent, message = count_question(budget, asked.conversation, asked.model_id, asked.ids, held, REASONS)
-        self._begin(session, partial_model, asked, columns, held, ~spent)
+        self._begin(session, served, asked, columns, held, ~spent)
         yield sender, message
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
         """Step 1 for sums; they are not counted, for cohorts have a rule of their own."""
-        session, partial_model = self._opened(sender, asked)
+        session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
         members = [i for i, known in zip(asked.ids, held.tolist(), strict=True) if known]
         if len(set(asked.ids)) < len(asked.ids):
@@ -117,30 +117,30 @@ class ReasonsHandler:
             self.cohorts.admit(asked.model_id, members)
         elif len(members) < MIN_PEOPLE:
             raise SecurityError(f"A cohort of {len(members)} people was asked about; {MIN_PEOPLE} or more are needed.")
-        self._begin(session, partial_model, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
+        self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
         yield sender, HeldRecords(asked.conversation, to_bitmap(held))
 
     def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
-        session, partial_model = self.sessions.of(asked.conversation), self.partial_models.get(asked.model_id)
-        if not sender == session.guest == partial_model.model.guest:
+        session, served = self.sessions.of(asked.conversation), self.partial_models.get(asked.model_id)
+        if not sender == session.guest == served.model.guest:
             raise SecurityError("Only the Guest of a model may ask for reasons.")
         if not asked.ids:
             raise SecurityError("Reasons were asked for, but of nobody.")
-        return session, partial_model
+        return session, served
 
     @staticmethod
     def _begin(
         session: HostSession,
-        partial_model: ServedModel,
+        served: ServedModel,
         asked: AskReasons | AskCohort,
         columns: Columns,
         held: NDArray[np.bool_],
         answered: NDArray[np.bool_],
     ) -> None:
         """How people answer at this Host's splits is all that is kept of them."""
-        plan, counts, cohort = partial_model.plan, asked.features, isinstance(asked, AskCohort)
-        compiled = CompiledFactors(partial_model.model, partial_model.step, asked.shares)
-        own = counts[partial_model.index + 1 :][:1]
+        plan, counts, cohort = served.plan, asked.features, isinstance(asked, AskCohort)
+        compiled = CompiledFactors(served.model, served.step, asked.shares)
+        own = counts[served.index + 1 :][:1]
         if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
             raise SecurityError("The numbers of features do not fit the model; the request was refused.")
         shape = ReasonShape(counts, 1 if isinstance(asked, AskCohort) else asked.names, asked.value_bits)
@@ -149,19 +149,19 @@ class ReasonsHandler:
             i: compiled.decide({name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
             for i in np.flatnonzero(answered).tolist()
         }
-        session.keep(_Request, _Request(partial_model, shape, weighting, factors, cohort))
+        session.keep(_Request, _Request(served, shape, weighting, factors, cohort))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         """Step 2; at a cohort's last person, step 3."""
         session = self.sessions.of(message.conversation)
         request = session.need(_Request, "Terms came before reasons were asked for.")
-        partial_model = request.partial_model
-        if sender != partial_model.preceding:
-            raise SecurityError(f"Terms for this model come from {partial_model.preceding}; others were refused.")
+        served = request.served
+        if sender != served.preceding:
+            raise SecurityError(f"Terms for this model come from {served.preceding}; others were refused.")
         kept = request.person(message.person)
-        if not partial_model.plan.last:
+        if not served.plan.last:
             terms = request.weighting.passed_on(message.terms, kept)
-            yield partial_model.following, ReasonTerms(message.conversation, message.person, terms)
+            yield served.following, ReasonTerms(message.conversation, message.person, terms)
             return
         before = request.values_enc if request.cohort else None
         request.values_enc = request.weighting.values(message.terms, kept, before)
@@ -170,12 +170,12 @@ class ReasonsHandler:
         elif not request.factors:
             session.drop(_Request)
             sums = request.weighting.sums(request.values_enc)
-            yield partial_model.following, ContributionSums(message.conversation, sums)
+            yield served.following, ContributionSums(message.conversation, sums)
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
         session = self.sessions.of(message.conversation)
         request = session.need(_Request, "A ranking was opened before reasons were asked for.")
-        if sender != session.guest or request.cohort or not request.partial_model.plan.last:
+        if sender != session.guest or request.cohort or not request.served.plan.last:
             raise SecurityError("A ranking was opened where none can be; it was refused.")
         request.opened = message
         yield from self._share(session, request)

@@ -47,7 +47,7 @@ class _Batch:
     """Samples whose decision vectors are coming in."""
 
     request: DecisionVectors
-    partial_model: ServedModel
+    served: ServedModel
     fold: Fold
     dither: int
     spent: NDArray[np.bool_]
@@ -84,32 +84,32 @@ class ScoringHandler:
 
     def _decision_vectors(self, sender: str, request: DecisionVectors) -> Answer:
         """Steps 1 to 4, and 5 where the batch is one message."""
-        session, partial_model, cipher = self._checked(sender, request)
+        session, served, cipher = self._checked(sender, request)
         columns, held = self._columns(session, request.ids)
         budget = self.budget if self.sessions.counts(request.conversation) else None
         spent, message = count_question(budget, request.conversation, request.model_id, request.ids, held)
         yield session.guest, message
-        keep, plan = partial_model.compiled.decide(columns, held), partial_model.plan
+        keep, plan = served.compiled.decide(columns, held), served.plan
         if spent.any():
             # nothing of such a person goes on, not even what carries other Hosts' conditions alone
             keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
             plan = replace(plan, own=(True,) * len(plan.own))
-        if partial_model.index == 0:
+        if served.index == 0:
             self._keep_sample(session, request)
             request = replace(request, dither=0, spent=b"")  # a Guest has no say in what follows
         if request.spent:
             spent = spent | from_bitmap(request.spent, len(held))
-        dither = self._half_units(request, partial_model)
-        added = self._added(session, request, partial_model, held, spent, dither) if plan.last and dither else []
+        dither = self._half_units(request, served)
+        added = self._added(session, request, served, held, spent, dither) if plan.last and dither else []
         fold = cipher.start_fold(keep, plan, added)
-        batch = session.keep(_Batch, _Batch(request, partial_model, fold, dither, spent, request.pieces))
+        batch = session.keep(_Batch, _Batch(request, served, fold, dither, spent, request.pieces))
         yield from self._take_piece(session, batch, request.vectors)
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""
-        partial_model, session = self.partial_models.get(request.model_id), self.sessions.of(request.conversation)
-        preceding, entries = partial_model.preceding, len(partial_model.step.own)
-        if session.guest != partial_model.model.guest or sender != preceding:
+        served, session = self.partial_models.get(request.model_id), self.sessions.of(request.conversation)
+        preceding, entries = served.preceding, len(served.step.own)
+        if session.guest != served.model.guest or sender != preceding:
             raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")
         if session.cipher is None:
             raise SecurityError("Scores were asked for before a key was offered.")
@@ -117,7 +117,7 @@ class ScoringHandler:
             raise SecurityError(f"{entries} entries a sample were expected, {request.entries} came.")
         if not 1 <= request.pieces <= MAX_PIECES:
             raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
-        return session, partial_model, session.cipher
+        return session, served, session.cipher
 
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, NDArray[np.bool_]]:
         """The people's records; other people's values in the columns that were permuted."""
@@ -138,12 +138,12 @@ class ScoringHandler:
         if len(request.vectors) == len(request.ids) * request.entries * cipher.key.width:
             self.requests.note(request.model_id, request.ids, cipher.key.to_bytes(), request.vectors)
 
-    def _half_units(self, request: DecisionVectors, partial_model: ServedModel) -> int:
+    def _half_units(self, request: DecisionVectors, served: ServedModel) -> int:
         """Largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
-        layout = partial_model.model.layout
+        layout = served.model.layout
         if layout is None:  # kept before Hosts learnt how scores are laid out
             if self.dither:
-                host, model_id = partial_model.model.host, request.model_id
+                host, model_id = served.model.host, request.model_id
                 _log.warning("%s: no dither, this partial model of %s is too old for it", host, model_id)
             return 0
         if not 0 <= request.dither <= headroom(layout.dither_bits):
@@ -156,13 +156,13 @@ class ScoringHandler:
     def _added(
         session: HostSession,
         request: DecisionVectors,
-        partial_model: ServedModel,
+        served: ServedModel,
         held: NDArray[np.bool_],
         spent: NDArray[np.bool_],
         dither: int,
     ) -> list[int]:
         """A number a person, the same whenever they are asked about; where values were permuted, one a person and source."""
-        model = partial_model.model
+        model = served.model
         if model.layout is None:
             return []
         permuted, names = session.kept(PermutedValues), request.ids
@@ -175,7 +175,7 @@ class ScoringHandler:
     def _more_vectors(self, sender: str, more: MoreVectors) -> Answer:
         session = self.sessions.of(more.conversation)
         batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
-        if sender != batch.partial_model.preceding:
+        if sender != batch.served.preceding:
             raise SecurityError("A piece of decision vectors came from another party than the first; it was refused.")
         yield from self._take_piece(session, batch, more.vectors)
 
@@ -188,12 +188,12 @@ class ScoringHandler:
             return
         session.drop(_Batch)
         pieces = list(batch.fold.finish())
-        request, partial_model, to = batch.request, batch.partial_model, batch.partial_model.following
-        if partial_model.plan.last:
+        request, served, to = batch.request, batch.served, batch.served.following
+        if served.plan.last:
             yield to, EncryptedScores(request.conversation, pieces[0], batch.dither)
             return
         spent = to_bitmap(batch.spent) if batch.spent.any() else b""
-        shape = request.ids, partial_model.plan.n_out, len(pieces)
+        shape = request.ids, served.plan.n_out, len(pieces)
         first = DecisionVectors(request.conversation, request.model_id, *shape, pieces[0], batch.dither, spent)
         yield to, first
         for piece in pieces[1:]:

@@ -98,8 +98,8 @@ def ask(world, guest, network, key, what, *args):
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
 def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, cipher, secret_key):
     n_trees, depth = {"none": (8, 4), "paillier": (2, 2), "rlwe": (3, 3)}[cipher]
-    world = world_of(seed, n_hosts, n=80, n_trees=n_trees, depth=depth)
-    key = key_of(cipher, secret_key, world, 80)
+    world = world_of(seed, n_hosts, n=72, n_trees=n_trees, depth=depth)
+    key = key_of(cipher, secret_key, world, 72)
     with running(world) as (guest, network, _):
         _, found = ask(world, guest, network, key, "sums", world.tables[GUEST])
     wanted = plain(world)
