@@ -69,7 +69,7 @@ class HostSession:
         self._work.pop(kind, None)
 
     def need(self, kind: type[Work], what: str) -> Work:
-        """The state of that kind of work; raises SecurityError, which says `what`, where none was begun."""
+        """The state of that kind of work; raises SecurityError, with the message `what`, where none was begun."""
         work = self.kept(kind)
         if work is None:
             raise SecurityError(what)
@@ -114,7 +114,7 @@ class HostSessions:
         return self._open.get(conversation)
 
     def counts(self, conversation: str) -> bool:
-        """Whether its questions count: neither the simulation's measuring nor about people that the user made up."""
+        """Whether its questions count: neither the simulation's measuring nor about people whose values the user typed in."""
         return self.of(conversation).played is None and conversation not in self.uncounted
 
     def end(self, conversation: str) -> None:

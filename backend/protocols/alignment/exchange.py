@@ -40,7 +40,7 @@ class Alignment:
 
 
 def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
-    """Find the Guest's rows that every Host holds too, and tell each Host which of its rows these are.
+    """Find the Guest's rows that every Host holds too, and let each Host know which of its rows these are.
 
     Parameters
     ----------

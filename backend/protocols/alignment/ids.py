@@ -23,7 +23,7 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
     ids : sequence of str
     own : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
-        that it speaks of positions only.
+        that it names positions only.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def marked(joint: bytes, ids: Sequence[str], order: NDArray[np.intp], asked: int
     order : ndarray, ``(n,)``
         Place in the list → row.
     asked : int
-        Records that the Guest said it has.
+        Records that the Guest announced.
     """
     chosen = order[from_bitmap(joint, len(ids))]
     if not 1 <= len(chosen) <= asked:

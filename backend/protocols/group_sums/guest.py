@@ -193,7 +193,7 @@ class GroupQuestions:
 
 
 def _possible(table: GroupTable, sent: _Sent) -> bool:
-    """Whether sums are those of the marks that were sent, as far as the Guest can tell."""
+    """Whether sums are those of the marks that were sent, as far as the Guest can check."""
     largest = np.outer(sent.largest, [g.n for g in table.groups])
     within = (table.sums >= 0) & (table.sums <= largest)
     return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool(within.all())

@@ -2,7 +2,7 @@
 
 Fed-EINI Algorithm 1 for the samples of a batch, at one Host of the chain of §III-B:
 
-1. The Guest's vector, or what the Host before made of it, arrives                              (W(i-1) of eq. 13)
+1. The Guest's vector, or the previous Host's result, arrives                                   (W(i-1) of eq. 13)
 2. Host → Guest: whose records it holds, and about whom its budget is exhausted                 (ours)
 3. Its own 0/1 of every entry; a sample without a record goes by default sides                  (Stage 1, eq. 9)
 4. W(i) = W(i-1) ∘ W_Host; entries whose remaining conditions agree are added up                (Stage 2, eq. 10 and 13)

@@ -1,4 +1,4 @@
-"""A Host's handler for scores with other values: permuted among people, or ages of one class. Draws them itself and tells nobody whose."""
+"""A Host's handler for scores with other values: permuted among people, or ages of one class. Draws them itself; nobody learns whose."""
 
 from __future__ import annotations
 

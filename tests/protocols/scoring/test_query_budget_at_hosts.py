@@ -1,10 +1,8 @@
 """What a Host does when its budget for a person is spent: that row says nothing, the others are as ever."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
-from actors import MODEL_ID, federation_of, score
+from actors import MODEL_ID, running, score
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -13,33 +11,20 @@ from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Network
 from backend.store.query_budget import QUERIES_MADE_UP, QueryBudget
-from backend.trees.serialization import content_hash, dump_host, dump_skeleton
+from backend.trees.serialization import dump_host, dump_skeleton
 
 
-@contextmanager
 def counting(world, limits):
     """The world's parties; each Host counts with its own limit."""
-    federation, network, hosts = federation_of(world), Network(), []
-    for (name, partial_model), limit in zip(world.hosts.items(), limits, strict=True):
-        store, text = MemoryStore(), dump_host(partial_model)
-        store.put_artefact(MODEL_ID, text, content_hash(text))
-        budget = QueryBudget(limit=limit)
-        hosts.append(HostParty(name, world.tables[name], (), store, simulated=True, key_floor=512, budget=budget))
-    served = SimulatedHosts(network, hosts)
-    try:
-        yield GuestParty(federation, world.tables[GUEST]), network, served
-    finally:
-        served.stop()
+    options = {h: {"budget": QueryBudget(limit=limit)} for h, limit in zip(world.hosts, limits, strict=True)}
+    return running(world, options=options)
 
 
 def key_of(cipher, world, secret_key):
@@ -103,7 +88,7 @@ def test_a_real_host_always_counts_and_answers_nothing_uncounted():
     assert host._budget is not None and host._budget.limit == 1
 
 
-def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
+def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
     monkeypatch.delenv("GLASSLEAF_BUDGET", raising=False)
     federation = write_demo(tmp_path, rows=100)
     own = federation.hosts[0].model_copy(update={"budget": 5})
