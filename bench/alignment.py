@@ -83,9 +83,9 @@ def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
     pieces = side.pieces()
     while (piece := meter.of("guest", next, pieces, None)) is not None:
         meter.of("guest", side.take, meter.sent("host", meter.of("host", other.take, meter.sent("guest", piece))))
-    places = meter.of("guest", side.places)
-    rows = meter.of("guest", joint_rows, "guest", guest, {"host": places})
-    joint = meter.sent("guest", meter.of("guest", mark, places, rows, other.records))
+    positions = meter.of("guest", side.positions)
+    rows = meter.of("guest", joint_rows, "guest", guest, {"host": positions})
+    joint = meter.sent("guest", meter.of("guest", mark, positions, rows, other.records))
     theirs = meter.of("host", other.rows, joint)
     if len(rows) != JOINT or any(guest[g] != host[h] for g, h in zip(rows, theirs, strict=True)):
         raise RuntimeError("the alignment is wrong")

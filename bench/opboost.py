@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from backend.data.credit_card import split_credit_card
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.protocols.guest import draw_parts
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import TEST, Grown, Joint
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.grow import grow

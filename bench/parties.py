@@ -15,8 +15,9 @@ from typing import Any
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
 from backend.trees.serialization import dump_host
@@ -87,7 +88,7 @@ class Rooms:
 
     def wait_for_pools(self) -> None:
         """Until every Host that has met a key has its pool full."""
-        while any(ready < wanted for ready, wanted in self._hosts.pool_levels().values()):
+        while any(ready < wanted for ready, wanted in (host.pool_level() for host in self._hosts.hosts.values())):
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -19,10 +19,10 @@ from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
 from backend.crypto.rlwe.scheme import RlweKeySide
 from backend.data.table import PartyTable
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
-from backend.protocols.explanations.evaluation import Weighting, weighting_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.explanations.weighting import Weighting, weighting_of
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.trees.ensemble import NodeKey, SplitRule

@@ -21,7 +21,7 @@ from backend.data.dictionary import Kind
 from backend.data.federation import Federation, load_federation, write_federation
 from backend.data.table import read_labels, read_table
 from backend.protocols.alignment.ids import common_order
-from backend.protocols.guest import draw_parts
+from backend.protocols.training.guest import draw_parts
 from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of

@@ -18,10 +18,10 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.privacy.request_audit import Replayed, replay
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import headroom
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.scoring.opening import open_vector
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.trees.serialization import dump_guest
 
 HONEST = 30  # people whom an honest Guest scores before an audit

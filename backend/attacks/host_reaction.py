@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from backend.attacks.keys import Keys, honest, matches
 from backend.attacks.result import AttackOutcome, attempt
-from backend.attacks.setup import HOST, PEOPLE, AttackSetup, MemoryStore, scene
+from backend.attacks.setup import HOST, PEOPLE, AttackSetup, scene
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import Columns

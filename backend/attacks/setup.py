@@ -19,10 +19,11 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import ModelError
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session
@@ -35,23 +36,6 @@ HOST = "platform"
 MODEL_ID = "m-attacked"
 EXACT_BITS = 40  # a scale so fine that scores are as good as real numbers
 _numbers = itertools.count(1)
-
-
-class MemoryStore:
-    """A Host's partial models, in memory."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Keep a half."""
-        self.texts[model_id] = text
-
-    def artefact(self, model_id: str) -> str:
-        """Give a half; raises ModelError where there is none."""
-        if model_id not in self.texts:
-            raise ModelError(f"The model {model_id} is not known here; train it first.")
-        return self.texts[model_id]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

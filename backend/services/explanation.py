@@ -267,7 +267,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
-        found = questions.ask({party: (request.feature,)}, DECILES, least=LEAST).get((party, request.feature))
+        found = questions.ask({party: (request.feature,)}, DECILES, min_size=LEAST).get((party, request.feature))
     if found is None:
         return GroupMeans(party, request.feature, questions.records, ())
     return from_sums(party, request.feature, found.groups, found.sums, scale)

@@ -27,7 +27,7 @@ from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable
-from backend.protocols.group_sums.grouping import MIN_GROUP, MOST_GROUPS, Group, group
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import GroupTable
 from backend.results import ModelRecord
 from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
@@ -242,7 +242,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             runtime.guest.name,
             runtime.table.take(rows).columns,
             examined,
-            most=request.groups,
+            max_groups=request.groups,
             bins=request.bins,
             at=job.at,
             on_piece=sessions.progress,
@@ -262,7 +262,7 @@ def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
 
 
 def _check_groups(*numbers: int) -> None:
-    least, most = MOST_GROUPS
+    least, most = GROUP_LIMITS
     for number in numbers:
         if not least <= number <= most:
             raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")

@@ -23,7 +23,7 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.explanations.cohort import LEAST
+from backend.protocols.explanations.cohort import MIN_PEOPLE as LEAST
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms

@@ -15,7 +15,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.guest import Scored
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv

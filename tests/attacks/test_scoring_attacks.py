@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from backend.attacks.score_names_path import meet_in_the_middle
-from backend.attacks.setup import EXACT_BITS, MODEL_ID, MemoryStore
+from backend.attacks.setup import EXACT_BITS, MODEL_ID
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ModelError
+from backend.protocols.host_state import MemoryStore
 
 
 def test_the_scene_knows_the_hosts_decision_vectors(stage):

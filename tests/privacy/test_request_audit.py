@@ -10,9 +10,9 @@ from worlds import GUEST, random_world, with_outputs
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import SecurityError
 from backend.privacy.request_audit import _Weights, replay
-from backend.protocols.scoring.canaries import canaries
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.scoring.packing import canaries
 from backend.store.request_log import KEPT, LoggedRow, RequestLog
 from backend.trees.serialization import content_hash, dump_guest
 

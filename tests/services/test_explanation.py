@@ -143,7 +143,7 @@ def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, mon
         return real(runtime, hosts, cancelled)
 
     monkeypatch.setattr(type(context.runtime), "open_session", counted)
-    for host in context.runtime._simulated._hosts.values():
+    for host in context.runtime._simulated.hosts.values():
         host._budget.limit = 1
     with pytest.raises((ParameterError, SecurityError), match="asked about them before"):
         permutation(context, samples=60, repeats=1).start().get()

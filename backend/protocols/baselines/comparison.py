@@ -21,8 +21,9 @@ from backend.protocols.baselines.disclosure import Learned, by_score
 from backend.protocols.baselines.guest import TOGETHER, GuestPaths, Inference, InferenceOutcome
 from backend.protocols.baselines.multi_interactive import MultiInteractive
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.guest import SERIAL, GuestParty
+from backend.protocols.guest import GuestParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.guest import SERIAL
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
 from backend.trees.ensemble import GuestModel

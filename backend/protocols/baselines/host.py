@@ -6,11 +6,9 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.baselines.host_answers import HostWalk
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, CandidateLeaves, PassOn, StartWalk
-from backend.protocols.host_models import HostModels, ServedModel
-from backend.protocols.host_session import Answer, Handlers, HostSession, HostSessions
-from backend.protocols.scoring.messages import HeldRecords
-from backend.protocols.transport.held_records import look_up
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 
 
@@ -51,7 +49,7 @@ class WalkHandler:
 
     def _start_walk(self, sender: str, request: StartWalk) -> Answer:
         session, partial_model = self._open(sender, request)
-        columns, held = look_up(self._table, session, request.ids)
+        columns, held = session.look_up(self._table, request.ids)
         session.keep(HostWalk, partial_model.paths.start(columns, held))
         yield sender, HeldRecords(request.conversation, to_bitmap(held))
 
@@ -66,6 +64,6 @@ class WalkHandler:
 
     def _ask_candidates(self, sender: str, request: AskCandidates) -> Answer:
         session, partial_model = self._open(sender, request)
-        columns, held = look_up(self._table, session, request.ids)
+        columns, held = session.look_up(self._table, request.ids)
         leaves = partial_model.paths.candidates(columns, held)
         yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)

@@ -1,14 +1,14 @@
-"""How a Host multiplies encrypted numbers by its factors and adds them up: packs under Paillier, slots under RLWE. Reads none of them.
+"""How a Host multiplies encrypted numbers by its factors and adds them up: packed under Paillier, in slots under RLWE. Reads none of them.
 
 What the Guest encrypts: :mod:`backend.protocols.explanations.encryption`. What goes on to the next Host is refreshed, and so is what
-goes to the Guest; what a Host keeps is not.
+goes to the Guest; what a Host keeps is not. Each cipher has a class with the same four methods.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,32 +25,6 @@ from backend.protocols.ranking.packing import PackedBlinds
 _Sums = dict[int, tuple[list[int], list[int]]]
 
 
-class Weighting(Protocol):
-    """One request at one Host."""
-
-    def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
-        """One person's numbers for the next Host; raises SecurityError where the message is none."""
-        ...
-
-    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Any:
-        """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
-
-        Raises
-        ------
-        SecurityError
-            The message is none.
-        """
-        ...
-
-    def blinded(self, values: Any, added: Sequence[int]) -> bytes:
-        """One person's values for the ranking: 2^tie_bits·value plus what is added, a number a feature."""
-        ...
-
-    def sums(self, values: Any) -> bytes:
-        """A cohort's values for the Guest."""
-        ...
-
-
 class PaillierWeighting:
     """Paillier, or plaintext.
 
@@ -61,16 +35,19 @@ class PaillierWeighting:
     compiled : CompiledFactors
     shape : ReasonShape
     party : int
-        This Host's place among the parties, the Guest's being 0.
+        This Host's position among the parties, the Guest's being 0.
     """
 
     def __init__(self, side: WeightedPublicSide, compiled: CompiledFactors, shape: ReasonShape, party: int) -> None:
         self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
-        self._sizes = PaillierLayout(shape, side.bits)
-        self._points, self._width = len(compiled.points), self._sizes.packs_before(party)
+        self._layout = PaillierLayout(shape, side.bits)
+        self._points, self._width = len(compiled.points), self._layout.packs_before(party)
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
-        """In the layout of :meth:`PaillierLayout.layout`."""
+        """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
+
+        They lie as :meth:`PaillierLayout.layout` says; raises SecurityError where the message is none.
+        """
         base_enc, packs_enc, constant_enc = self._load(terms)
         factors, width = self._compiled.others(kept).ravel().tolist(), self._width
         sums: list[Weighted] = [(range(g, len(packs_enc), width), factors) for g in range(width)]
@@ -85,7 +62,7 @@ class PaillierWeighting:
         return values if before is None else [self._plus(*pair) for pair in zip(before, values, strict=True)]
 
     def blinded(self, values: Any, added: Sequence[int]) -> bytes:
-        """Several to a ciphertext.
+        """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext.
 
         Raises
         ------
@@ -94,45 +71,41 @@ class PaillierWeighting:
         """
         if not isinstance(self._side, PaillierPublicSide):
             raise SecurityError("Names are ranked under keys of Paillier or RLWE only; offer one.")
-        return PackedBlinds(self._side, self._spread(values), self._sizes.packing).blinded(added)
+        return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
 
     def sums(self, values: Any) -> bytes:
-        """As they are, refreshed."""
+        """A cohort's values for the Guest, refreshed."""
         return self._side.refreshed(values)
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
-        """Base, packs and constant, added up by what conditions remain; packs of this Host's own features are new among them."""
+        """One person's numbers for the next Host, added up by what conditions remain; packs of this Host's features are new."""
         base_enc, packs_enc, constant_enc = self._load(terms)
         step, points, width = self._compiled.step, self._points, self._width
-        factors, places = self._compiled.others(kept).ravel().tolist(), step.n_out * points
+        factors, count = self._compiled.others(kept).ravel().tolist(), step.n_out * points
         on: _Sums = defaultdict(lambda: ([], []))
         for entry, out in enumerate(step.target):
             for k, i in enumerate(self._at(entry)):
                 _extend(on[out * points + k], [i], [factors[i]])
-        base_out = self._side.weighted_sums(base_enc, [on[o] for o in range(places)])
+        base_out = self._side.weighted_sums(base_enc, [on[o] for o in range(count)])
         theirs = self._side.weighted_sums(
-            packs_enc, [([i * width + g for i in on[o][0]], on[o][1]) for o in range(places) for g in range(width)]
+            packs_enc, [([i * width + g for i in on[o][0]], on[o][1]) for o in range(count) for g in range(width)]
         )
         mine = self._own_packs(base_enc, kept)
-        packs_out = [one for o in range(places) for one in (*theirs[o * width : (o + 1) * width], *mine[o])]
+        packs_out = [one for o in range(count) for one in (*theirs[o * width : (o + 1) * width], *mine[o])]
         return self._side.refreshed([*base_out, *packs_out, *constant_enc])
 
     def _own_packs(self, base_enc: Any, kept: NDArray[np.bool_]) -> list[list[Any]]:
-        """PaillierLayout of this Host's features per outgoing entry and point."""
+        """Packs of this Host's features, per outgoing entry and point."""
         step, points, count = self._compiled.step, self._points, self._shape.features[self._party]
         own: _Sums = defaultdict(lambda: ([], []))
         for entry, feature, units in self._own(kept):
             for k, (i, unit) in enumerate(zip(self._at(entry), units, strict=True)):
                 _extend(own[(step.target[entry] * points + k) * count + feature], [i], [unit])
         out = []
-        for place in range(step.n_out * points):
-            values = iter(self._side.weighted_sums(base_enc, [own[place * count + h] for h in range(count)]))
-            out.append(
-                [
-                    self._side.joined([next(values) for _ in range(held)], self._sizes.slot)
-                    for held in self._sizes.packs(self._party)
-                ]
-            )
+        for position in range(step.n_out * points):
+            values = iter(self._side.weighted_sums(base_enc, [own[position * count + h] for h in range(count)]))
+            packs = [[next(values) for _ in range(held)] for held in self._layout.packs(self._party)]
+            out.append([self._side.joined(pack, self._layout.slot) for pack in packs])
         return out
 
     def _own(self, kept: NDArray[np.bool_]) -> list[tuple[int, int, list[int]]]:
@@ -143,11 +116,11 @@ class PaillierWeighting:
     def _spread(self, values: Sequence[Any]) -> list[Any]:
         """A number a feature, as the ranking takes them; it adds up 2^(slot·i) · number i.
 
-        A pack stands at the place of its first feature, and zeros at those of its others.
+        A pack stands where its first feature does, and zeros where its others do.
         """
         (zero,) = self._side.weighted_sums([], [((), ())])
-        layout = self._sizes.layout(self._party)
-        return [one for value, held in zip(values, layout, strict=True) for one in (value, *[zero] * (held - 1))]
+        sizes = self._layout.layout(self._party)
+        return [one for value, held in zip(values, sizes, strict=True) for one in (value, *[zero] * (held - 1))]
 
     def _plus(self, left: Any, right: Any) -> Any:
         return self._side.weighted_sums([left, right], [((0, 1), (1, 1))])[0]
@@ -159,19 +132,14 @@ class PaillierWeighting:
         """Base, packs and constant."""
         count = len(self._compiled.step.own) * self._points
         ends = count, count * (1 + self._width)
-        loaded = self._side.load_terms(terms, ends[1] + len(self._sizes.packs(0)))
+        loaded = self._side.load_terms(terms, ends[1] + len(self._layout.packs(0)))
         return loaded[: ends[0]], loaded[ends[0] : ends[1]], loaded[ends[1] :]
 
 
 class RlweWeighting:
     """RLWE: every slot times one factor; the Guest's slots go through all Hosts as they are, so that only the last one adds up.
 
-    Parameters
-    ----------
-    plan : FoldPlan
-        Says which of this Host's entries each of the Guest's has become.
-    people : int
-        Of a cohort; 0 = one person's names.
+    Methods as in :class:`PaillierWeighting`; `people` are those of a cohort, 0 = one person's names.
 
     Raises
     ------
@@ -219,10 +187,13 @@ class RlweWeighting:
         return table
 
 
+Weighting = PaillierWeighting | RlweWeighting
+
+
 def weighting_of(
     side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int = 0
 ) -> Weighting:
-    """The way that a key takes; `people` of a cohort, 0 for names.
+    """How numbers are weighted under a key; `people` of a cohort, 0 for names.
 
     Raises
     ------
@@ -236,6 +207,6 @@ def weighting_of(
     raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")
 
 
-def _extend(one: tuple[list[int], list[int]], places: Sequence[int], factors: Sequence[int]) -> None:
-    one[0].extend(places)
-    one[1].extend(factors)
+def _extend(weighted: tuple[list[int], list[int]], positions: Sequence[int], factors: Sequence[int]) -> None:
+    weighted[0].extend(positions)
+    weighted[1].extend(factors)
