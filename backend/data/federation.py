@@ -32,19 +32,19 @@ FILE_NAME = "federation.toml"
 MOST_PROBLEMS = 20  # named in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
-MOST_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
-MOST_DITHER = 0.25  # width on the margin, that a Host may add to a score
+MAX_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
+MAX_DITHER = 0.25  # width on the margin, that a Host may add to a score
 
 
 def _whole_number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_QUERIES:
-        raise ValueError(f"a whole number from 0 (no limit) to {MOST_QUERIES:,}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_QUERIES:
+        raise ValueError(f"a whole number from 0 (no limit) to {MAX_QUERIES:,}")
     return value
 
 
 def _width(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_DITHER:
-        raise ValueError(f"a width on the margin from 0 (none) to {MOST_DITHER:g}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_DITHER:
+        raise ValueError(f"a width on the margin from 0 (none) to {MAX_DITHER:g}")
     return value
 
 

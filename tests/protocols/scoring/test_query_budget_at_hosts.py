@@ -21,7 +21,7 @@ from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network
-from backend.store.query_budget import QUERIES_MADE_UP, QueryBudget
+from backend.store.query_budget import QUERIES_SYNTHETIC, QueryBudget
 from backend.trees.serialization import content_hash, dump_host, dump_skeleton
 
 
@@ -113,7 +113,7 @@ def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_p
         runtime.close()
         return [h._budget.limit for h in runtime._simulated._hosts.values()]
 
-    assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
+    assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}
     assert limits(federation.model_copy(update={"synthetic": False}))[:2] == [5, 1]
     monkeypatch.setenv("GLASSLEAF_BUDGET", "8")
