@@ -229,8 +229,7 @@ def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
     for party in parties:
         if not party.features:
             problems.append(
-                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or "
-                "leave the party out."
+                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or leave the party out."
             )
         if _leads_out(party.file):
             problems.append(
@@ -248,8 +247,7 @@ def _leads_out(file: str) -> bool:
 
 def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> list[str]:
     problems = [
-        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. "
-        "Rename one."
+        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. Rename one."
         for name, count in Counter(party.name for party in parties).items()
         if count > 1
     ]

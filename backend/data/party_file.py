@@ -157,8 +157,7 @@ def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]
     problems = []
     if empty:
         problems.append(
-            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete "
-            "the row."
+            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete the row."
         )
     if label.task == "number":
         labels, more = _amounts(text, where, cells, held)

@@ -1,8 +1,7 @@
 """Splits one table into parties' files and a federation file, so that a federation can be simulated from any table.
 
-What the table does not say is guessed and said to be guessed: a feature without a dictionary entry gets its column's
-name as meaning with ``(no meaning given)``, its kind comes from its cells. Columns of nobody are left out; the
-federation's ``about`` lists them.
+What the table does not say is guessed and said to be guessed: a feature without a dictionary entry gets its column's name as meaning with
+``(no meaning given)``, its kind comes from its cells. Columns of nobody are left out; the federation's ``about`` lists them.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class Division:
     name : str or None
         The federation's name; made from the table's where None.
     label_meaning : str or None
-        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label,
-        if there is one.
+        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label, if there is one.
     """
 
     label: str
@@ -190,8 +188,7 @@ def _column_problems(
                 )
             elif column not in text.header:
                 problems.append(
-                    f"{party}: found {shown(column)}, which {text.name} does not have; it has "
-                    f"{listed(text.header, 12)}. Correct the name."
+                    f"{party}: found {shown(column)}, which {text.name} does not have; it has {listed(text.header, 12)}. Correct the name."
                 )
             elif column in holder:
                 problems.append(
@@ -248,8 +245,7 @@ def _label(
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_missing(cell)})
     if len(values) < 2:
         raise FederationError(
-            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. "
-            "Choose a column whose values differ."
+            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
         )
     data: dict[str, object] = {
         "column": column,

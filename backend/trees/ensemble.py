@@ -1,8 +1,7 @@
 """A model in two halves: what the Guest may hold and what each Host may hold.
 
-The Guest's partial model has no field in which a Host's threshold or categories could stand; a Host's partial model
-has none for a leaf weight,
-a gain, a cover or another party's feature.
+The Guest's partial model has no field in which a Host's threshold or categories could stand; a Host's partial model has none for a leaf
+weight, a gain, a cover or another party's feature.
 """
 
 from __future__ import annotations

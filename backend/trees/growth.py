@@ -125,8 +125,7 @@ def search(
     Parameters
     ----------
     gain : callable
-        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is
-        not allowed.
+        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is not allowed.
     key : callable
         Categories' sums ``(channels, count)`` → ``(count,)``: categories are ordered by it and then cut like numbers; NaN leaves
         a category out that no record of the node has.

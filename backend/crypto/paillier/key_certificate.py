@@ -1,10 +1,9 @@
 """A proof that gcd(n, φ(n)) = 1, so that refreshing hides: made by the Guest once a key, checked by a Host once an offer.
 
-Goldberg, Reyzin, Sagga and Baldimtsi, "Efficient Noninteractive Certification of RSA Moduli and Beyond" (ASIACRYPT 2019, ePrint
-2018/057), the certificate for Paillier moduli. If a prime p divided both n and φ(n), at most one in p units modulo n would be an n-th
-power. A Host has seen that n has no factor below 2^16; eight units that nobody chose, hashed from n itself, all have an n-th root
-then with a probability of at most 2^-128. Roots of hashed numbers tell nothing
-about the factors: whoever may choose the hash's answers makes them without.
+Goldberg, Reyzin, Sagga and Baldimtsi, "Efficient Noninteractive Certification of RSA Moduli and Beyond" (ASIACRYPT 2019, ePrint 2018/057),
+the certificate for Paillier moduli. If a prime p divided both n and φ(n), at most one in p units modulo n would be an n-th power. A Host
+has seen that n has no factor below 2^16; eight units that nobody chose, hashed from n itself, all have an n-th root then with a probability
+of at most 2^-128. Roots of hashed numbers tell nothing about the factors: whoever may choose the hash's answers makes them without.
 """
 
 from __future__ import annotations

@@ -85,8 +85,7 @@ def _read_json(name: str, document: Any) -> WholeModel:
         raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out again.")
     if "tree_info" in keys:
         raise ModelError(
-            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. "
-            "Write it with booster.save_model('model.txt')."
+            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. Write it with booster.save_model('model.txt')."
         )
     if isinstance(document, list):
         raise ModelError(

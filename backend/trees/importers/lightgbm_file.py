@@ -152,8 +152,7 @@ def _objective(head: _Section) -> tuple[Task, float]:
             " (it predicts the square of the sum of leaf weights)" if "sqrt" in options else REASONS.get(objective, "")
         )
         raise ModelError(
-            f"{head.place('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with "
-            "one of them."
+            f"{head.place('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with one of them."
         )
     if objective != "binary":
         return TASKS[objective], 1.0
@@ -269,9 +268,8 @@ def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tu
     columns = _categorical_columns(next(_after(tail, "[categorical_feature:"), "]"))
     if columns is None or len(columns) != len(categories) or not set(columns) <= set(range(n_features)):
         raise ModelError(
-            f"{name}, pandas_categorical: found categories of {len(categories)} columns, but "
-            f"{len(columns or ())} categorical features, so that it is not disclosed whose they are; expected as many. "
-            "Train with unordered pandas categories alone, or on whole numbers."
+            f"{name}, pandas_categorical: found categories of {len(categories)} columns, but {len(columns or ())} categorical features, so "
+            "that it is not disclosed whose they are; expected as many. Train with unordered pandas categories alone, or on whole numbers."
         )
     return {c: tuple(category_text(v) for v in values) for c, values in zip(columns, categories, strict=True)}
 

@@ -153,8 +153,7 @@ def _columns(
         if name not in held:
             problems.append(
                 f"{model.file}: found splits on {shown(name)}, expected a feature that a party holds: "
-                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add "
-                "the feature to it."
+                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add the feature to it."
             )
             continue
         owner, feature = held[name]
@@ -212,9 +211,8 @@ def _named(where: str, in_file: Sequence[str] | None, feature: Feature, given: S
     strange = [text for text in texts if text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
         raise ModelError(
-            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's "
-            f"codes {listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's "
-            "codes (--categories)."
+            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's codes "
+            f"{listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's codes (--categories)."
         )
     return dict(enumerate(texts))
 
