@@ -59,7 +59,7 @@ from backend.services.model_card import ModelCard
 from backend.services.model_import import JOINT
 from backend.services.workspace import Workspace
 from backend.store.measurements import Kept
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_guest
 
