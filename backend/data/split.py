@@ -19,7 +19,7 @@ from backend.data.csv_file import BOOLEANS, CsvText, is_missing, listed, read_cs
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
-from backend.data.label import FEWEST_CLASSES, MOST_CLASSES, Label, Task
+from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -314,17 +314,17 @@ def _positive(values: Sequence[str], where: str) -> str:
 def _class_problems(text: CsvText, column: str, values: Sequence[str], where: str) -> list[str]:
     """Whether the label's different values can be classes; `values` in their order."""
     found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
-    expected = f"expected {FEWEST_CLASSES} to {MOST_CLASSES} classes"
-    if len(values) < FEWEST_CLASSES:
+    expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
+    if len(values) < MIN_CLASSES:
         return [f"{found}, {expected}. Choose --task binary."]
     unread = to_column(text.cells(column), AMOUNT)[1]
-    if len(values) > MOST_CLASSES and unread:
+    if len(values) > MAX_CLASSES and unread:
         row, cell = next(iter(unread.items()))
         return [
             f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
             f"{shown(cell)} on line {text.lines[row]} and choose --task number."
         ]
-    if len(values) > MOST_CLASSES:
+    if len(values) > MAX_CLASSES:
         return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
     numbers = _numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()

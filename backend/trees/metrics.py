@@ -44,7 +44,7 @@ class Metrics:
 
     @property
     def loss(self) -> float:
-        """What training makes small: log-loss, or RMSE for numbers."""
+        """The loss that training minimises: log-loss, or RMSE for numbers."""
         return self.log_loss if np.isnan(self.rmse) else self.rmse
 
 

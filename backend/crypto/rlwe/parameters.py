@@ -233,7 +233,7 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
                 found.append((count * degree * numbers, sets[:count]))
     if not found:
         raise ParameterError(
-            f"No RLWE parameter set holds {load.rows:,} rows of {load.features} features weighted by {load.hosts} Hosts for {load.people:,} "
-            "people; there are sets for up to 5 Hosts. Choose paillier."
+            f"No RLWE parameter set holds {load.rows:,} rows of {load.features} features weighted by {load.hosts} Hosts for "
+            f"{load.people:,} people; there are sets for up to 5 Hosts. Choose paillier."
         )
     return min(found, key=lambda one: one[0])[1]
