@@ -105,5 +105,5 @@ def encrypt_as_host(cipher: PairPublicSide, first: NDArray[np.int64], second: ND
     if isinstance(cipher, PaillierPublicSide):
         fresh = cipher.obfuscators.take(len(first))
         joined = (join_pair(int(a), int(b)) for a, b in zip(first, second, strict=True))
-        return cipher.key.dump(cipher.key.cover(m, r) for m, r in zip(joined, fresh, strict=True))
+        return cipher.key.dump(cipher.key.encrypt_with(m, r) for m, r in zip(joined, fresh, strict=True))
     return PlainKeySide().encrypt_pairs(first, second)

@@ -68,7 +68,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     ParameterError
         The label is a number, or a class is too rare for the score bits.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     if joint.task == "number":
         raise ParameterError("FL-DT tells classes apart, and the label is a number; choose forest or secureboost.")

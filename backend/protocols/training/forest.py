@@ -103,7 +103,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     ParameterError
         The label needs finer leaf weights.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     median = parameters.aggregation == "median"
     added = 1 if median else parameters.trees

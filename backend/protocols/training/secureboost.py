@@ -45,7 +45,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     ParameterError
         A parameter does not fit the label.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     _check(joint, parameters)
     boosting = _Boosting(joint, parameters, start(joint, parameters.bins))

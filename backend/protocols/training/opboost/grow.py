@@ -67,7 +67,7 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     Raises
     ------
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
+        See :meth:`Session.expect`; or a Host's answer does not fit its dictionary.
     """
     columns = [_own(joint, feature) for feature in joint.features[joint.guest]]
     columns += _ask_ranks(joint, parameters)
