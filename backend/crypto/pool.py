@@ -54,7 +54,6 @@ class Pool(Generic[T]):
 
     Parameters
     ----------
-    maker : Maker
     process : Process or None
     target : int
         Items kept ready.

@@ -33,7 +33,6 @@ class CsvText:
     ----------
     name : str
         The file's name as problems show it.
-    header : tuple of str
     rows : list of list of str
         ``(n_rows, len(header))``; a row with too few cells is filled up with empty ones, surplus cells are cut.
     lines : list of int

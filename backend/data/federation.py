@@ -70,7 +70,6 @@ class Party(BaseModel):
         Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
     dither : float, optional
         Hosts only: range of the number that is added to each score, on the margin; 0 = none is asked for, none = the default.
-    features : tuple of Feature
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

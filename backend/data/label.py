@@ -19,7 +19,6 @@ class Label(BaseModel):
 
     Attributes
     ----------
-    column : str
     task : {"binary", "classes", "number"}
         One of two outcomes, one of several classes, or an amount.
     positive : str

@@ -38,7 +38,6 @@ class Division:
 
     Attributes
     ----------
-    label : str
     guest : sequence of str
         The Guest's columns.
     hosts : mapping of str to sequence of str
@@ -79,7 +78,6 @@ def split_table(
     ----------
     table : Path
         A CSV file with label and every party's columns, and ids where it has them.
-    division : Division
     out : Path
         Made where absent; files that are there already are never overwritten.
     check_name : callable

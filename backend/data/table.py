@@ -29,7 +29,6 @@ class PartyTable:
 
     Attributes
     ----------
-    party : str
     ids : tuple of str, ``(n_rows,)``
     columns : dict of str to ndarray, each ``(n_rows,)``
         float64 with NaN for missing (numeric; boolean as 0 and 1), or object: str, None for missing (categorical).
@@ -123,12 +122,10 @@ def read_samples(
 
     Parameters
     ----------
-    federation : Federation
     source : bytes or Path
         The sheet itself or its file.
     hosts_allowed : bool
         False ignores Hosts' columns, with a note.
-    max_rows, max_bytes : int
 
     Raises
     ------

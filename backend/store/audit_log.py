@@ -79,8 +79,6 @@ class Verdict:
 
     Attributes
     ----------
-    entries : int
-    head : Head
     problems : tuple of str
         Empty where the chain is intact and agrees with every witness.
     witnesses : tuple of str

@@ -21,8 +21,6 @@ def open_database(where: Path | str, file: str, tables: type[DeclarativeBase]) -
     ----------
     where : Path or str
         A folder (SQLite in `file`) or a database URL such as ``postgresql+psycopg://…``.
-    file : str
-    tables : type of DeclarativeBase
 
     Raises
     ------

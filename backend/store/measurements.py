@@ -49,8 +49,6 @@ class Measurements:
             Content hash of the Guest's partial model.
         kind : str
             E.g. ``disparity``, ``proxies``.
-        feature : str
-        kept : Kept
         """
         row = _Row(model=model, kind=kind, feature=feature, created=timestamp(), body=json.dumps(vars(kept)))
         with Session(self._engine) as session, session.begin():

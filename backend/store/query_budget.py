@@ -186,10 +186,6 @@ def _use_write_ahead_log(database: sqlite3.Connection) -> None:
 def usual_limit(synthetic: bool) -> int:
     """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
-    Parameters
-    ----------
-    synthetic : bool
-
     Raises
     ------
     ParameterError

@@ -66,7 +66,6 @@ class Review:
         The finding.
     verdict : {"overridden", "confirmed"}
         The finding does not stand, or it does.
-    reason, person : str
     time : str
         UTC, ISO 8601.
     """
@@ -91,7 +90,6 @@ class SignOff:
         Order of writing, over all models.
     model : str
         Content hash of the Guest's partial model.
-    person, role, statement : str
     report_hash : str
         SHA-256 of the report that was signed, so that a later one is not covered.
     time : str

@@ -56,7 +56,6 @@ class _Column:
 
     Attributes
     ----------
-    feature : str
     cuts : ndarray of float64 or dict of str to int
         Numbers: ascending thresholds, then NaN; interval k is [cut k-1, cut k). Categories: category → interval.
     holds : ndarray of bool

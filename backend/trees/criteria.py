@@ -61,7 +61,6 @@ class ClassCounts:
     channels : int
         Classes.
     impurity : {"gini", "entropy"}
-    stops : Stops
     binary : bool
         Whether a leaf is the share of class 1 alone; else it holds every class's share.
     trees : int

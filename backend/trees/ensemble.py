@@ -27,7 +27,6 @@ class SplitRule:
 
     Attributes
     ----------
-    feature : str
     default_left : bool
         Where a missing (or never seen) value goes.
     threshold : float or None
@@ -156,7 +155,6 @@ class GuestModel:
 
     Attributes
     ----------
-    trees : tuple of GuestTree
     rules : mapping of (tree, node) to SplitRule
         The Guest's own splits only.
     base_scores : tuple of float

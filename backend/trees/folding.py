@@ -22,7 +22,6 @@ class Step:
 
     Attributes
     ----------
-    host : str
     own : tuple of Conditions
         ``(m,)``: per incoming entry, this Host's conditions.
     target : tuple of int
@@ -61,7 +60,6 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
 
     Parameters
     ----------
-    skeletons : sequence of Skeleton
     guest : str
         Its own conditions are applied before encryption.
     hosts : sequence of str

@@ -67,7 +67,6 @@ class BestSplit:
 
     Attributes
     ----------
-    gain : float
     left_bins : tuple of int
         Bins that go left, ascending (for ordered bins 0 … k-1).
     default_left : bool
@@ -167,7 +166,6 @@ class SecondOrder:
 
     Attributes
     ----------
-    rules : GrowthRules
     units : (float, float)
         One unit of the integers of each channel.
     """

@@ -34,7 +34,6 @@ class Factor:
 
     Attributes
     ----------
-    feature : str
     conditions : Conditions
         All of its splits on the path, and the sides.
     share : float

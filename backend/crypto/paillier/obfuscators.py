@@ -115,7 +115,6 @@ class OwnerMaker:
 
     Parameters
     ----------
-    p, q : mpz
     obfuscation : {"full", "short"}
         ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/0003).
     file : Path, optional
@@ -192,7 +191,6 @@ class PublicMaker:
 
     Parameters
     ----------
-    n : mpz
     file : Path, optional
         Where the Host keeps its own table for this key between runs.
     memory : int

@@ -40,7 +40,6 @@ class PaillierKeySide:
 
     Parameters
     ----------
-    key : PaillierSecretKey
     pool : int, optional
         Obfuscators kept ready in the background once :meth:`Pool.fill` was called.
     obfuscation : {"full", "short"}
@@ -161,7 +160,6 @@ class PaillierPublicSide:
 
     Parameters
     ----------
-    key : PaillierPublicKey
     pool : int, optional
         Obfuscators kept ready in the background for refreshing.
     tables : Path, optional

@@ -31,7 +31,6 @@ class RlweParameters:
 
     Attributes
     ----------
-    name : str
     degree : int
         N: ring degree and number of slots.
     data_bits : tuple of int

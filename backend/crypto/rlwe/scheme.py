@@ -30,7 +30,6 @@ class RlweSecretKey:
 
     Attributes
     ----------
-    parameters : RlweParameters
     secret : bytes
         Ternary polynomial; never shown in `repr`.
     public : bytes

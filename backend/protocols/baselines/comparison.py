@@ -65,14 +65,12 @@ class ProtocolResult:
 
     Attributes
     ----------
-    protocol : str
     exchange : Exchange
         Over the comparison's link.
     learned : tuple of Learned
         The Guest, then the Hosts.
     equal : bool
         Whether every score is that of the first row.
-    transcript : tuple of TranscriptEntry
     """
 
     protocol: str
@@ -88,12 +86,8 @@ class Comparison:
 
     Attributes
     ----------
-    samples : int
     cipher : str
         Fed-EINI's.
-    key_bits : int
-    link : Link
-    rows : tuple of ProtocolResult
     """
 
     samples: int

@@ -34,7 +34,6 @@ class DecisionTreeParameters(CheckedParameters):
 
     Attributes
     ----------
-    depth, bins : int
     min_gain : float
         ε of eq. 16: the Gini impurity must fall by more than this.
     min_samples_split, min_samples_leaf : int

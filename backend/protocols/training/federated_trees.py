@@ -87,7 +87,6 @@ class TreeGrower:
 
     Parameters
     ----------
-    joint : Joint
     columns : BinnedColumns
         The Guest's own features over the joint records.
     host_bins : mapping of str to FeatureBins

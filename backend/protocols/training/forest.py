@@ -46,7 +46,6 @@ class ForestParameters(CheckedParameters):
 
     Attributes
     ----------
-    trees : int
     depth, min_gain, min_samples_split, min_samples_leaf
         A node stays a leaf at this depth; if the impurity falls by no more than this (ε of Alg. 3; bits for "entropy", the label's unit
         squared for numbers); with fewer records than this; if a child has fewer records than this.
@@ -157,7 +156,6 @@ class _Forest:
 
     Parameters
     ----------
-    outputs : Outputs
     added : int
         Trees of the whole forest if their leaves are to be added up, else 1.
     """

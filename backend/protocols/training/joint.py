@@ -31,8 +31,6 @@ class Joint:
     ----------
     conversation : Session
         With the participating Hosts, after the key was offered and the ids were aligned.
-    key : PairKeySide
-    guest : str
     features : mapping of str to tuple of Feature
         Per party, the Guest first and the Hosts in chain order: features offered to the training.
     excluded : mapping of str to tuple of str
@@ -109,12 +107,10 @@ class Grown:
 
     Attributes
     ----------
-    trees : tuple of GuestTree
     rules : mapping of (tree, node) to SplitRule
         The Guest's own splits.
     base_scores : tuple of float
         ``(outputs.count,)``.
-    outputs : Outputs
     margins : ndarray of float64
         ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
     units : ndarray of int64 or None

@@ -29,7 +29,6 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
 
     Parameters
     ----------
-    path : Path
     features : sequence of str, optional
         Names for the model's columns, in their order, instead of those in the file (``f0``, ``Column_0`` … where it has none).
 

@@ -17,7 +17,6 @@ def fit_to_label(model: WholeModel, label: Label) -> WholeModel:
 
     Parameters
     ----------
-    model : WholeModel
     label : Label
         Its classes define names and order; its positive value is what a higher score means.
 

@@ -43,12 +43,10 @@ def split_between_parties(
 
     Parameters
     ----------
-    model : WholeModel
     dictionary : sequence of (str, Feature)
         Owner and disclosed feature: `Federation.features()`.
     label : Label
         The federation's: the model must predict it, and its classes name the outputs.
-    guest : str
     hosts : sequence of str
         In the order of the scoring chain; each gets a partial model, even one without a split.
     score_bits : int

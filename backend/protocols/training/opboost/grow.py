@@ -38,7 +38,6 @@ class _Column:
 
     Attributes
     ----------
-    owner, feature : str
     values : ndarray of float64
         ``(n_joint,)`` own values, own category codes, or a Host's ranks; NaN where missing.
     number, ranks : int
