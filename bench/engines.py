@@ -140,7 +140,7 @@ class Engine:
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
             cold = self.sides["cold"].hosts[0].obfuscators
-            quiet = PublicMaker(side.key.n).make_quietly
+            quiet = PublicMaker(side.key.n).make_unlocked
             ways = {
                 "made": lambda: cold.take(1),
                 "pool": lambda: side.obfuscators.take(1),

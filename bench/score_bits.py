@@ -14,7 +14,7 @@ from backend.crypto.fixedpoint import quantise
 from backend.data.table import read_labels, read_table
 from backend.services import Glassleaf, GuestModel, Leaf, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.metrics import measure as metrics_of
 from backend.trees.serialization import load_host
 from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say

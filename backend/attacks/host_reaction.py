@@ -119,7 +119,7 @@ class TamperingHost(HostParty):
             for receiver, answer in super().answer(sender, message):
                 yield receiver, self._with(answer, loud) if isinstance(answer, EncryptedScores) else answer
             return
-        shift = key.cover(-OFFSET, mpz(1))
+        shift = key.encrypt_with(-OFFSET, mpz(1))
         yield sender, HeldRecords(message.conversation, to_bitmap(np.ones(n, dtype=bool)))
         yield sender, EncryptedScores(message.conversation, key.dump(c * shift % key.n2 for c in loud))
 

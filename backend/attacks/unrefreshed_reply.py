@@ -40,7 +40,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
     base, n2 = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2), smooth.key.n2
     sent = []
     for weight in draw.integers(-1000, 1000, entries).tolist():
-        sent.append(smooth.key.cover(weight, base))
+        sent.append(smooth.key.encrypt_with(weight, base))
         base = base * base % n2
 
     def read(reply: mpz) -> tuple[int, int]:

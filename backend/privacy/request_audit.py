@@ -79,7 +79,7 @@ def _check(row: LoggedRow, opening: Opening, weights: _Weights, floor: int) -> N
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("The opening has another number of entries than the request.")
     for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
-        if key.cover(m, gmpy2.powmod(r, key.n, key.n2)) != c:
+        if key.encrypt_with(m, gmpy2.powmod(r, key.n, key.n2)) != c:
             raise SecurityError("The opening is not that of the logged ciphertexts.")
     weights.check(opening.numbers)
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from backend.crypto.plain import PlainKeySide
 from backend.errors import FederationError, ParameterError
 from backend.jobs import Job
-from backend.protocols.training.guest import MIN_ROWS
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.guest import MIN_ROWS
 from backend.protocols.training.parameters import SCORE_BITS, SecureBoostParameters
 from backend.results import IMPORT, JOINT, ModelRecord
 from backend.services import audit

@@ -176,7 +176,7 @@ class Registry:
         """Node numbers of the leaves that the Guest cannot rule out for the sheet's first row."""
         import numpy as np  # noqa: PLC0415 (as above)
 
-        from backend.trees.candidates import candidate_leaves  # noqa: PLC0415 (as above)
+        from backend.trees.compiled import candidate_leaves  # noqa: PLC0415 (as above)
 
         model = self.guest_model(model_id)
         if not 0 <= tree < len(model.trees):

@@ -12,9 +12,9 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.alignment.methods import METHODS
-from backend.protocols.training.guest import Trained
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
+from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters
 from backend.results import DEMO, RANKS, TRAINING, ModelRecord

@@ -23,10 +23,8 @@ class Metrics:
         Area under the ROC curve; several classes: mean of each against the rest.
     ks : float
         Largest difference of true and false positive rate; two classes only.
-    log_loss : float
     accuracy : float
         Two classes: at a probability of 0.5; several: the most probable one.
-    n : int
     part : str
         ``training``, ``validation``, ``test`` or what was scored.
     rmse, r2 : float
@@ -44,7 +42,7 @@ class Metrics:
 
     @property
     def loss(self) -> float:
-        """What training makes small: log-loss, or RMSE for numbers."""
+        """The loss that training minimises: log-loss, or RMSE for numbers."""
         return self.log_loss if np.isnan(self.rmse) else self.rmse
 
 
@@ -57,8 +55,6 @@ def measure(labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_L
         ``(n,)``: 0/1, number of the class, or value.
     margins : ndarray of float64
         ``(n, outputs.count)``, or ``(n,)`` where that is 1.
-    part : str
-    outputs : Outputs
     """
     n = len(labels)
     predictions = outputs.predict(margins.reshape(n, outputs.count))

@@ -103,7 +103,7 @@ def test_a_ciphertext_opens_to_what_was_encrypted(secret_key):
     ciphertexts = key.encrypt_numbers(values)
     for value, c, (m, r) in zip(values, ciphertexts, key.open(ciphertexts), strict=True):
         assert m == value and 0 < r < key.public.n
-        assert key.public.cover(m, pow(int(r), int(key.public.n), int(key.public.n2))) == c
+        assert key.public.encrypt_with(m, pow(int(r), int(key.public.n), int(key.public.n2))) == c
 
 
 def test_a_log_keeps_rows_at_its_rate_and_forgets_the_oldest(tmp_path):

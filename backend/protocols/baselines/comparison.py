@@ -66,14 +66,12 @@ class ProtocolResult:
 
     Attributes
     ----------
-    protocol : str
     exchange : Exchange
         Over the comparison's link.
     learned : tuple of Learned
         The Guest, then the Hosts.
     equal : bool
         Whether every score is that of the first row.
-    transcript : tuple of TranscriptEntry
     """
 
     protocol: str
@@ -89,12 +87,8 @@ class Comparison:
 
     Attributes
     ----------
-    samples : int
     cipher : str
         Fed-EINI's.
-    key_bits : int
-    link : Link
-    rows : tuple of ProtocolResult
     """
 
     samples: int

@@ -49,12 +49,7 @@ class InferenceOutcome:
 
 
 class Inference(Protocol):
-    """One way of scoring samples with a model whose splits lie at several parties; bound to a model.
-
-    Attributes
-    ----------
-    name : str
-    """
+    """One way of scoring samples with a model whose splits lie at several parties; bound to a model."""
 
     name: str
 
@@ -74,7 +69,6 @@ class GuestPaths:
 
     Attributes
     ----------
-    trees : Trees
     splits : OwnSplits
         The Guest's.
     hosts : tuple of str
@@ -83,7 +77,6 @@ class GuestPaths:
         ``(n_leaves,)``: leaf weights at the public scale.
     base : int
         Base score at the same scale.
-    knowledge : Knowledge
     """
 
     def __init__(self, model: GuestModel) -> None:
@@ -149,11 +142,8 @@ class GuestBatch:
 
     Parameters
     ----------
-    paths : GuestPaths
-    model_id : str
     part : PartyTable
         ``n`` samples.
-    conversation : Session
     """
 
     def __init__(self, paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> None:

@@ -13,15 +13,7 @@ from backend.protocols.transport.packing import to_bitmap
 
 
 class WalkHandler:
-    """Answers in the clear, which only a simulated Host does.
-
-    Parameters
-    ----------
-    table : PartyTable
-    halves : HostModels
-    sessions : HostSessions
-    simulated : bool
-    """
+    """Answers in the clear, which only a simulated Host does."""
 
     def __init__(self, table: PartyTable, partial_models: HostModels, sessions: HostSessions, simulated: bool) -> None:
         self._table, self._partial_models, self._sessions, self._simulated = table, partial_models, sessions, simulated

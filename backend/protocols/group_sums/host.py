@@ -99,7 +99,7 @@ class HostGroups:
             return PlainKeySide().encrypt_pairs(first, second)
         key, fresh = self.cipher.key, self.cipher.obfuscators.take(len(first))
         joined = (join_pair(int(a), int(b)) for a, b in zip(first, second, strict=True))
-        return key.dump(key.cover(m, r) for m, r in zip(joined, fresh, strict=True))
+        return key.dump(key.encrypt_with(m, r) for m, r in zip(joined, fresh, strict=True))
 
 
 @dataclass(repr=False)

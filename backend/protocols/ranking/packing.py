@@ -92,7 +92,7 @@ class PackedBlinds:
         fresh = self._side.obfuscators.take(len(packing.slots))
         for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
             packed_enc = self._side.joined([next(values_enc) for _ in range(held)], packing.slot)
-            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.cover(plain, obfuscator) % key.n2)
+            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.encrypt_with(plain, obfuscator) % key.n2)
         return key.dump(blinded_enc)
 
 

@@ -14,7 +14,7 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.federation import MOST_DITHER
+from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.trees.ensemble import Layout
 
@@ -37,7 +37,7 @@ def half_units(width: float, bits: int) -> int:
 
 def headroom(bits: int) -> int:
     """What slots keep free for dither, units of 2**-bits of a logit; no Guest accepts more."""
-    return half_units(MOST_DITHER, bits)
+    return half_units(MAX_DITHER, bits)
 
 
 def check_layout(layout: Layout) -> Layout:
@@ -95,8 +95,8 @@ def usual_dither(synthetic: bool) -> float:
         width = float(setting)
     except ValueError:
         width = -1.0
-    if not 0.0 <= width <= MOST_DITHER:
+    if not 0.0 <= width <= MAX_DITHER:
         raise ParameterError(
-            f"{VARIABLE} is {setting!r}; set it to a width on a logit from 0 (none) to {MOST_DITHER:g}, or remove it."
+            f"{VARIABLE} is {setting!r}; set it to a width on a logit from 0 (none) to {MAX_DITHER:g}, or remove it."
         )
     return width

@@ -47,10 +47,6 @@ class TrainingHandler:
     ----------
     name : str
         The Host.
-    table : PartyTable
-    features : sequence of Feature
-    halves : HostModels
-    sessions : HostSessions
     """
 
     def __init__(

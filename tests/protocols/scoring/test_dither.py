@@ -16,7 +16,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
-from backend.data.federation import MOST_DITHER
+from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.host_state import MemoryStore
@@ -229,7 +229,7 @@ def test_dither_is_as_wide_on_every_link_as_on_a_logit(outputs, scale):
     packing = Packing(replace(world.model, outputs=outputs, base_scores=(0.0,) * outputs.count))
     assert outputs.scale == packing.layout.scale == scale
     assert half_units(DITHER, packing.layout.dither_bits) == 32 * 2**scale
-    assert packing.headroom >= half_units(MOST_DITHER, packing.layout.dither_bits)
+    assert packing.headroom >= half_units(MAX_DITHER, packing.layout.dither_bits)
 
 
 def test_the_spread_of_a_label_is_the_power_of_two_next_to_its_deviation():

@@ -17,7 +17,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.store.query_budget import QUERIES_MADE_UP, QueryBudget
+from backend.store.query_budget import QUERIES_SYNTHETIC, QueryBudget
 from backend.trees.serialization import dump_host, dump_skeleton
 
 
@@ -99,7 +99,7 @@ def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tm
         runtime.close()
         return [h._budget.limit for h in runtime._simulated.hosts.values()]
 
-    assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
+    assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}
     assert limits(federation.model_copy(update={"synthetic": False}))[:2] == [5, 1]
     monkeypatch.setenv("GLASSLEAF_BUDGET", "8")

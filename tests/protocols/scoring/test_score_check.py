@@ -13,7 +13,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import EncryptedScores
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 
 KINDS = ("plain", "vectors", "class trees", "median")
