@@ -18,7 +18,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
-from backend.explain.dependence import DECILES, LEAST, GroupMean, GroupMeans, Scale, from_sums, marks
+from backend.explain.dependence import DECILES, MIN_PEOPLE, GroupMean, GroupMeans, Scale, from_sums, marks
 from backend.explain.permutation import Permuted, candidates, permuted
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
@@ -28,7 +28,7 @@ from backend.services.measurement import MeasurementContext, Rows, Sessions, dra
 from backend.trees.ensemble import Columns
 
 MOST_REPEATS = 20  # shufflings of one feature
-LEAST_PEOPLE = LEAST  # a Host deals values out among no fewer
+LEAST_PEOPLE = MIN_PEOPLE  # a Host deals values out among no fewer
 
 Floats = NDArray[np.float64]
 
@@ -162,7 +162,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
-        found = questions.ask({party: (request.feature,)}, DECILES, least=LEAST).get((party, request.feature))
+        found = questions.ask({party: (request.feature,)}, DECILES, least=MIN_PEOPLE).get((party, request.feature))
     if found is None:
         return GroupMeans(party, request.feature, questions.records, ())
     return from_sums(party, request.feature, found.groups, found.sums, scale)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from backend.errors import ParameterError
-from backend.fairness.age_discrimination import LEAST, check_ages, in_words, read_check
+from backend.fairness.age_discrimination import MIN_PEOPLE, check_ages, in_words, read_check
 from backend.i18n import LANGUAGES, Catalogue
 
 N = 400
@@ -63,7 +63,7 @@ def test_intervals_hold_together_as_often_as_they_claim():
 
 def test_too_few_people_are_refused():
     with pytest.raises(ParameterError, match="49 people"):
-        check_ages("h", "age", np.full(LEAST - 1, 0.5), [np.full(LEAST - 1, 0.4)])
+        check_ages("h", "age", np.full(MIN_PEOPLE - 1, 0.5), [np.full(MIN_PEOPLE - 1, 0.4)])
 
 
 def test_a_kept_check_comes_back():
