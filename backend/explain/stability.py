@@ -103,9 +103,10 @@ def _resampled(by_tree: Floats, names: Sequence[tuple[str, str]], seed: int) -> 
     """Shares of ``(trees, names)`` numbers with their intervals."""
     trees = len(by_tree)
     shares = by_tree.sum(axis=0) / (by_tree.sum() or 1.0)
-    order = np.argsort(-shares, kind="stable").tolist()
+    ranked: list[int] = np.argsort(-shares, kind="stable").tolist()
     rows = [
-        SteadyImportance(*names[i], float(shares[i]), None, None, rank, None, None) for rank, i in enumerate(order, 1)
+        SteadyImportance(names[i][0], names[i][1], float(shares[i]), None, None, rank, None, None)
+        for rank, i in enumerate(ranked, start=1)
     ]
     if trees < MIN_TREES:
         return tuple(rows)
@@ -125,7 +126,7 @@ def _resampled(by_tree: Floats, names: Sequence[tuple[str, str]], seed: int) -> 
             first=int(first[i]),
             last=int(last[i]),
         )
-        for i, row in zip(order, rows, strict=True)
+        for i, row in zip(ranked, rows, strict=True)
     )
 
 

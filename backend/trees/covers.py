@@ -30,5 +30,5 @@ def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.floa
             left = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
             for child, share in ((node.right, 1.0 - left), (node.left, left)):
                 stack.append((child, of_hosts if (t, i) in model.rules else of_hosts * share, of_all * share))
-    of_hosts, of_all = np.array(shares).reshape(-1, 2).T
-    return of_hosts, of_all
+    table = np.array(shares).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
