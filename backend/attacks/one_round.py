@@ -25,9 +25,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import from_bitmap
-from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Leaf
-from backend.trees.serialization import load_host
 
 
 def run(
@@ -69,18 +67,12 @@ class LeafGuesser:
     """
 
     def __init__(self, setup: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
-        model, n = setup.model, len(chosen)
-        self.people = setup.guest.take(chosen)
-        self._candidates = paths.candidates(self.people.columns, n)
+        model, self.people = setup.model, setup.guest.take(chosen)
+        self._candidates = paths.candidates(self.people.columns, len(chosen))
         leaves = [tree.nodes[i] for tree in model.trees for i in tree.leaves]
         self._covers = np.array([leaf.cover for leaf in leaves if isinstance(leaf, Leaf)])
         self._starts = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)])
-        rules = load_host(setup.partial_model).rules
-        conjunctions = Conjunctions(rules, own_conditions(model.skeletons, rules))
-        by_host = np.empty_like(self._candidates)
-        for rows, kept in conjunctions.blocks(setup.host.take(chosen).columns, n):
-            by_host[rows] = kept.T
-        self._truth = self._largest_cover(self._candidates & by_host)
+        self._truth = self._largest_cover(self._candidates & setup.host_leaves(chosen))
         self.open = np.add.reduceat(self._candidates, self._starts[:-1], axis=1, dtype=np.intp) > 1
 
     def right(self, received: Sequence[Message]) -> int:

@@ -27,6 +27,7 @@ from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session
 from backend.store.query_budget import QueryBudget
+from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_host
 
@@ -92,6 +93,15 @@ class AttackSetup:
         _, entries = self.compiled(EXACT_BITS).encode(self.guest.take(rows).columns, len(rows))
         candidates: NDArray[np.bool_] = entries != 0
         return candidates
+
+    def host_leaves(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """``(len(rows), n_leaves)``: leaves that the Host's splits leave open."""
+        rules = load_host(self.partial_model).rules
+        conjunctions = Conjunctions(rules, own_conditions(self.model.skeletons, rules))
+        leaves = np.empty((len(rows), self.model.n_leaves), dtype=bool)
+        for block, kept in conjunctions.blocks(self.host.take(rows).columns, len(rows)):
+            leaves[block] = kept.T
+        return leaves
 
     def rounded(self, score_bits: int) -> GuestModel:
         """The Guest's partial model with weights at another scale."""

@@ -28,7 +28,7 @@ from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField as LedgerLine
 from backend.privacy.disclosure import PartyDisclosure as LedgerRow
 from backend.privacy.leakage import LeakPoint, LeakReading
-from backend.privacy.tradeoff import FrontierPoint
+from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.alignment.exchange import Alignment
 from backend.protocols.alignment.methods import METHODS
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Lead, Point, leads
@@ -145,7 +145,6 @@ __all__ = [
     "Finding",
     "FindingPair",
     "ForestParameters",
-    "FrontierPoint",
     "Glassleaf",
     "Group",
     "GroupMean",
@@ -214,6 +213,7 @@ __all__ = [
     "Stability",
     "Stage",
     "SteadyImportance",
+    "TradeoffPoint",
     "TrainingRequest",
     "TranscriptEntry",
     "TreeProgress",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backend.errors import Cancelled, ParameterError, ReleaseRefused
 from backend.jobs import Job
 from backend.privacy.leakage import SCORE_BITS, LeakPoint, joint_audit, leak_curve
-from backend.privacy.tradeoff import BITS, FrontierPoint, frontier
+from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.results import ModelRecord, ReleaseCheck
 from backend.trees.ensemble import GuestModel
@@ -68,8 +68,8 @@ def measure_frontier(
     model: GuestModel,
     rows: NDArray[np.intp],
     joint_ids: Sequence[str],
-    job: Job[tuple[FrontierPoint, ...]],
-) -> tuple[FrontierPoint, ...]:
+    job: Job[tuple[TradeoffPoint, ...]],
+) -> tuple[TradeoffPoint, ...]:
     """Resolution and dither against cover and quality, on some of the Guest's records; the points so far are the job's `result`.
 
     Parameters
@@ -90,7 +90,7 @@ def measure_frontier(
     job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
     labels = runtime.labels()[rows]
-    for point in frontier(
+    for point in tradeoff_curve(
         model, own.columns, labels, hosts, np.arange(len(rows)), bits=bits, on_point=lambda: _go_on(job)
     ):
         job.result = (*job.result, point)
@@ -123,7 +123,7 @@ def check_release(
     bits = sorted({*(b for b in BITS if b <= record.score_bits), record.score_bits}, reverse=True)
     labels = runtime.labels()[rows]
     points = list(
-        frontier(
+        tradeoff_curve(
             model,
             own.columns,
             labels,

@@ -27,7 +27,7 @@ from backend.privacy.disclosure import PartyDisclosure as LedgerRow
 from backend.privacy.disclosure import lines as ledger_lines
 from backend.privacy.disclosure import table_two
 from backend.privacy.leakage import LeakMeter, LeakPoint, LeakReading
-from backend.privacy.tradeoff import FrontierPoint
+from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.scoring.dither import half_units
 from backend.reports.adverse_action_notice import draw as draw_notice
 from backend.results import (
@@ -126,13 +126,13 @@ class Measuring(Running):
 
         return Job(work, 0).start()
 
-    def start_frontier(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[FrontierPoint, ...]]:
+    def start_frontier(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[TradeoffPoint, ...]]:
         """Resolution and dither of scores against cover and quality on some test records: a joint audit in the simulation.
 
         The points so far are in the job's `result`.
         """
 
-        def work(job: Job[tuple[FrontierPoint, ...]]) -> tuple[FrontierPoint, ...]:
+        def work(job: Job[tuple[TradeoffPoint, ...]]) -> tuple[TradeoffPoint, ...]:
             record = self.model(model_id)
             body = {**audit.of_model(record), "people": people, "seed": seed}
             with self._audit.noting_failure(record.federation, "leak-audit", body):
