@@ -1,4 +1,4 @@
-"""How names are taken apart and phrases are found in them."""
+"""How names are tokenised and phrases are found in them."""
 
 import pytest
 
@@ -90,8 +90,8 @@ def test_wide_letters_are_read_as_plain_ones():
         ("age of {nothing}", "one of the lists"),
         ("a|", "empty choice"),
         ("[the age", "expected a word"),
-        ("Sex", "small letters"),
-        ("sex_code", "small letters"),
+        ("Sex", "lower-case letters"),
+        ("sex_code", "lower-case letters"),
         ("!(", "at least one word"),
         ("age ]", "expected a word"),
     ],
