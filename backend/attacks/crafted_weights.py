@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backend.attacks.keys import honest_keys, matches
 from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, attack_setup
+from backend.attacks.setup import HOST, MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.privacy.request_audit import Replayed, replay
@@ -20,52 +20,50 @@ from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
 from backend.protocols.scoring.opening import open_vector
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.messages import OfferKey
 from backend.trees.serialization import dump_guest
 
 HONEST = 30  # people whom an honest Guest scores before an audit
 # bits left free below the weights, so that dither carries into none of them
-BEYOND = headroom(SecureBoostParameters().score_bits).bit_length() + 1
+BEYOND = headroom(PARAMETERS.score_bits).bit_length() + 1
 
 
 def run(
-    seed: int,
-    key_bits: int = KEY_BITS_FLOOR,
-    people: int = PEOPLE,
-    targets: int = 4,
-    campaign: int = 100,
-    trees: int = SecureBoostParameters().trees,
+    seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets: int = 4, campaign: int = 100
 ) -> AttackOutcome:
     """Read the Host's whole decision vector of `targets` people, each from one reply; then of `campaign` people before an audit.
 
     A Guest that is caught counts as one that has read nothing: it guesses by frequency.
     """
-    setup, key = attack_setup(people, trees), honest_keys(key_bits).guest
+    setup, key = attack_setup(people), honest_keys(key_bits).guest
     draw = np.random.default_rng(seed)
-    few, many = (draw.choice(len(setup.guest.ids), n, replace=False) for n in (targets, campaign))
+    few, many = setup.draw_people(draw, targets), setup.draw_people(draw, campaign)
     frequency = setup.keep.mean(axis=0)  # with which each entry is kept: a guess without any score
-    host = setup.host_party(simulated=False, key_bits=key_bits)
+    audits: list[Replayed] = []
 
     def read() -> tuple[int, int]:
+        host = setup.host_party(simulated=False, key_bits=key_bits)
         return matches(crafted(setup, host, key, few), setup.keep[few])
 
-    found: list[Replayed] = []
-
     def read_before_an_audit() -> tuple[int, int]:
-        auditing = setup.host_party(simulated=False, key_bits=key_bits)
-        digits = crafted(setup, auditing, key, many)
-        found.append(audited(setup, auditing, key))
-        return matches((frequency > 0.5).tolist() * campaign if found[0].problems else digits, setup.keep[many])
+        host = setup.host_party(simulated=False, key_bits=key_bits)
+        digits = crafted(setup, host, key, many)
+        audits.append(audited(setup, host, key))
+        return matches((frequency > 0.5).tolist() * campaign if audits[0].problems else digits, setup.keep[many])
 
-    setting = {"key_bits": key_bits, "people": targets, "entries": setup.keep.shape[1], "campaign": campaign}
     off, on = count(read), count(read_before_an_audit)
-    rates = {
-        "caught_one": len(found[0].problems) / campaign,
-        "honest_accused": accused(setup, key, many[:HONEST], key_bits),
-    }
+    host = setup.host_party(simulated=False, key_bits=key_bits)
+    setup.score(setup.compiled(), setup.guest.take(many[:HONEST]), key, host, canary=True)
+    honest = audited(setup, host, key)
     return AttackOutcome(
-        off, on, chance=float(np.maximum(frequency, 1 - frequency).mean()), setting=setting, rates=rates
+        off,
+        on,
+        chance=float(np.maximum(frequency, 1 - frequency).mean()),
+        setting={"key_bits": key_bits, "people": targets, "entries": setup.keep.shape[1], "campaign": campaign},
+        rates={
+            "caught_one": len(audits[0].problems) / campaign,
+            "honest_accused": len(honest.problems) / max(1, honest.rows),
+        },
     )
 
 
@@ -85,16 +83,7 @@ def crafted(setup: AttackSetup, host: HostParty, key: PaillierKeySide, chosen: N
 
 def audited(setup: AttackSetup, host: HostParty, key: PaillierKeySide) -> Replayed:
     """What an auditor finds in the Host's sample."""
-    partial_model = dump_guest(setup.rounded(SecureBoostParameters().score_bits))
+    partial_model = dump_guest(setup.rounded())
     rows = [] if host.requests is None else host.requests.rows()
     floor = min(key.bits, KEY_BITS_FLOOR)
     return replay(rows, lambda row: open_vector(key, row.vector), partial_model, host.registered(MODEL_ID), floor)
-
-
-def accused(setup: AttackSetup, key: PaillierKeySide, chosen: NDArray[np.intp], key_bits: int) -> float:
-    """Share of an honest Guest's requests that an audit flags."""
-    host = setup.host_party(simulated=False, key_bits=key_bits)
-    compiled = setup.compiled(SecureBoostParameters().score_bits)
-    setup.score(compiled, setup.guest.take(chosen), key, host, canary=True)
-    found = audited(setup, host, key)
-    return len(found.problems) / max(1, found.rows)

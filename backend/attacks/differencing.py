@@ -15,32 +15,16 @@ from backend.attacks.result import AttackOutcome, count
 from backend.attacks.setup import PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.host import HostParty
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.store.query_budget import QUERIES, QueryBudget
 
 SCORE_BITS = 6  # coarse: one score discloses little (A5)
 FEWER = (1, 2, 4, 16)  # queries
 
 
-def run(
-    seed: int,
-    people: int = PEOPLE,
-    targets: int = 60,
-    queries: int = 64,
-    trees: int = SecureBoostParameters().trees,
-) -> AttackOutcome:
-    """Identify every answer of the Host about `targets` people, each scored `queries` times with other people's Guest columns.
-
-    Parameters
-    ----------
-    people : int
-        In the demo; the attacker knows the Host's records of all of them.
-    trees : int
-        Of the model.
-    """
-    setup = attack_setup(people, trees)
-    draw = np.random.default_rng(seed)
-    chosen = draw.choice(len(setup.guest.ids), targets, replace=False)
+def run(seed: int, people: int = PEOPLE, targets: int = 60, queries: int = 64) -> AttackOutcome:
+    """Identify every answer of the Host about `targets` people, each scored `queries` times with other people's Guest columns."""
+    setup, draw = attack_setup(people), np.random.default_rng(seed)
+    chosen = setup.draw_people(draw, targets)
     columns = draw.integers(0, len(setup.guest.ids), (targets, queries))
     columns[:, 0] = chosen  # the first score is an honest one
     by_queries = {n: count(_identified, setup, chosen, columns[:, :n], setup.host_party()) for n in (*FEWER, queries)}

@@ -16,7 +16,7 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.attacks.keys import Keys, honest_keys, matches
+from backend.attacks.keys import honest_keys, matches
 from backend.attacks.result import AttackOutcome, count
 from backend.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
@@ -24,7 +24,6 @@ from backend.errors import SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.query_budget import QueryBudget
@@ -35,38 +34,44 @@ OFFSET = LOUD // 2  # subtracted, so that a 0 is decided like a weight below it
 TRIES = 20  # scorings in which the Host adds to the true sum
 
 
-def run(
-    seed: int,
-    key_bits: int = KEY_BITS_FLOOR,
-    people: int = PEOPLE,
-    targets: int = 40,
-    trees: int = SecureBoostParameters().trees,
-) -> AttackOutcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets: int = 40) -> AttackOutcome:
     """Find out for `targets` people whether one entry of the Guest's decision vector is above 0, each from one decision."""
-    setup, keys = attack_setup(people, trees), honest_keys(key_bits)
-    chosen = np.random.default_rng(seed).choice(len(setup.guest.ids), targets, replace=False)
-    model = setup.rounded(SecureBoostParameters().score_bits)
-    entries = CompiledGuest(model).encode(setup.guest.take(chosen).columns, targets)[1]
+    setup, keys = attack_setup(people), honest_keys(key_bits)
+    chosen, compiled = setup.draw_people(np.random.default_rng(seed), targets), setup.compiled()
+    entries = compiled.encode(setup.guest.take(chosen).columns, targets)[1]
     entry = int(np.abs((entries > 0).mean(axis=0) - 0.5).argmin())
     above = entries[:, entry] > 0
     share = float(above.mean())
 
-    def watch(compiled: CompiledGuest, canary: bool) -> tuple[int, int]:
-        host = TamperingHost(setup, entry, keys.host.key)
+    def score(guest: CompiledGuest, rows: NDArray[np.intp], host: HostParty, canary: bool) -> list[int] | None:
+        """Units, or None where the Guest aborts."""
         try:
-            units = setup.score(compiled, setup.guest.take(chosen), keys.guest, host, canary=canary).units
-        except SecurityError:  # nothing was decided: the Host guesses by frequency
-            return matches([share > 0.5] * targets, above)
-        return matches([margin > 0 for margin in compiled.margins(units)[:, 0]], above)
+            return setup.score(guest, setup.guest.take(rows), keys.guest, host, canary=canary).units
+        except SecurityError:
+            return None
 
-    compiled, tried, nonzero = CompiledGuest(model), chosen[:TRIES], entries[:TRIES, entry] != 0
-    loud = aborts(setup, keys, compiled, tried, entry, LOUD, canary=True)
-    quiet = tried[nonzero]  # people whose scores a Host changes by adding the entry as it is
-    rates = {"told_by_stopping": float((loud == nonzero).mean()), "caught": float(loud.mean())}
-    for name, canary in (("range", False), ("canary", True)):
-        rates[f"quiet_caught_{name}"] = float(aborts(setup, keys, compiled, quiet, entry, 1, canary=canary).mean())
+    def watch(guest: CompiledGuest, canary: bool) -> tuple[int, int]:
+        units = score(guest, chosen, TamperingHost(setup, entry, keys.host.key), canary)
+        if units is None:  # nothing was decided: the Host guesses by frequency
+            return matches([share > 0.5] * targets, above)
+        return matches([margin > 0 for margin in guest.margins(units)[:, 0]], above)
+
+    def aborts(rows: NDArray[np.intp], times: int, canary: bool) -> NDArray[np.bool_]:
+        """For whom the Guest aborts when the Host adds to the true sum, one person per scoring."""
+        hosts = (TamperingHost(setup, entry, keys.host.key, times, added=True) for _ in rows)
+        units = [score(compiled, rows[[i]], host, canary) for i, host in enumerate(hosts)]
+        return np.array([found is None for found in units], dtype=bool)
+
+    tried, nonzero = chosen[:TRIES], entries[:TRIES, entry] != 0
+    loud, quiet = aborts(tried, LOUD, True), tried[nonzero]  # adding 0 once changes no score
+    rates = {
+        "told_by_stopping": float((loud == nonzero).mean()),
+        "caught": float(loud.mean()),
+        "quiet_caught_range": float(aborts(quiet, 1, False).mean()),
+        "quiet_caught_canary": float(aborts(quiet, 1, True).mean()),
+    }
     return AttackOutcome(
-        count(watch, UncheckedGuest(model), False),
+        count(watch, UncheckedGuest(setup.rounded()), False),
         count(watch, compiled, True),
         chance=max(share, 1 - share),
         setting={"key_bits": key_bits, "people": targets},
@@ -117,25 +122,3 @@ class TamperingHost(HostParty):
         shift = key.cover(-OFFSET, mpz(1))
         yield sender, HeldRecords(message.conversation, to_bitmap(np.ones(n, dtype=bool)))
         yield sender, EncryptedScores(message.conversation, key.dump(c * shift % key.n2 for c in scaled))
-
-
-def aborts(
-    setup: AttackSetup,
-    keys: Keys,
-    compiled: CompiledGuest,
-    people: NDArray[np.intp],
-    entry: int,
-    times: int,
-    *,
-    canary: bool,
-) -> NDArray[np.bool_]:
-    """``(n,)``: for whom the Guest aborts when a Host adds an entry to the true sum, one person per scoring."""
-    found = []
-    for person in people:
-        host = TamperingHost(setup, entry, keys.host.key, times, added=True)
-        try:
-            setup.score(compiled, setup.guest.take(np.array([person])), keys.guest, host, canary=canary)
-            found.append(False)
-        except SecurityError:
-            found.append(True)
-    return np.array(found, dtype=bool)

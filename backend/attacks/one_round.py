@@ -13,45 +13,35 @@ from numpy.typing import NDArray
 
 from backend.attacks.keys import honest_keys
 from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import MODEL_ID, PEOPLE, AttackSetup, attack_setup
+from backend.attacks.setup import MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.data.table import PartyTable
 from backend.protocols.baselines.comparison import FedEini
 from backend.protocols.baselines.guest import GuestPaths, Inference
 from backend.protocols.baselines.messages import CandidateLeaves
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.ensemble import Leaf
 
 
-def run(
-    seed: int,
-    key_bits: int = KEY_BITS_FLOOR,
-    people: int = PEOPLE,
-    targets: int = 20,
-    trees: int = SecureBoostParameters().trees,
-) -> AttackOutcome:
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets: int = 20) -> AttackOutcome:
     """Find every tree's leaf for `targets` people from the messages to the Guest, where its own columns leave several."""
-    setup, key = attack_setup(people, trees), honest_keys(key_bits).guest
-    chosen = np.random.default_rng(seed).choice(len(setup.guest.ids), targets, replace=False)
-    model = setup.rounded(SecureBoostParameters().score_bits)
-    paths = GuestPaths(model)
-    guesser = LeafGuesser(setup, paths, chosen)
+    setup = attack_setup(people)
+    paths = GuestPaths(setup.rounded())
+    guesser = LeafGuesser(setup, paths, setup.draw_people(np.random.default_rng(seed), targets))
     bits: dict[str, float] = {}
 
     def after(protocol: Inference) -> tuple[int, int]:
         received, bits[protocol.name] = listen(setup, protocol, guesser.people, key_bits)
         return guesser.right(received), int(guesser.open.sum())
 
-    fed_eini = FedEini(setup.guest_party(), CompiledGuest(model), paths, key)
+    fed_eini = FedEini(setup.guest_party(), setup.compiled(), paths, honest_keys(key_bits).guest)
     off, on = (count(after, p) for p in (OneRound(paths, streaming=False), fed_eini))
     chance = guesser.right([]) / int(guesser.open.sum())
     numbers = {"bits_one_round": bits["one-round-batched"], "bits_fed_eini": bits["fed-eini"]}
-    setting = {"key_bits": key_bits, "people": targets, "trees": trees}
+    setting = {"key_bits": key_bits, "people": targets, "trees": PARAMETERS.trees}
     return AttackOutcome(off, on, chance, setting, numbers=numbers)
 
 

@@ -16,9 +16,9 @@ from gmpy2 import mpz
 
 from backend.attacks.keys import fold, honest_keys, jacobi_bit, matches, plan_of
 from backend.attacks.result import AttackOutcome, count
+from backend.attacks.setup import PARAMETERS
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
-from backend.protocols.training.parameters import SecureBoostParameters
 
 LEAF_WEIGHTS = 0.2  # standard deviation, logits
 
@@ -66,7 +66,7 @@ def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) 
         return matches([number.exponent != 0 for number in sent], candidate)
 
     def shipped() -> tuple[int, int]:
-        units = np.where(candidate, quantise(weights, SecureBoostParameters().score_bits), 0)
+        units = np.where(candidate, quantise(weights, PARAMETERS.score_bits), 0)
         numbers = key.load(keys.guest.encrypt(units[None, :]), leaves)
         times = Counter(numbers)
         # zeros would show as equal numbers, or as a bare 1; else guessed from the Jacobi symbol

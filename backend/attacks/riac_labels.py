@@ -30,15 +30,7 @@ Vectors = list[list[int]]
 
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> AttackOutcome:
-    """Read 0/1 labels under RIAC, and the same labels under Paillier.
-
-    Parameters
-    ----------
-    key_bits : int
-        Paillier's.
-    blocks : int
-        Lattices; each reads :data:`BLOCK` labels.
-    """
+    """Read 0/1 labels under RIAC, and the same labels under Paillier; each of the lattices reads :data:`BLOCK` labels."""
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, 2, (blocks, BLOCK)).tolist()
     riac, keys = RiacKey.generate(), honest_keys(key_bits)

@@ -11,16 +11,16 @@ repeated queries average nothing out. The attacker knows its range and keeps eve
 from __future__ import annotations
 
 import time
+from functools import reduce
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.attacks.result import AttackOutcome, SuccessCount, count
-from backend.attacks.setup import EXACT_BITS, PEOPLE, AttackSetup, attack_setup
+from backend.attacks.setup import EXACT_BITS, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.scoring.dither import DITHER
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.metrics import auc
 
 OTHER_BITS = (16, 6)  # scales beside the default, without dither
@@ -28,24 +28,11 @@ NARROW_DITHER = 2.0**-6  # width on the margin, beside the default
 MAX_GUESSED = 2000  # people whose path is guessed without a score
 MIN_COMBINATIONS = 10**9  # from which on FATE 1.11 releases a score
 
-Sums = NDArray[np.int64]
 
-
-def run(
-    seed: int, people: int = PEOPLE, targets: int = 200, trees: int = SecureBoostParameters().trees
-) -> AttackOutcome:
-    """Identify the paths of `targets` people from their scores, exact ones and as shipped: rounded and with dither.
-
-    Parameters
-    ----------
-    people : int
-        In the demo; the attacker knows the Host's records of all of them.
-    trees : int
-        Of the model.
-    """
-    setup = attack_setup(people, trees)
-    chosen = np.random.default_rng(seed).choice(len(setup.guest.ids), targets, replace=False)
-    default = SecureBoostParameters().score_bits
+def run(seed: int, people: int = PEOPLE, targets: int = 200) -> AttackOutcome:
+    """Identify the paths of `targets` people from their scores, exact ones and as shipped: rounded and with dither."""
+    setup, default = attack_setup(people), PARAMETERS.score_bits
+    chosen = setup.draw_people(np.random.default_rng(seed), targets)
     identified: dict[str, SuccessCount] = {}
     numbers: dict[str, float] = {}
     settings = {f"{bits}_bits": (bits, 0.0) for bits in (EXACT_BITS, *OTHER_BITS, default)}
@@ -57,7 +44,7 @@ def run(
     numbers |= meet_in_the_middle(setup, int(chosen[setup.candidates(chosen).sum(axis=1).argmax()]))
     chance = by_frequency(setup, seed)
     rates = {f"named_{name}": found.rate for name, found in identified.items()} | {"named_guessing": chance}
-    setting = {"people": len(setup.guest.ids), "targets": targets, "trees": trees, "score_bits": default}
+    setting = {"people": len(setup.guest.ids), "targets": targets, "trees": PARAMETERS.trees, "score_bits": default}
     off, on = identified[f"{EXACT_BITS}_bits"], identified["dither_4"]
     return AttackOutcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
 
@@ -84,8 +71,8 @@ def identify(
 
 def by_frequency(setup: AttackSetup, seed: int) -> float:
     """How often the path that most records would give is a person's own: a guess without any score."""
-    n, right = len(setup.guest.ids), []
-    chosen = np.random.default_rng((seed, MAX_GUESSED)).choice(n, min(n, MAX_GUESSED), replace=False)
+    right, draw = [], np.random.default_rng((seed, MAX_GUESSED))
+    chosen = setup.draw_people(draw, min(len(setup.guest.ids), MAX_GUESSED))
     for person, paths in zip(chosen, _paths(setup, chosen).T, strict=True):
         found, counts = np.unique(paths, return_counts=True)
         right.append(found[counts.argmax()] == paths[person])
@@ -108,17 +95,13 @@ def meet_in_the_middle(setup: AttackSetup, person: int) -> dict[str, float]:
             trees.append(candidates)
     truth = sum(int(entries[e]) for candidates in trees for e in candidates if setup.keep[person, e])
     began = time.perf_counter()
-    first, second = (_sums([entries[p] for p in half]) for half in (trees[::2], trees[1::2]))
+    # every sum over one half of the trees
+    first, second = (
+        reduce(np.add.outer, [entries[p] for p in half], np.int64(0)).ravel() for half in (trees[::2], trees[1::2])
+    )
     solutions = int(np.isin(first, truth - second).sum())
     return {
         "middle_combinations": float(prod(len(tree) for tree in trees)),
         "middle_solutions": float(solutions),
         "middle_seconds": time.perf_counter() - began,
     }
-
-
-def _sums(options: list[Sums]) -> Sums:
-    total = np.zeros(1, dtype=np.int64)
-    for values in options:
-        total = np.add.outer(total, values.astype(np.int64)).ravel()
-    return total

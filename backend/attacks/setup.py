@@ -31,6 +31,7 @@ from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_host
 
+PARAMETERS = SecureBoostParameters(cipher="none")  # the defaults; training itself is not attacked here
 PEOPLE = 6000
 HOST = "platform"
 MODEL_ID = "m-attacked"
@@ -103,11 +104,15 @@ class AttackSetup:
             leaves[block] = kept.T
         return leaves
 
-    def rounded(self, score_bits: int) -> GuestModel:
-        """The Guest's partial model with weights at another scale."""
+    def draw_people(self, draw: np.random.Generator, n: int) -> NDArray[np.intp]:
+        """``(n,)`` rows of different people."""
+        return draw.choice(len(self.guest.ids), n, replace=False)
+
+    def rounded(self, score_bits: int = PARAMETERS.score_bits) -> GuestModel:
+        """The Guest's partial model with weights at a coarser scale, by default the shipped one."""
         return replace(self.model, score_bits=score_bits)
 
-    def compiled(self, score_bits: int) -> CompiledGuest:
+    def compiled(self, score_bits: int = PARAMETERS.score_bits) -> CompiledGuest:
         """The same, ready to score with."""
         return CompiledGuest(self.rounded(score_bits))
 
@@ -168,8 +173,8 @@ def _served(host: HostParty, network: Network, guest: str, name: str) -> Iterato
 
 
 @lru_cache(maxsize=2)
-def attack_setup(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> AttackSetup:
-    """Draw the demo's synthetic people and train on plaintext, since training is not attacked here.
+def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackSetup:
+    """Draw the demo's synthetic people and train on plaintext.
 
     Parameters
     ----------
@@ -184,7 +189,7 @@ def attack_setup(people: int = PEOPLE, trees: int = SecureBoostParameters().tree
         labels = read_labels(federation)
     store = MemoryStore()
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
-    parameters = SecureBoostParameters(trees=trees, cipher="none")
+    parameters = replace(PARAMETERS, trees=trees)
     with _served(party, Network(), bank, "training") as session:
         trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), session)
     partial_model = store.texts[trained.model_id]
