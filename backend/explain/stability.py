@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
+from backend.explain.importance import Measure, by_tree
 from backend.fairness.intervals import TAILS
 from backend.trees.ensemble import GuestModel, GuestTree, Split
 
@@ -18,7 +18,6 @@ RESAMPLES = 1000
 MIN_TREES = 10  # that are resampled; fewer give no useful interval
 
 Floats = NDArray[np.float64]
-Measure = Literal["gain", "splits", "cover"]
 MEASURES: tuple[Measure, ...] = ("gain", "splits", "cover")
 
 
@@ -91,18 +90,18 @@ def steady_importance(
     if measure not in MEASURES:
         raise ParameterError(f"The measure is {measure!r}; choose one of {', '.join(MEASURES)}.")
     names = [(party, feature.name) for party, feature in model.dictionary]
-    by_tree = _by_tree(model, measure)
+    totals = by_tree(model, measure)
     if by_party:
         parties = (model.guest, *model.hosts)
-        by_tree = np.stack([by_tree[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
+        totals = np.stack([totals[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
         names = [(party, "") for party in parties]
-    return _resampled(by_tree, names, seed)
+    return _resampled(totals, names, seed)
 
 
-def _resampled(by_tree: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
+def _resampled(totals: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
     """Shares of ``(trees, names)`` numbers with their intervals."""
-    trees = len(by_tree)
-    shares = by_tree.sum(axis=0) / (by_tree.sum() or 1.0)
+    trees = len(totals)
+    shares = totals.sum(axis=0) / (totals.sum() or 1.0)
     ranked: list[int] = np.argsort(-shares, kind="stable").tolist()
     rows = [
         SteadyImportance(names[i][0], names[i][1], float(shares[i]), None, None, rank, None, None)
@@ -113,7 +112,7 @@ def _resampled(by_tree: Floats, names: Sequence[tuple[str, str]], seed: int) -> 
     from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and few runs need it
 
     times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
-    drawn = times @ by_tree
+    drawn = times @ totals
     drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     low, high = np.quantile(drawn, TAILS, axis=0)
     ranks = rankdata(-drawn, method="min", axis=1)
@@ -135,7 +134,7 @@ def agreement(model: GuestModel) -> float:
 
     Near 1: any part of the trees gives the same ranking. Boosting lowers it by itself, since each tree corrects the ones before.
     """
-    gains = _by_tree(model, "gain")
+    gains = by_tree(model, "gain")
     used = gains.sum(axis=0) > 0
     halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
     if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
@@ -155,16 +154,6 @@ def interactions(model: GuestModel) -> tuple[Interaction, ...]:
         gain = sum(g for _, _, g in rows)
         found.append(Interaction(pair, gain, gain / whole, len(rows), len({t for _, t, _ in rows})))
     return tuple(sorted(found, key=lambda i: (-i.gain, i.features)))
-
-
-def _by_tree(model: GuestModel, measure: Measure) -> Floats:
-    """``(trees, features)`` in the dictionary's order."""
-    index = {f.name: i for i, (_, f) in enumerate(model.dictionary)}
-    totals = np.zeros((len(model.trees), len(index)))
-    for t, tree in enumerate(model.trees):
-        for split in tree.splits.values():
-            totals[t, index[split.feature]] += {"gain": split.gain, "splits": 1.0, "cover": split.cover}[measure]
-    return totals
 
 
 Pair = tuple[tuple[str, str], tuple[str, str]]

@@ -16,9 +16,9 @@ from backend.evaluation.performance import Calibration, Estimate, Performance, S
 from backend.explain.dependence import Dependence, GroupMean, GroupMeans, Level
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
+from backend.explain.importance import Measure as ImportanceMeasure
 from backend.explain.permutation import Permuted
 from backend.explain.stability import MEASURES, Interaction, SteadyImportance
-from backend.explain.stability import Measure as ImportanceMeasure
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.age_discrimination import in_words as ages_in_words
 from backend.fairness.disparity import Disparity, measure_in_words

@@ -13,9 +13,9 @@ from backend.compliance.assessment import DISPARITY, ELDERLY, PROXIES
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, SampleError
 from backend.explain.dependence import Dependence, GroupMeans, partial_dependence
+from backend.explain.importance import Measure as ImportanceMeasure
 from backend.explain.permutation import Permuted
 from backend.explain.stability import Interaction, SteadyImportance, agreement, interactions, steady_importance
-from backend.explain.stability import Measure as ImportanceMeasure
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.disparity import Disparity
 from backend.fairness.disparity import as_evidence as disparity_evidence

@@ -76,6 +76,6 @@ def test_in_words_it_names_the_class_that_fares_best_and_says_what_is_not_known(
     say = Catalogue(language)
     negative = in_words(say, check_ages("h", "age", *people(-0.2, 0.05)), used=True)
     assert "+0.0500" in negative and "2" in negative and "-0.2000" not in negative
-    told = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}
-    told |= {in_words(say, None, used=True), in_words(say, None, used=False)}
-    assert len(told) == 4
+    sentences = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}
+    sentences |= {in_words(say, None, used=True), in_words(say, None, used=False)}
+    assert len(sentences) == 4
