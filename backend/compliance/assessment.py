@@ -191,11 +191,8 @@ def assess(
     *,
     on: dt.date | None = None,
     problems: Sequence[str] = (),
-    proxies: Mapping[str, tuple[Evidence, ...]] | None = None,
-    disparities: Mapping[str, tuple[Evidence, ...]] | None = None,
-    bases: Mapping[tuple[str, str], Basis] | None = None,
 ) -> ComplianceReport:
-    """Assess every disclosed feature, and list every duty.
+    """Assess every disclosed feature, and list every duty; no evidence is measured yet (:func:`with_evidence`).
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
@@ -211,10 +208,6 @@ def assess(
         The day whose law is applied; today by default.
     problems : sequence of str
         Packs that could not be read, to be listed in the report.
-    proxies, disparities : mapping of str to tuple of Evidence, optional
-        Feature name → evidence; an absent feature was not assessed.
-    bases : mapping of (claim, str) to Basis
-        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
     """
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
@@ -236,7 +229,7 @@ def assess(
             part = "findings" if finding.force == "in_force" else "not_in_force"
             found["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
     built_in = {pack.name for pack in load_packs()}
-    report = ComplianceReport(
+    return ComplianceReport(
         assessed=len(dictionary),
         packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
         duties=_duties(packs, day),
@@ -245,7 +238,6 @@ def assess(
         problems=tuple(problems),
         **{part: _worst_first(findings) for part, findings in found.items()},
     )
-    return with_evidence(report, proxies or {}, disparities or {}, bases or {})
 
 
 def with_evidence(
@@ -255,10 +247,14 @@ def with_evidence(
     bases: Mapping[tuple[str, str], Basis],
     ages: Mapping[str, AgeCheck] | None = None,
 ) -> ComplianceReport:
-    """The report with what was measured, as in :func:`assess`; evidence on features without a finding is left out.
+    """The report with what was measured; evidence on features without a finding is left out.
 
     Parameters
     ----------
+    proxies, disparities : mapping of str to tuple of Evidence
+        Feature name → evidence; an absent feature was not assessed.
+    bases : mapping of (claim, str) to Basis
+        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
     ages : mapping of str to AgeCheck, optional
         Feature name → the check of elderly ages in it; shown where a rule asks for it.
     """

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from backend.compliance.assessment import SEVERITY, UNUSED, Usage, assess
+from backend.compliance.assessment import SEVERITY, UNUSED, Usage, assess, with_evidence
 from backend.compliance.rule_pack import load_packs
 from backend.data.credit_card import CREDIT_CARD_FEATURES
 from backend.data.dictionary import Feature
@@ -172,14 +172,8 @@ def test_sex_age_and_marital_status_are_no_special_categories_of_the_gdpr(name):
 def test_the_four_claims_are_kept_apart_and_not_assessed_differs_from_nothing_found():
     tie = Evidence(about="basket_mix", measure="Cramér's V", n=900, value=0.41, low=0.35, high=0.47)
     small = Evidence(about="other", measure="selection rate", n=4, value=None, low=None, high=None)
-    report = assess(
-        [feature("sex"), feature("religion"), feature("race")],
-        {"sex": used()},
-        [pack("ecoa")],
-        on=DAY,
-        proxies={"sex": (tie,), "religion": ()},
-        disparities={"sex": (small,)},
-    )
+    bare = assess([feature("sex"), feature("religion"), feature("race")], {"sex": used()}, [pack("ecoa")], on=DAY)
+    report = with_evidence(bare, {"sex": (tie,), "religion": ()}, {"sex": (small,)}, {})
     sex, *_ = report.findings
     religion = next(f for f in report.findings if f.feature == "religion")
     race = next(f for f in report.findings if f.feature == "race")
