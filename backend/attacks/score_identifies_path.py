@@ -95,13 +95,15 @@ def meet_in_the_middle(setup: AttackSetup, person: int) -> dict[str, float]:
             trees.append(candidates)
     truth = sum(int(entries[e]) for candidates in trees for e in candidates if setup.keep[person, e])
     began = time.perf_counter()
-    # every sum over one half of the trees
-    first, second = (
-        reduce(np.add.outer, [entries[p] for p in half], np.int64(0)).ravel() for half in (trees[::2], trees[1::2])
-    )
+    first, second = (_sums([entries[candidates] for candidates in half]) for half in (trees[::2], trees[1::2]))
     solutions = int(np.isin(first, truth - second).sum())
     return {
         "middle_combinations": float(prod(len(tree) for tree in trees)),
         "middle_solutions": float(solutions),
         "middle_seconds": time.perf_counter() - began,
     }
+
+
+def _sums(options: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Every sum of one number out of each option."""
+    return reduce(lambda sums, units: np.add.outer(sums, units).ravel(), options, np.zeros(1, dtype=np.int64))

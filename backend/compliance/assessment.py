@@ -279,7 +279,7 @@ def with_evidence(
 
 
 def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[tuple[RulePack, LegalRule, Match]]:
-    """The rules that concern a feature: by its `tag`, or where no rule knows it by what stands in its name and meanings.
+    """The rules that concern a feature: by its `tag`, or where no rule knows it by its name and meanings.
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """

@@ -55,7 +55,7 @@ class Level:
 
     @property
     def missing(self) -> bool:
-        """Whether it stands for those who have no value."""
+        """Whether it is the missing value."""
         return self.low is None and self.high is None and not self.code
 
 

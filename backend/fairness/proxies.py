@@ -79,19 +79,20 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
         Of the drawn tables.
     """
     draw = np.random.default_rng(seed)
-    permuted = {key: _permuted_chi(table, draw) for key, table in tables.items()}
+    permuted = {key: permuted_chi_squared(table, draw) for key, table in tables.items()}
     # the table itself counts as one permutation, so that no p is 0
     shares = {
-        key: float(np.mean(np.append(chi >= _chi(tables[key]) * (1 - 1e-9), True))) for key, chi in permuted.items()
+        key: float(np.mean(np.append(chi >= chi_squared(tables[key]) * (1 - 1e-9), True)))
+        for key, chi in permuted.items()
     }
     adjusted = _holm(shares)
     rows = []
     for (party, feature), table in tables.items():
         n, p = int(table.sum()), adjusted[party, feature]
         resampled = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
-        v, bits = float(_v(table)), float(_bits(table))
+        v, bits = float(_v(table)), float(mutual_information(table))
         v_low, v_high = percentiles(_v(resampled, 2), v)
-        bits_low, bits_high = percentiles(_bits(resampled, 2), bits)
+        bits_low, bits_high = percentiles(mutual_information(resampled, 2), bits)
         rows.append(
             Association(
                 party=party,
@@ -118,16 +119,16 @@ def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
     return tuple(Evidence(a.feature, "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
 
 
-def _permuted_chi(table: Table, draw: np.random.Generator) -> Floats:
+def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
     """``(PERMUTATIONS,)``: χ² of random tables with the same margins."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     from scipy.stats import random_table  # noqa: PLC0415 - slow to import, and few runs need it
 
     drawn: Table = random_table.rvs(rows, columns, size=PERMUTATIONS, random_state=draw).astype(np.int64)
-    return _chi(drawn)
+    return chi_squared(drawn)
 
 
-def _chi(tables: NDArray[np.integer]) -> Floats:
+def chi_squared(tables: NDArray[np.integer]) -> Floats:
     """χ² of tables ``(…, r, c)``; empty rows and columns contribute nothing."""
     rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(axis=-2, keepdims=True)
     expected = rows * columns / tables.sum(axis=(-1, -2), keepdims=True)
@@ -139,7 +140,7 @@ def _chi(tables: NDArray[np.integer]) -> Floats:
 def _v(tables: NDArray[np.integer], times: int = 1) -> Floats:
     """Bias-corrected V; resampled tables carry the bias twice: their own and that of the table they were drawn from."""
     n = int(tables.sum(axis=(-1, -2)).max())
-    return _corrected(_chi(tables) / n, tables.shape[-2:], n, times)
+    return _corrected(chi_squared(tables) / n, tables.shape[-2:], n, times)
 
 
 def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Floats:
@@ -151,7 +152,7 @@ def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Float
     return out
 
 
-def _bits(tables: NDArray[np.integer], times: int = 1) -> Floats:
+def mutual_information(tables: NDArray[np.integer], times: int = 1) -> Floats:
     """Mutual information less its bias, bits."""
     n = tables.sum(axis=(-1, -2))
     joint, rows, columns = (_entropies(t, n) for t in (tables, tables.sum(axis=-1), tables.sum(axis=-2)))

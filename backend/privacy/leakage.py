@@ -187,24 +187,24 @@ class _Grid:
         here = slice(low, high + 1)
         return _Grid(self.counts[here], self.shares[here], self.tops[here], self.rescaled)
 
-    def windowed(self, half: int) -> _Grid:
-        """``(m + 2·half,)``: combinations within `half` of every sum from -half on."""
-        if not half:
+    def windowed(self, reach: int) -> _Grid:
+        """``(m + 2·reach,)``: combinations within `reach` of every sum from -reach on."""
+        if not reach:
             return self
-        counts, shares = (_windows(values, half, np.add) for values in (self.counts, self.shares))
-        return _Grid(counts, shares, _windows(self.tops, half, np.maximum), self.rescaled)
+        counts, shares = (_windows(values, reach, np.add) for values in (self.counts, self.shares))
+        return _Grid(counts, shares, _windows(self.tops, reach, np.maximum), self.rescaled)
 
 
-def _windows(values: NDArray[Any], half: int, operation: np.ufunc) -> NDArray[Any]:
-    """Sum or maximum of each window of ``2·half + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
-    length, empty = 2 * half + 1, -np.inf if operation is np.maximum else 0
-    n = len(values) + 2 * half
-    blocks = np.full(-(-(n + 2 * half) // length) * length, empty, dtype=values.dtype)
-    blocks[2 * half : 2 * half + len(values)] = values
+def _windows(values: NDArray[Any], reach: int, operation: np.ufunc) -> NDArray[Any]:
+    """Sum or maximum of each window of ``2·reach + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
+    length, empty = 2 * reach + 1, -np.inf if operation is np.maximum else 0
+    n = len(values) + 2 * reach
+    blocks = np.full(-(-(n + 2 * reach) // length) * length, empty, dtype=values.dtype)
+    blocks[2 * reach : 2 * reach + len(values)] = values
     lines = blocks.reshape(-1, length)
     prefix = operation.accumulate(lines, axis=1).ravel()
     suffix = operation.accumulate(lines[:, ::-1], axis=1)[:, ::-1].ravel()
-    found = prefix[2 * half : 2 * half + n].copy()
+    found = prefix[2 * reach : 2 * reach + n].copy()
     crossing = np.arange(n) % length != 0  # the others are whole blocks
     found[crossing] = operation(found[crossing], suffix[:n][crossing])
     return found
@@ -313,14 +313,14 @@ class Population:
         packed, own = packing.of_leaves(), (self._guest * self._hosts[self._own]).astype(bool)
         return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own]
 
-    def counts(self, model: GuestModel, added: Integers | None = None, half: int = 0) -> Integers:
+    def counts(self, model: GuestModel, added: Integers | None = None, reach: int = 0) -> Integers:
         """``(n,)``: distinct paths among all records that give each person's score, the person's own included.
 
         Parameters
         ----------
         added : ndarray of int64, optional
             ``(n, slots)`` units that dither has moved each sum by.
-        half : int
+        reach : int
             The largest number added: paths whose sums lie within it fit as well.
         """
         packing = Packing(model)
@@ -330,7 +330,7 @@ class Population:
             units[packing.leaf[of_slot]] = packing.unit[of_slot]
             sums = self._hosts @ (self._guest * units).T
             released = sums[self._own, np.arange(len(self._own))] + (0 if added is None else added[:, slot])
-            fits &= np.abs(sums - released) <= half
+            fits &= np.abs(sums - released) <= reach
         return np.array([len(np.unique(p[f])) for p, f in zip(self._paths.T, fits.T, strict=True)], dtype=np.int64)
 
 

@@ -79,16 +79,16 @@ def tradeoff_curve(
         rounded = replace(model, score_bits=score_bits)
         packing, released = Packing(rounded), population.released(rounded)
         widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
-        for half, width in {half_units(width, score_bits): width for width in widths}.items():
+        for reach, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()
-            draw = np.random.default_rng((seed, score_bits, half))
-            added = draw.integers(-half, half, (len(own), packing.slots), endpoint=True)
+            draw = np.random.default_rng((seed, score_bits, reach))
+            added = draw.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
             shifts = [sum(int(d) << (packing.width * s) for s, d in enumerate(row)) for row in added]
             margins = packing.margins([score + shift for score, shift in zip(released, shifts, strict=True)])
-            counts = population.counts(rounded, added, half)
+            counts = population.counts(rounded, added, reach)
             yield TradeoffPoint(
                 score_bits,
-                width if half else 0.0,
+                width if reach else 0.0,
                 len(own),
                 len(hosts),
                 float(np.mean(counts == 1)),
