@@ -13,7 +13,7 @@ import streamlit as st
 from app.panels import frame, palette
 from app.texts import Texts, bare, label, markdown, number, percent
 from app.view_models import View
-from backend.services import FrontierPoint, Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch
+from backend.services import Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch, TradeoffPoint
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
@@ -188,7 +188,7 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
     return figure
 
 
-def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: float) -> None:
+def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: float) -> None:
     """Privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
     `dither` is the Hosts'.
     """
@@ -209,7 +209,7 @@ def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: floa
     st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
 
 
-def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str, usual: float) -> str:
+def _frontier_verdict(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint, name: str, usual: float) -> str:
     """The model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == chosen.score_bits and point is not chosen]
     other = min(
@@ -227,11 +227,11 @@ def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: Frontie
     )
 
 
-def _half(t: Texts, point: FrontierPoint) -> str:
+def _half(t: Texts, point: TradeoffPoint) -> str:
     return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
 
 
-def _frontier_chart(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint) -> go.Figure:
+def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint) -> go.Figure:
     """A line a resolution: share of scores that identify a path, by the width of dither."""
     figure, widths = go.Figure(), sorted({point.dither for point in points})
     names = [_half(t, next(p for p in points if p.dither == width)) for width in widths]

@@ -14,7 +14,8 @@ from backend.services.model_card import CardRequest
 
 if TYPE_CHECKING:
     from backend.explain.dependence import Level
-    from backend.explain.stability import Measure, SteadyImportance
+    from backend.explain.importance import Measure
+    from backend.explain.stability import SteadyImportance
     from backend.services.model_card import ModelCard
 
 app = typer.Typer(add_completion=False)

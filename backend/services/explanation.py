@@ -20,7 +20,7 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.explain.dependence import (
     DECILES,
-    LEAST,
+    MIN_PEOPLE,
     Dependence,
     GroupMean,
     GroupMeans,
@@ -30,14 +30,14 @@ from backend.explain.dependence import (
     partial_dependence,
 )
 from backend.explain.direction import LearnedDirection, learned_directions
-from backend.explain.importance import FeatureImportance, feature_importance
 from backend.explain.permutation import Permuted, candidates, permuted
 from backend.explain.stability import (
     MEASURES,
+    FeatureImportance,
     Interaction,
-    Measure,
     SteadyImportance,
     agreement,
+    feature_importance,
     interactions,
     steady_importance,
 )
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 MAX_REPEATS = 20  # shufflings of one feature
-MIN_PEOPLE = LEAST  # a Host permutes values among no fewer
+
 
 Floats = NDArray[np.float64]
 
@@ -267,7 +267,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
-        found = questions.ask({party: (request.feature,)}, DECILES, min_size=LEAST).get((party, request.feature))
+        found = questions.ask({party: (request.feature,)}, DECILES, min_size=MIN_PEOPLE).get((party, request.feature))
     if found is None:
         return GroupMeans(party, request.feature, questions.records, ())
     return from_sums(party, request.feature, found.groups, found.sums, scale)

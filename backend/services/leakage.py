@@ -15,7 +15,7 @@ from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleErro
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
-from backend.privacy.tradeoff import BITS, FrontierPoint, frontier
+from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
@@ -121,18 +121,18 @@ class Leakage:
     ) -> tuple[LeakPoint, ...]:
         return measure_leaks(self._audited(note, model_id, people, seed), job)
 
-    def start_tradeoff(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[FrontierPoint, ...]]:
+    def start_tradeoff(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[TradeoffPoint, ...]]:
         """Resolution and dither of scores against privacy and quality on some test records: a joint audit in the simulation.
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[FrontierPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
 
     @recorded("leak-audit")
     def _tradeoff(
-        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[FrontierPoint, ...]]
-    ) -> tuple[FrontierPoint, ...]:
-        return measure_frontier(self._audited(note, model_id, people, seed), job)
+        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[TradeoffPoint, ...]]
+    ) -> tuple[TradeoffPoint, ...]:
+        return measure_tradeoff(self._audited(note, model_id, people, seed), job)
 
     def _audited(self, note: Note, model_id: str, people: int, seed: int) -> Audited:
         record = self._models.get(model_id)
@@ -168,7 +168,7 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
     return job.result
 
 
-def measure_frontier(audited: Audited, job: Job[tuple[FrontierPoint, ...]]) -> tuple[FrontierPoint, ...]:
+def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> tuple[TradeoffPoint, ...]:
     """Resolution and dither against privacy and quality, on some of the Guest's records; the points so far are the job's `result`.
 
     Raises
@@ -184,7 +184,7 @@ def measure_frontier(audited: Audited, job: Job[tuple[FrontierPoint, ...]]) -> t
     job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
     own, labels = runtime.table.take(rows), runtime.labels()[rows]
-    points = frontier(
+    points = tradeoff_curve(
         audited.model,
         own.columns,
         labels,
@@ -223,7 +223,7 @@ def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
     width = runtime.dither(chain)
     bits = sorted({*(b for b in BITS if b <= record.score_bits), record.score_bits}, reverse=True)
     points = list(
-        frontier(
+        tradeoff_curve(
             model,
             runtime.table.take(rows).columns,
             runtime.labels()[rows],
