@@ -16,6 +16,7 @@ import numpy as np
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.methods import METHODS, guest_sides, host_side
 from bench.setting import REPEATS, run, say
+from bench.tables import alignment as describe
 
 RECORDS = 30_000  # of each party; as many as the credit-card data has
 JOINT = 20_000
@@ -102,19 +103,6 @@ def hashing(guest: list[str], host: list[str]) -> Meter:
     for party, held, other in (("guest", own, theirs), ("host", theirs, own)):
         meter.of(party, lambda held=held, other=other: [h in other for other in [set(other)] for h in held])
     return meter
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a way."""
-    lines = [
-        f"{name}: Guest {r['guest_seconds']:.2f} s and {r['guest_bytes'] / 1e6:.2f} MB, Host {r['host_seconds']:.2f} s and "
-        f"{r['host_bytes'] / 1e6:.2f} MB, {r['messages']} messages"
-        for name, r in ((name, found[name]) for name in ("hashing", *METHODS))
-    ]
-    ratio, price = found["bloom_times_dh"], found["dh_times_hashing"]
-    lines.append(f"bloom / dh: {ratio['seconds']:.2f} of the time, {ratio['bytes']:.1f} of the bytes")
-    lines.append(f"dh / hashing (broken): {price['seconds']:.0f} times the time, {price['bytes']:.1f} of the bytes")
-    return "\n".join([f"{found['records']:,} records each, {found['joint']:,} joint", *lines])
 
 
 if __name__ == "__main__":

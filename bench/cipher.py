@@ -24,6 +24,7 @@ from bench.engines import ENGINES, HOST_POOL, Engine, make_engine, obfuscation_o
 from bench.parties import Rooms
 from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, Phe, peers_present
 from bench.setting import REPEATS, machine, run, say
+from bench.tables import cipher as describe
 from bench.timing import interleaved, median_ratio, on_cores, took
 
 LEAVES, QUICK_LEAVES = 1500, 100  # of a random model
@@ -180,31 +181,6 @@ def _check_equal(runs: list[Run]) -> None:
 def _rate(seconds: list[float], textbook: list[float]) -> dict[str, float]:
     middle = median(seconds)
     return {"seconds": middle, "per_second": 1 / middle, "ratio": median_ratio(textbook, seconds)}
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a cipher and key size, then bulk."""
-    facts = found["sample"]
-    lines = [f"{facts['model']}: {facts['leaves']:,} leaves, {facts['entries']:,} numbers after folding"]
-    for key in found["keys"]:
-        for row in key["rows"]:
-            parts = [
-                f"encrypt {how} {e['per_second']:,.0f}/s ({e['ratio']:,.1f}× phe)" for how, e in row["encrypt"].items()
-            ]
-            sample = row["sample"]
-            parts += [f"sample {how} {1000 * sample[how]['seconds']:,.1f} ms" for how in row["encrypt"]]
-            parts.append(f"{(sample['bytes_up'] + sample['bytes_back']) / 1000:,.0f} KB")
-            lines.append(f"{key['bits']} {row['label']}: {', '.join(parts)}")
-    lines += [
-        f"bulk {row['label']} {row['key']}: {row['samples']:,} samples {row['per_second']:,.1f} a second on one core, "
-        f"{row['bytes_a_sample'] / 1000:,.1f} KB a sample"
-        for row in found["bulk"]
-    ]
-    lines += [
-        f"bulk RLWE on two cores, {row['how']}: {row['samples']:,} samples {row['per_second']:,.0f} a second"
-        for row in found.get("two_cores", [])
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, r
 from bench.parties import Rooms
 from bench.peers import TEXTBOOK_NUMBERS, Phe
 from bench.setting import REPEATS, run, say
+from bench.tables import curves as describe
 from bench.timing import on_cores, repeated, took
 from bench.where import where_time_goes
 
@@ -148,34 +149,6 @@ class _Bench:
                 middle = median(seconds)
                 points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})
         return points
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a point."""
-    lines = [f"textbook {t['bits']}: {t['per_second']:.3f} samples a second" for t in found["textbook"]]
-    for p in found["samples"]:
-        lines.append(
-            f"samples {p['engine']} {p['samples']:,}: " + p.get("left_out", f"{p.get('per_second', 0):,.2f}/s")
-        )
-    for curve in ("leaves", "hosts"):
-        for p in found[curve]:
-            cost = (
-                p.get("left_out")
-                or f"{1000 * p['seconds_a_sample']:,.2f} ms a sample, {p['bytes_a_sample'] / 1000:,.1f} KB"
-            )
-            lines.append(
-                f"{curve} {p[curve]:,} ({p['entries']:,} numbers) {p['engine']}, {p.get('samples', 1)} at once: {cost}"
-            )
-    lines += [f"cores {p['cores']} {p['engine']}: {p['per_second']:,.1f}/s" for p in found["cores"]]
-    for w in found["where"]:
-        lines.append(f"{w['engine']}, {w['samples']} samples, {w['how']}: {1000 * w['seconds']:.1f} ms")
-        lines += [
-            f"  {s['party']} {s['stage']}: {1000 * s['seconds']:.2f} ms"
-            + (f", floor {1000 * s['floor_seconds']:.2f} ms ({s['floor']})" if s["floor_seconds"] is not None else "")
-            for s in w["stages"]
-        ]
-        lines += [f"  wire {v['wire']}: {v['seconds']:.3f} s, floor {v['floor_seconds']:.3f} s" for v in w["wires"]]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.public import FloodMaker, RlwePublicSide
-from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
-from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.timing import took
@@ -56,7 +55,7 @@ def paillier_sides(
 
 def rlwe_sides(case: Case, warm: bool = False) -> Sides:
     """RLWE with the smallest parameters that hold the case."""
-    key = RlweKeySide(LatticeKey.generate(rlwe_parameters(case)))
+    key = RlweKeySide(RlweSecretKey.generate(rlwe_parameters(case)))
     publics = [RlwePublicSide(key.offer(), HOST_POOL if warm else 0) for _ in case.hosts]
     for side in publics:
         fill(side.floods)

@@ -17,6 +17,7 @@ from playwright.sync_api import sync_playwright
 from backend.services import Glassleaf, RetrainingRequest
 from bench.large import grow_large
 from bench.setting import machine, run, say
+from bench.tables import pages as describe
 from tests.e2e.measure_pages import measure as walk
 from tests.e2e.serving import CHROMIUM, FLAGS, served
 
@@ -79,16 +80,6 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
         for title, own in times.items()
     ]
     return {"rounds": rounds, "target_seconds": TARGET, "load_after": machine()["load_before"], **facts, "rows": rows}
-
-
-def describe(found: dict[str, Any]) -> str:
-    """A line a page."""
-    head = f"{found['features']} features, {found['trees']} trees, {found['leaves']:,} leaves; median of {found['rounds']} walks"
-    lines = [
-        f"{r['page']:<16} title {r['title_seconds']:.2f} s, done {r['seconds']:.2f} s, worst {r['worst_seconds']:.2f} s"
-        for r in found["rows"]
-    ]
-    return "\n".join([head, *lines])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
 from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+from bench.tables import privacy as describe
 
 PARAMETERS = SecureBoostParameters(cipher="none")
 PEOPLE = 1000
@@ -65,19 +66,6 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         meter.read(own.columns, units)
         rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
     return rows
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a point."""
-    lines = [
-        f"{p['score_bits']:>3} bits, dither {p['dither']:.4f}: {p['paths']:g} paths fit (median), {p['unique']:.1%} unique, "
-        f"AUC {p['metrics']['auc']:.4f}, KS {p['metrics']['ks']:.4f}"
-        for p in found["points"]
-    ]
-    lines += [
-        f"leak meter, {m['trees']} trees at {m['bits']} bits: {m['seconds']:.3f} s a score" for m in found["meter"]
-    ]
-    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, Rankin
 from backend.protocols.ranking.shape import RankingShape
 from bench.alignment import Meter
 from bench.setting import REPEATS, run, say
+from bench.tables import ranking as describe
 from bench.where import WIRES
 
 KEYS = (2048, 3072)
@@ -152,24 +153,6 @@ def _compared(host: Any, guest: Any, paillier: Any, dgk: Any, width: int, x_enc:
         blinded_enc.randomize()
     zeta_1, zeta_2, theirs = guest.step_5(z, width, guest.step_4j(c_enc, dgk), paillier)
     return host.step_7(zeta_1, zeta_2, r, width, host.step_6(delta, theirs), paillier)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a size."""
-    return "\n".join(
-        f"{r['key_bits']} bits, {found['names']} of {r['numbers']}: Guest {r['guest_seconds']:.3f} s, "
-        f"Host {r['host_seconds']:.3f} s, {(r['guest_bytes'] + r['host_bytes']) / 1e3:.0f} kB, {found['rounds']} rounds"
-        f"{_beside(r)}"
-        for r in found["rows"]
-    )
-
-
-def _beside(row: dict[str, Any]) -> str:
-    if "ratio" not in row:
-        return ""
-    return (
-        f"; {row['comparisons']} comparisons by tno.mpc: at least {row['peer_seconds']:.1f} s, {row['ratio']:.0f} times"
-    )
 
 
 if __name__ == "__main__":

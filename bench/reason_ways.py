@@ -15,8 +15,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
-from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
-from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.table import PartyTable
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.evaluation import Weighting, weighting_of
@@ -105,7 +104,7 @@ class Way:
     def rlwe(cls, parties: Parties, people: int = 0) -> Way:
         """The same under RLWE."""
         sets = residues_for(parties.shape.load(parties.terms.rows, people))
-        key = ResidueKeySide([RlweKeySide(LatticeKey.generate(p)) for p in sets])
+        key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
         return cls._of(parties, "rlwe", key, ResiduePublicSide(key.offer()), people)
 
     @classmethod

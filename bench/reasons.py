@@ -30,6 +30,7 @@ from bench.cases import Case, credit_card_case
 from bench.engines import rlwe_sides
 from bench.reason_ways import NAMES, Parties, Way
 from bench.setting import ABSENT, add_demo, fresh_home, run, say
+from bench.tables import reasons as describe
 
 KEYS = (2048, 3072)
 PEOPLE = 3  # of whom each is timed; the first pays for tables and is left out
@@ -198,28 +199,6 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
 def _top(values: NDArray[np.float64]) -> frozenset[int]:
     best = np.argsort(-values)[:NAMES]
     return frozenset(int(i) for i in best if values[i] > 0)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """The result as text."""
-    lines = [
-        f"{r['model']}, {r['cipher']} {r['key_bits']:,}: {r['seconds']:.2f} s "
-        f"({r['to_score']:.1f} times a score, 1/{r['ratio']:.0f} of phe), "
-        f"{r['ciphertexts']:,} ciphertexts, {r['bytes']:,} bytes"
-        for r in found["rows"]
-    ]
-    lines += [
-        f"{g['model']}, {g['cipher']} {g['key_bits']:,}: sums over {g['people']:,} people in "
-        f"{g['guest_seconds'] + g['host_seconds']:.1f} s, "
-        f"{g['bytes']:,} bytes ({g['measured']:,} people measured)"
-        for g in found["cohorts"]
-    ]
-    lines += [
-        f"{f['model']}: same four names for {f['same_names']:.1%} of {f['people']}; under dither of contributions "
-        + ", ".join(f"{share:.1%} at {width}" for width, share in f["same_under_dither_of_contributions"].items())
-        for f in found["faithfulness"]
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

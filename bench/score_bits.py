@@ -18,6 +18,7 @@ from backend.trees.candidates import candidate_leaves
 from backend.trees.metrics import measure as metrics_of
 from backend.trees.serialization import load_host
 from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+from bench.tables import score_bits as describe
 
 BITS = (16, 10, 8, 6)
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=24)
@@ -87,17 +88,6 @@ def _alone(margins: NDArray[np.float64]) -> float:
     """Share of records whose score no other record has."""
     _, counts = np.unique(margins, return_counts=True)
     return float((counts == 1).sum() / len(margins))
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a width."""
-    lines = [
-        f"{r['federation']}: {row['bits']!s:>5} bits  AUC {row['auc']:.5f}  KS {row['ks']:.5f}  "
-        f"{row['alone']:.1%} have a score of their own"
-        for r in found["runs"]
-        for row in r["rows"]
-    ]
-    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, Trai
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
 from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_home, run, say
+from bench.tables import training as describe
 
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
 ENCRYPTED = replace(PARAMETERS, trees=100, learning_rate=0.1, cipher="paillier", key_bits=2048)
@@ -161,23 +162,6 @@ def _binned(federation: Federation, training: NDArray[np.bool_]) -> tuple[list[b
             columns.append(make_bins(feature, column[training], PARAMETERS.bins).index(column).astype(np.float64))
             categorical.append(feature.kind is Kind.CATEGORICAL)
     return categorical, np.column_stack(columns)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a comparison."""
-    if "skipped" in found:
-        return f"Left out: {found['skipped']}"
-    lines = [
-        f"{kind}: AUC {r['auc']:.4f}, KS {r['ks']:.4f} in {r['seconds']:.2f} s; XGBoost AUC {r['xgboost_auc']:.4f}, "
-        f"KS {r['xgboost_ks']:.4f} in {r['xgboost_seconds']:.2f} s"
-        for kind, r in ((k, found[k]) for k in ("numbers", "codes"))
-    ]
-    e = found["encrypted"]
-    lines.append(
-        f"{e['trees']} trees on {e['rows']:,} rows at {e['key_bits']} bits: {e['seconds']:.0f} s, {e['times_plain']:.0f} times plain "
-        f"numbers ({e['plain_seconds']:.1f} s), {e['times_xgboost']:,.0f} times XGBoost; same trees: {e['same_trees_as_plain']}"
-    )
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, Trai
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
 from bench.setting import fresh_home, say
-
-Found = dict[str, Any]
+from bench.tables import Results
 
 TREES, DEPTH, RATE = 100, 4, 0.1  # §V-A names 100 trees of depth 4, no learning rate
 GUEST_FEATURES = 5  # "The Guest party holds five features, and the Host party holds the remaining features", §V-D
@@ -47,14 +46,14 @@ WALKS = {BASELINE: "multi-interactive-tree", LEVELS: "multi-interactive-level"}
 LINKS = {"LAN": Link(0.001, 125e6), "WAN": Link()}  # 1 Gbit/s and 1 ms; 300 kB/s and 50 ms (Yao et al. §5.1)
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §V that the tables allow."""
     table = tables[CREDIT]
     trees, few = (10, 1) if quick else (TREES, None)
     with fresh_home() as home:
         glassleaf = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
         bench = _Bench(glassleaf, trees)
-        found: Found = {
+        found: Results = {
             "data": table.title,
             "trees": trees,
             "depth": DEPTH,
@@ -114,7 +113,7 @@ class _Bench:
         parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
         return self._glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
-    def sampled(self, table: Table, rate: float) -> Found:
+    def sampled(self, table: Table, rate: float) -> Results:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
         record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
         n = record.parts["test"]
@@ -128,7 +127,7 @@ class _Bench:
             **_told(runs),
         }
 
-    def times(self, record: ModelRecord, n: int, point: Found) -> Found:
+    def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
         n = min(n, record.parts["test"])
         return point | {"scored": n, **_told(self._runs(record, n))}
@@ -171,7 +170,7 @@ def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, f
     return {"auc": float(roc_auc_score(labels, scores)), "ks": float(np.max(true - false))}
 
 
-def _told(runs: Mapping[str, _Run]) -> Found:
+def _told(runs: Mapping[str, _Run]) -> Results:
     """Times over both links, and whether all scores are the same."""
     baseline = runs[BASELINE]
     return {
@@ -180,7 +179,7 @@ def _told(runs: Mapping[str, _Run]) -> Found:
     }
 
 
-def _figures(run: _Run) -> Found:
+def _figures(run: _Run) -> Results:
     over = run.over()
     any_link = next(iter(over.values()))
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from statistics import mean
-from typing import Any
 
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.transport.simulated_latency import Link
@@ -13,8 +12,7 @@ from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBo
 from bench.paper.data import BANK, CAR, CREDIT, Table, federate
 from bench.paper.trees_alone import decision_tree, pooled
 from bench.setting import fresh_home, say
-
-Found = dict[str, Any]
+from bench.tables import Results
 
 THETA = 0.7  # §4.2, as are the defaults of DecisionTreeParameters
 REPEATS = 10  # §4.2
@@ -35,13 +33,13 @@ ONE_TREE = SecureBoostParameters(
 )  # "one tree only", §4.1.3
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §4 that the tables allow."""
     with fresh_home() as home:
         bench = _Bench(Glassleaf(home, pools=False), 2 if quick else SWEEP_REPEATS)
         repeats, few = (2, 2) if quick else (REPEATS, None)
         credit = tables[CREDIT]
-        found: Found = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
+        found: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
         found |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
         found["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
         found["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
@@ -52,7 +50,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
     return found
 
 
-def _times(bench: _Bench, table: Table, few: int | None) -> Found:
+def _times(bench: _Bench, table: Table, few: int | None) -> Results:
     """Figure 7."""
     sizes = [round(share * len(table.frame)) for share in TIMED_SHARES[:few]]
     return {
@@ -87,7 +85,7 @@ class _Bench:
             self._federations[key] = federate(self.glassleaf, table, table.first(theta), name)
         return self.glassleaf.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
 
-    def accuracy(self, table: Table, repeats: int) -> Found:
+    def accuracy(self, table: Table, repeats: int) -> Results:
         """A line of Table 2, in the mean of `repeats` divisions into training and test records."""
         say(f"fl-dt: {repeats} divisions of {table.title}")
         at_a = table.first(THETA)
@@ -109,13 +107,13 @@ class _Bench:
             "in_file_order": decision_tree(every[0].in_file_order(), None, PLAIN.depth, PLAIN.min_gain),
         }
 
-    def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Found:
+    def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 6, in the mean of some divisions."""
         say(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
         found = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
         return {"at": at, "accuracy": mean(m.accuracy for m in found), "auc": mean(m.auc for m in found)}
 
-    def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Found:
+    def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 7: a training on ciphertexts, ids aligned by the garbled Bloom filter, and a prediction."""
         say(f"fl-dt: timing {parameters.bins} bins, depth {parameters.depth}, {len(table.frame):,} records")
         if (table.name, len(table.frame), THETA) not in self._warm:
@@ -129,7 +127,7 @@ class _Bench:
             **self._predict(record),
         }
 
-    def _predict(self, record: ModelRecord) -> Found:
+    def _predict(self, record: ModelRecord) -> Results:
         """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""
         model = self.glassleaf.guest_model(record.id)
         if all(n.owner == model.guest for tree in model.trees for n in tree.nodes if isinstance(n, Split)):

@@ -1,14 +1,11 @@
-"""What `bench.paper.fl_dt` found, beside what Guo et al. print."""
+"""The results of `bench.paper.fl_dt` beside the figures that Guo et al. print."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from bench.paper.chart import Chart
-from bench.tables import markdown, rounded
-
-Found = dict[str, Any]
+from bench.charts import Chart
+from bench.tables import Column, Results, markdown, rounded, table
 
 COLUMNS = {  # of Table 2 that this project has
     "pooled": "NoFL-DT",
@@ -31,60 +28,60 @@ NOT_RUN = {
 }
 
 
-def tell(found: Found) -> list[str]:
+def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
-    p = found["parameters"]
+    p = results["parameters"]
     setting = (
         f"One tree of depth {p['depth']}, {p['bins']} bins, least fall of Gini's impurity {p['min_gain']:g}; the "
-        f"Guest (party A) holds the first {found['theta']:.0%} of the features (§4.2; the paper does not say which). "
-        f"Accuracies on test records, means over {found['repeats']} random divisions into 60 % training, 20 % "
+        f"Guest (party A) holds the first {results['theta']:.0%} of the features (§4.2; the paper does not say which). "
+        f"Accuracies on test records, means over {results['repeats']} random divisions into 60 % training, 20 % "
         "validation and 20 % test records; the paper divides 70 to 30. Plaintext in place of ciphertexts: they "
         "give the same trees."
     )
-    return [setting, *_table_2(found), *_figure_6(found), *_figure_7(found)]
+    return [setting, *_table_2(results), *_figure_6(results), *_figure_7(results)]
 
 
-def draw(found: Found) -> dict[str, str]:
+def charts(results: Results) -> dict[str, Chart]:
     """Charts by name."""
-    about = f"{found['data']}, mean of {found['sweep_repeats']} divisions"
+    about = f"{results['data']}, mean of {results['sweep_repeats']} divisions"
     axes = {"bins": "bins b", "depth": "greatest depth h", "theta_sweep": "share θ of the features at the Guest"}
-    charts = {
+    drawn = {
         f"fl-dt-{name.split('_')[0]}": Chart(
             "FL-DT's accuracy on test records, %",
             f"{axis} · {about}",
-            [f"{p['at']:g}" for p in found[name]],
-            {"FL-DT": [100 * p["accuracy"] for p in found[name]]},
-            {"always the most frequent": 100 * found["accuracy"][0]["most_frequent"]},
+            [f"{p['at']:g}" for p in results[name]],
+            {"FL-DT": [100 * p["accuracy"] for p in results[name]]},
+            {"always the most frequent": 100 * results["accuracy"][0]["most_frequent"]},
         )
         for name, axis in axes.items()
     }
     times = {"time_bins": "bins b", "time_depth": "greatest depth h", "time_records": "records n"}
     for name, axis in times.items():
-        charts[f"fl-dt-{name.replace('_', '-')}"] = Chart(
+        drawn[f"fl-dt-{name.replace('_', '-')}"] = Chart(
             "FL-DT's training, seconds",
-            f"{axis} · {found['data']}, Paillier {found['bits']:,}, ids aligned by a garbled Bloom filter",
-            [f"{p['at']:,}" for p in found[name]],
-            {"all": [p["seconds"] for p in found[name]], "alignment": [p["align_seconds"] for p in found[name]]},
+            f"{axis} · {results['data']}, Paillier {results['bits']:,}, ids aligned by a garbled Bloom filter",
+            [f"{p['at']:,}" for p in results[name]],
+            {"all": [p["seconds"] for p in results[name]], "alignment": [p["align_seconds"] for p in results[name]]},
         )
-    return {name: chart.svg() for name, chart in charts.items()}
+    return drawn
 
 
-def _table_2(found: Found) -> list[str]:
+def _table_2(results: Results) -> list[str]:
     rows = []
-    for line in found["accuracy"]:
+    for line in results["accuracy"]:
         rows.append([line["data"], *(f"{100 * line[c]:.2f}" for c in COLUMNS), f"{100 * line['most_frequent']:.2f}"])
         theirs = TABLE_2.get(line["table"])
         rows.append(["theirs", *(theirs or ["–"] * len(COLUMNS)), ""])
     header = ["accuracy, %", *COLUMNS.values(), "most frequent class"]
-    told = (
+    note = (
         "NoFL-DT (all columns in one place), PartA-DT and PartB-DT are scikit-learn's trees on the same records and "
         "bins, stopped by the same rule, with a 0/1 column for each code; *most frequent class* always answers the "
         "same."
     )
-    return ["### Table 2: accuracy", markdown(header, rows), told, *(_why(line) for line in found["accuracy"])]
+    return ["### Table 2: accuracy", markdown(header, rows), note, *(_why(line) for line in results["accuracy"])]
 
 
-def _why(line: Found) -> str:
+def _why(line: Results) -> str:
     """What the accuracies of one table say, and why they are not the paper's."""
     ours, pooled, in_order = line["fl_dt"], line["pooled"], line["in_file_order"]
     apart = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
@@ -109,24 +106,28 @@ def _why(line: Found) -> str:
     )
 
 
-def _figure_6(found: Found) -> list[str]:
-    blocks = ["### Figure 6: accuracy by bins, depth and θ"]
+def _figure_6(results: Results) -> list[str]:
+    parts = ["### Figure 6: accuracy by bins, depth and θ"]
     for name, title in (("bins", "bins"), ("depth", "depth"), ("theta_sweep", "θ")):
         chart = name.split("_", maxsplit=1)[0]
-        blocks.append(f"![FL-DT's accuracy by {title}](images/paper-fl-dt-{chart}.svg)")
-        rows = [[f"{p['at']:g}", f"{100 * p['accuracy']:.2f}", f"{p['auc']:.3f}"] for p in found[name]]
-        blocks.append(markdown([title, "accuracy, %", "AUC"], rows))
-    blocks.append(_told_curves(found))
+        parts.append(f"![FL-DT's accuracy by {title}](images/paper-fl-dt-{chart}.svg)")
+        columns: dict[str, Column] = {
+            title: "{at:g}",
+            "accuracy, %": lambda point: f"{100 * point['accuracy']:.2f}",
+            "AUC": "{auc:.3f}",
+        }
+        parts.append(table(results[name], columns))
+    parts.append(_about_curves(results))
     boosted = "; ".join(
         f"{line['data']} {line['auc']:.3f} (SecureBoost, one tree: {line['secureboost_auc']:.3f})"
-        for line in found["accuracy"]
+        for line in results["accuracy"]
     )
-    blocks.append(f"Figure 6 d–f in kind, area under the ROC curve: {boosted}.")
-    return blocks
+    parts.append(f"Figure 6 d–f in kind, area under the ROC curve: {boosted}.")
+    return parts
 
 
-def _told_curves(found: Found) -> str:
-    bins, depth, theta = (found[name] for name in ("bins", "depth", "theta_sweep"))
+def _about_curves(results: Results) -> str:
+    bins, depth, theta = (results[name] for name in ("bins", "depth", "theta_sweep"))
     best = max(depth, key=lambda p: float(p["accuracy"]))
     spread = max(p["accuracy"] for p in theta) - min(p["accuracy"] for p in theta)
     rises = bins[-1]["accuracy"] - bins[0]["accuracy"] > NOTICEABLE
@@ -148,34 +149,35 @@ def _told_curves(found: Found) -> str:
     )
 
 
-def _span(points: Sequence[Found]) -> str:
+def _span(points: Sequence[Results]) -> str:
     first, last = points[0], points[-1]
     return (
         f"from {100 * first['accuracy']:.2f} % at {first['at']:g} to {100 * last['accuracy']:.2f} % at {last['at']:g}"
     )
 
 
-def _figure_7(found: Found) -> list[str]:
-    blocks = ["### Figure 7: time by bins, depth and records"]
+def _figure_7(results: Results) -> list[str]:
+    parts = ["### Figure 7: time by bins, depth and records"]
     for name, title in (("time_bins", "bins"), ("time_depth", "depth"), ("time_records", "records")):
-        blocks.append(f"![Seconds of a training by {title}](images/paper-fl-dt-{name.replace('_', '-')}.svg)")
-        rows = [
-            [
-                f"{p['at']:,}",
-                f"{rounded(p['seconds'])} s",
-                f"{rounded(p['align_seconds'])} s",
-                "–" if p["predict_seconds"] is None else f"{rounded(1000 * p['predict_seconds'])} ms",
-                str(p["rounds"]),
-            ]
-            for p in found[name]
-        ]
-        blocks.append(markdown([title, "training", "of it alignment", "prediction, a record", "rounds"], rows))
-    blocks.append(
-        f"One training each, wall clock on this machine, Paillier {found['bits']:,}; predictions by the "
-        f"collaborative protocol (§3.5), up to {found['predicted']:,} records together over 1 Gbit/s and 1 ms. The "
+        parts.append(f"![Seconds of a training by {title}](images/paper-fl-dt-{name.replace('_', '-')}.svg)")
+        columns: dict[str, Column] = {
+            title: "{at:,}",
+            "training": lambda point: f"{rounded(point['seconds'])} s",
+            "of it alignment": lambda point: f"{rounded(point['align_seconds'])} s",
+            "prediction, a record": _prediction,
+            "rounds": "{rounds}",
+        }
+        parts.append(table(results[name], columns))
+    parts.append(
+        f"One training each, wall clock on this machine, Paillier {results['bits']:,}; predictions by the "
+        f"collaborative protocol (§3.5), up to {results['predicted']:,} records together over 1 Gbit/s and 1 ms. The "
         "paper's figures are drawn, not printed; its training on GMSC takes some 20 minutes more than on the "
         "credit-card data. It runs a private set intersection for every bin of every Host feature with every class; "
         "ours aligns the ids once and adds up encrypted labels by bin, so that bins and depth cost less. Its "
         "prediction takes less than 1 ms a record on GMSC, as ours does here where many go together."
     )
-    return blocks
+    return parts
+
+
+def _prediction(point: Results) -> str:
+    return "–" if point["predict_seconds"] is None else f"{rounded(1000 * point['predict_seconds'])} ms"

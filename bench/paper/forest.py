@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from statistics import mean, median
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -26,9 +25,9 @@ from backend.services import (
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
 from bench.paper.trees_alone import pooled, random_forest
 from bench.setting import REPEATS, fresh_home, say
+from bench.tables import Results
 from bench.timing import repeated, took
 
-Found = dict[str, Any]
 Parameters = ForestParameters | SecureBoostParameters
 
 BINS = 100  # "We set P to be around 100", §3.1
@@ -46,14 +45,14 @@ ASKED = 10  # queries, or batches, over which a mean is taken
 RECORDS, RATES = 1_000_000, (0.1, 0.5, 0.9)  # Table 6
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §5 and appendix D.1 that the tables allow."""
     forest = replace(FOREST, trees=5, depth=4) if quick else FOREST
     boost = replace(BOOST, trees=5, depth=3) if quick else BOOST
     timed = TIMED_ROWS // 10 if quick else TIMED_ROWS
     with fresh_home() as home:
         glassleaf = Glassleaf(home, pools=False)
-        found: Found = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict(), "auc": [], "training": []}
+        found: Results = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict(), "auc": [], "training": []}
         for name in (CREDIT, BANK):
             if name not in tables:
                 continue
@@ -72,7 +71,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
     return found
 
 
-def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Found]:
+def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
     """A model, and what its training took here and would take over the paper's link."""
     job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
@@ -86,7 +85,7 @@ def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tup
     }
 
 
-def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Found:
+def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Results:
     """A line of Table 4."""
     data = pooled(glassleaf, grown, BINS)
     share = random_forest(data, forest.trees, forest.depth, forest.min_samples_leaf)
@@ -98,9 +97,9 @@ def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, for
     }
 
 
-def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Found:
+def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Results:
     """A line of Table 2, on ciphertexts."""
-    found: Found = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
+    found: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
     asked: dict[str, Parameters] = {
         "warm": replace(forest, trees=1, depth=1),  # makes the key and both parties' tables, which are kept
@@ -113,7 +112,7 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
     return found
 
 
-def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Found]:
+def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
     """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
     say("forest: serving")
     one = 2 if quick else ASKED
@@ -130,7 +129,7 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
     ]
 
 
-def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Found:
+def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Results:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
         glassleaf.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
@@ -159,11 +158,11 @@ def _busiest(row: ProtocolResult) -> float:
     return max(*row.exchange.work.values(), *(size / LINK.bandwidth for size in sent.values()))
 
 
-def _row_set(n: int, rate: float) -> Found:
+def _row_set(n: int, rate: float) -> Results:
     """Three lines of Table 6: the same set as JSON, as bits and as gaps; and what is sent."""
     say(f"forest: sets of rows at {rate:.0%}")
     flags = np.random.default_rng(SEED).random(n) < rate
-    found: Found = {"records": n, "rate": rate, "forms": {}}
+    found: Results = {"records": n, "rate": rate, "forms": {}}
     forms = {"V0": as_json, "V1": as_bits, "V2": as_gaps}
     for name, form in forms.items():
         found["forms"][name] = {

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import gmpy2
 import numpy as np
@@ -19,9 +18,8 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
 from bench.setting import REPEATS, say
+from bench.tables import Results
 from bench.timing import interleaved, took
-
-Found = dict[str, Any]
 
 BITS = 2048
 NUMBERS = 1000  # "an average of 1000 plaintext numbers randomly drawn from N(0, 10^8)", appendix D.2
@@ -32,7 +30,7 @@ QUICK_REPEATS = 2
 OPERATIONS = ("scalar", "addition", "decryption", "encryption")  # the order of the table
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Seconds a number: RIAC, Paillier by `phe` number by number, Paillier as this project encrypts and decrypts a list."""
     say("forest: RIAC beside Paillier")
     rng = np.random.default_rng(SEED)

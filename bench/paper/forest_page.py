@@ -1,13 +1,10 @@
-"""What `bench.paper.forest` found, beside what Yao et al. print."""
+"""The results of `bench.paper.forest` beside the figures that Yao et al. print."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from bench.tables import markdown, rounded
-
-Found = dict[str, Any]
+from bench.tables import Column, Results, markdown, rounded, table
 
 LINK_BYTES = 300_000  # a second, §5.1
 TABLE_2 = [
@@ -42,7 +39,7 @@ TABLE_6 = {  # rate, form: kB, seconds of transfer
     (0.9, "V1"): (333.3, 2.170),
     (0.9, "V2"): (2125, 13.834),
 }
-LEAST_OF_MANY = 4.3  # SecureBoost's minutes over the forest's in Table 2: the least but a9a's
+MIN_SPEEDUP = 4.3  # SecureBoost's minutes over the forest's in Table 2: the least but a9a's
 FORMS = {"V0": "V0, JSON", "V1": "V1, a bit a record", "V2": "V2, gaps"}
 NOT_RUN = {
     "Forest, Table 3": (
@@ -55,54 +52,42 @@ NOT_RUN = {
 }
 
 
-def tell(found: Found) -> list[str]:
+def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
-    forest, boost = found["forest"], found["boost"]
+    forest, boost = results["forest"], results["boost"]
     setting = (
         f"A forest of {forest['trees']} trees of depth {forest['depth']} and SecureBoost with {boost['trees']} trees "
         f"of depth {boost['depth']} (§5.2.2), {forest['bins']} bins (§3.1), learning rate {boost['learning_rate']}; "
         "Guest and Host hold half of the features each. The paper's data are not to be had, so its tables are "
         "reproduced in kind, on other data."
     )
-    return [setting, *_table_2(found), *_table_4(found), *_table_5(found), *_table_6(found)]
+    return [setting, *_table_2(results), *_table_4(results), *_table_5(results), *_table_6(results)]
 
 
-def draw(found: Found) -> dict[str, str]:
-    """No charts: the paper's figures need its own data."""
-    return {}
-
-
-def _table_2(found: Found) -> list[str]:
-    rows, faster = [], []
-    for line in found["training"]:
-        boost, forest = line["secureboost"], line["forest"]
-        faster.append(boost["linked_seconds"] / forest["linked_seconds"])
-        rows.append(
-            [
-                f"{line['data']}, {line['records']:,} training rows",
-                *(f"{rounded(run[key] / 60)}" for key in ("seconds", "linked_seconds") for run in (boost, forest)),
-                *(f"{rounded(run['bytes'] / 1e6)}" for run in (boost, forest)),
-            ]
-        )
-    header = ["minutes", "SecureBoost", "forest", "SecureBoost, over the link", "forest, over the link"]
-    header += ["MB: SecureBoost", "MB: forest"]
-    theirs = markdown(["theirs, minutes", "SecureBoost", "forest"], [list(row) for row in TABLE_2])
-    timed = found["training"][0]
-    told = (
+def _table_2(results: Results) -> list[str]:
+    lines = results["training"]
+    faster = [line["secureboost"]["linked_seconds"] / line["forest"]["linked_seconds"] for line in lines]
+    columns: dict[str, Column] = {"minutes": "{data}, {records:,} training rows"}
+    for over, field, unit in (("", "seconds", 60), (", over the link", "linked_seconds", 60), (", MB", "bytes", 1e6)):
+        for title, name in (("SecureBoost", "secureboost"), ("forest", "forest")):
+            columns[title + over] = lambda line, n=name, f=field, u=unit: rounded(line[n][f] / u)
+    theirs = markdown(["theirs, minutes", "SecureBoost", "forest"], TABLE_2)
+    timed = lines[0]
+    note = (
         f"{timed['trees']['forest']} trees of the forest beside {timed['trees']['secureboost']} of SecureBoost, a fifth of the "
-        f"paper's numbers, depth {timed['depth']}: a training is linear in its trees. Paillier with {found['bits']:,} bits; over "
+        f"paper's numbers, depth {timed['depth']}: a training is linear in its trees. Paillier with {results['bits']:,} bits; over "
         "the link: 300 kB/s and 50 ms (§5.1), worked out from the "
         f"transcript. Over the link the forest is {' and '.join(rounded(f) for f in faster)} times as fast as "
         "SecureBoost; the paper's factors go from 0.8 (a9a) to 5.6 (HB) and beyond."
     )
-    return ["### Table 2: training time", markdown(header, rows), theirs, told, _why_slower(found, faster)]
+    return ["### Table 2: training time", table(lines, columns), theirs, note, _why_slower(results, faster)]
 
 
-def _why_slower(found: Found, faster: Sequence[float]) -> str:
+def _why_slower(results: Results, faster: Sequence[float]) -> str:
     """Why the forest gains less than the paper's; nothing where it gains as much."""
-    if min(faster) > LEAST_OF_MANY:
+    if min(faster) > MIN_SPEEDUP:
         return ""
-    line = found["training"][0]
+    line = results["training"][0]
     splits = line["forest"]["splits"] / line["secureboost"]["splits"]
     return (
         "Likely reasons: the paper's forest runs under RIAC, which alone made it five times faster (Table 3) and is "
@@ -113,42 +98,35 @@ def _why_slower(found: Found, faster: Sequence[float]) -> str:
     )
 
 
-def _table_4(found: Found) -> list[str]:
-    names = ("secureboost", "forest", "centralised")
-    rows = [[line["data"], *(f"{line[name]:.3f}" for name in names)] for line in found["auc"]]
-    header = ["AUC", "SecureBoost", "forest", "centralised"]
-    gaps = [line["forest"] - line["centralised"] for line in found["auc"]]
-    tested = " and ".join(f"{line['test']:,}" for line in found["auc"])
-    told = (
+def _table_4(results: Results) -> list[str]:
+    names = {"SecureBoost": "secureboost", "forest": "forest", "centralised": "centralised"}
+    columns = {"AUC": "{data}"} | {title: f"{{{name}:.3f}}" for title, name in names.items()}
+    gaps = [line["forest"] - line["centralised"] for line in results["auc"]]
+    tested = " and ".join(f"{line['test']:,}" for line in results["auc"])
+    note = (
         f"On {tested} test records; centralised is scikit-learn's random forest on the same records and bins. Ours "
         f"differs from it by {' and '.join(f'{gap:+.3f}' for gap in gaps)}, the paper's by 0.00 to -0.01."
     )
-    theirs = markdown(["theirs", *header[1:]], [list(row) for row in TABLE_4])
-    return ["### Table 4: AUC", markdown(header, rows), theirs, told]
+    theirs = markdown(["theirs", *names], TABLE_4)
+    return ["### Table 4: AUC", table(results["auc"], columns), theirs, note]
 
 
-def _table_5(found: Found) -> list[str]:
-    rows = []
-    for line in found["serving"]:
-        qps, latency = TABLE_5[line["model"]]
-        rows.append(
-            [
-                line["model"],
-                rounded(line["per_second"]),
-                rounded(line["at_most"]),
-                f"{rounded(line['latency'])} s",
-                rounded(line["rounds"]),
-                rounded(line["bytes"] / 1000),
-                qps,
-                latency,
-            ]
-        )
-    header = ["", "QPS", "QPS at most", "latency", "rounds", "KB a query", "their QPS", "their latency"]
-    served = {line["model"]: line for line in found["serving"]}
+def _table_5(results: Results) -> list[str]:
+    columns: dict[str, Column] = {
+        "": "{model}",
+        "QPS": lambda line: rounded(line["per_second"]),
+        "QPS at most": lambda line: rounded(line["at_most"]),
+        "latency": lambda line: f"{rounded(line['latency'])} s",
+        "rounds": lambda line: rounded(line["rounds"]),
+        "KB a query": lambda line: rounded(line["bytes"] / 1000),
+        "their QPS": lambda line: TABLE_5[line["model"]][0],
+        "their latency": lambda line: TABLE_5[line["model"]][1],
+    }
+    served = {line["model"]: line for line in results["serving"]}
     batch, node, level = (
         served[name] for name in ("batching", "unoptimised, node by node", "unoptimised, level by level")
     )
-    told = (
+    note = (
         "Over 50 ms and 300 kB/s, one query (or batch) after the other; *at most* is the rate at which the busiest "
         f"party or uplink is full when many are under way at once. {batch['together']} queries a batch (100 in the "
         f"paper), means over {batch['times']}."
@@ -162,34 +140,32 @@ def _table_5(found: Found) -> list[str]:
         "3,000 queries a second, 100 at once in 0.2 s, need six batches under way and at most 100 bytes a query; "
         f"ours sends {rounded(batch['bytes'] / 1000)} kB, the candidate leaves of all trees."
     )
-    return ["### Table 5: serving", markdown(header, rows), told, why]
+    return ["### Table 5: serving", table(results["serving"], columns), note, why]
 
 
-def _table_6(found: Found) -> list[str]:
-    rows = []
-    for line in found["row_sets"]:
-        for form, name in FORMS.items():
-            ours, (size, seconds) = line["forms"][form], TABLE_6[line["rate"], form]
-            rows.append(
-                [
-                    f"{line['rate']:.0%}",
-                    name,
-                    f"{ours['bytes'] / 1000:,.1f}",
-                    f"{ours['bytes'] / LINK_BYTES:.3f} s",
-                    f"{rounded(1000 * ours['seconds'])} ms",
-                    f"{size:,.1f}",
-                    f"{seconds:.3f} s",
-                ]
-            )
-    header = ["rate", "form", "kB", "transfer", "encoding", "their kB", "their transfer"]
-    sent = ", ".join(f"{line['sent'] / 1000:,.1f} kB at {line['rate']:.0%}" for line in found["row_sets"])
-    bits = found["row_sets"][0]["forms"]["V1"]["bytes"]
-    told = (
-        f"Sets of {found['row_sets'][0]['records']:,} records. The form that is shortest travels: {sent}. A bit a "
+def _table_6(results: Results) -> list[str]:
+    rows = [
+        {**line["forms"][form], "rate": line["rate"], "form": name, "theirs": TABLE_6[line["rate"], form]}
+        for line in results["row_sets"]
+        for form, name in FORMS.items()
+    ]
+    columns: dict[str, Column] = {
+        "rate": "{rate:.0%}",
+        "form": "{form}",
+        "kB": lambda row: f"{row['bytes'] / 1000:,.1f}",
+        "transfer": lambda row: f"{row['bytes'] / LINK_BYTES:.3f} s",
+        "encoding": lambda row: f"{rounded(1000 * row['seconds'])} ms",
+        "their kB": "{theirs[0]:,.1f}",
+        "their transfer": "{theirs[1]:.3f} s",
+    }
+    sent = ", ".join(f"{line['sent'] / 1000:,.1f} kB at {line['rate']:.0%}" for line in results["row_sets"])
+    bits = results["row_sets"][0]["forms"]["V1"]["bytes"]
+    note = (
+        f"Sets of {results['row_sets'][0]['records']:,} records. The form that is shortest travels: {sent}. A bit a "
         f"record is {bits / 1000:,.0f} kB here and 333.3 kB in the paper, which likely sends its bits as text. Gaps "
         "are shortest for rare rows in both; ours are Rice-coded, and a set of more than half of the records is "
         "written by those outside it, so that they are as short at 90 % as at 10 %. The paper's transfer times "
         "follow from its sizes at 153.6 kB/s, not at the 300 kB/s of §5.1; by the same rule 394.4 stands for 3,944 "
         "and 112.5 for 562.5."
     )
-    return ["### Table 6: sets of rows on the wire", markdown(header, rows), told]
+    return ["### Table 6: sets of rows on the wire", table(rows, columns), note]

@@ -1,14 +1,11 @@
-"""What `bench.paper.opboost` found, beside what Li et al. conclude."""
+"""The results of `bench.paper.opboost` beside the conclusions of Li et al."""
 
 from __future__ import annotations
 
 from statistics import mean
-from typing import Any
 
-from bench.paper.chart import Chart
-from bench.tables import markdown
-
-Found = dict[str, Any]
+from bench.charts import Chart
+from bench.tables import Results, table
 
 TITLES = {"global": "Global-Map", "adj": "Adj-Map", "local": "Local-Map"}
 ORDER = ["Local-Map", "Adj-Map", "Global-Map"]  # from the best
@@ -18,54 +15,59 @@ NOT_RUN = {
 }
 
 
-def tell(found: Found) -> list[str]:
+def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
-    points = found["points"]
+    points = results["points"]
     if not points:
         return ["Not run: the credit-card data is absent."]
-    p = found["parameters"]
+    p = results["parameters"]
     setting = (
         f"{p['trees']} trees of depth {p['depth']}, learning rate {p['learning_rate']}, {p['levels']} levels, "
         f"partitions of θ = {p['theta']} levels, α = {p['alpha']:g}, {p['mechanism']} mechanism, on "
-        f"{found['rows']:,} records of the credit-card data, split between Guest and Host as in `docs/data.md`. The "
+        f"{results['rows']:,} records of the credit-card data, split between Guest and Host as in `docs/data.md`. The "
         f"noise of every point is drawn once. AUC of the released scores on {points[0]['n_test']:,} test records; "
         f"without noise it is {points[0]['undisturbed']:.4f}, with the Guest's columns alone "
         f"{points[0]['alone']:.4f}."
     )
-    epsilons = sorted({point["epsilon"] for point in points})
-    at = {(point["map"], point["epsilon"]): point for point in points}
-    rows = [[f"{e:g}", *(f"{at[m, e]['auc']:.4f}" for m in TITLES)] for e in epsilons]
+    columns = {"ε": "{epsilon:g}"} | {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
     return [
         setting,
         "### Accuracy against ε",
         "![AUC of the three maps over ε](images/paper-opboost.svg)",
-        markdown(["ε", *TITLES.values()], rows),
-        _conclusions(found),
+        table(_by_epsilon(points), columns),
+        _conclusions(results),
     ]
 
 
-def draw(found: Found) -> dict[str, str]:
+def charts(results: Results) -> dict[str, Chart]:
     """The one chart, where there are points."""
-    points = found["points"]
+    points = results["points"]
     if not points:
         return {}
-    epsilons = sorted({point["epsilon"] for point in points})
-    at = {(point["map"], point["epsilon"]): point["auc"] for point in points}
+    rows = _by_epsilon(points)
     return {
         "opboost": Chart(
             "OpBoost: AUC on test records of the credit-card data",
             "ε, privacy a step of distance",
-            [f"{e:g}" for e in epsilons],
-            {title: [at[m, e] for e in epsilons] for m, title in TITLES.items()},
+            [f"{row['epsilon']:g}" for row in rows],
+            {title: [row[name] for row in rows] for name, title in TITLES.items()},
             {"without noise": points[0]["undisturbed"], "Guest alone": points[0]["alone"]},
-        ).svg()
+        )
     }
 
 
-def _conclusions(found: Found) -> str:
+def _by_epsilon(points: list[Results]) -> list[Results]:
+    """A row an ε: the AUC of every map."""
+    rows: dict[float, Results] = {}
+    for point in points:
+        rows.setdefault(point["epsilon"], {"epsilon": point["epsilon"]})[point["map"]] = point["auc"]
+    return [rows[epsilon] for epsilon in sorted(rows)]
+
+
+def _conclusions(results: Results) -> str:
     reached, means = [], {}
     for name, title in TITLES.items():
-        line = [p for p in found["points"] if p["map"] == name]
+        line = [p for p in results["points"] if p["map"] == name]
         enough = [p["epsilon"] for p in line if p["auc"] >= p["undisturbed"] - CLOSE]
         reached.append(f"{title} from ε = {min(enough):g} on" if enough else f"{title} at none of these ε")
         means[title] = mean(p["auc"] for p in line)
