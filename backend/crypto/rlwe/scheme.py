@@ -87,7 +87,7 @@ class RlweKeySide:
         self.bits = key.parameters.degree
         self.limit = key.parameters.limit
         self.reply_width = self._ring.reply_width
-        secret = seal.RlweSecretKey()
+        secret = seal.SecretKey()
         read(secret, self._ring.context, key.secret)
         self._encryptor = seal.Encryptor(self._ring.context, secret)
         self._decryptor = seal.Decryptor(self._ring.context, secret)
