@@ -342,11 +342,16 @@ def startup(results: Results) -> str:
         "whole process": "`{command}`",
         "median": "{seconds:.2f} s",
         "fastest": "{fastest_seconds:.2f} s",
-        "beside the bare libraries": "{ratio:.1f} ×",
-        "aim": lambda row: row["aim"] or "–",
+        "ratio to the libraries": "{ratio:.1f} ×",
+        "aim": lambda row: _aim(row["aim"]) if row["aim"] else "",
     }
-    note = f"Processes one after the other, in turns, medians of {results['repeats']}; the demo and its model were prepared before."
+    note = f"One process after the other, in turns, medians of {results['repeats']}; the demo was prepared before."
     return f"{table(results['rows'], columns)}\n\n{note}"
+
+
+def _aim(aim: Results) -> str:
+    unit = {"ratio": "×", "seconds": "s"}[aim["field"]]
+    return f"at most {aim['at_most']:g} {unit}: {'reached' if aim['reached'] else 'not reached'}"
 
 
 # block → (result file, writer)
