@@ -12,9 +12,9 @@ from typing import Any
 from backend.crypto.workers import Workers
 from bench.cases import Case
 from bench.engines import Engine, rlwe_sides
-from bench.parties import Rooms, host_process
-from bench.setting import say
-from bench.timing import on_cores, repeated, took
+from bench.parties import ServedParties, host_process
+from bench.setting import progress
+from bench.timing import on_cores, repeated, seconds_of
 
 SIZES = {"paillier": (4,), "paillier-short": (4,), "rlwe": (1, 5, 50, 500, 5000, 8192), "none": (5000,)}
 TWO_CORES = (5000, 8192)
@@ -23,7 +23,7 @@ QUICK = (5,)
 
 def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
     """Batches of several sizes, cold, one party after the other on one core."""
-    say(f"bulk: {engine.label} {engine.key}")
+    progress(f"bulk: {engine.label} {engine.key}")
     rows = []
     for samples in QUICK if quick else SIZES[engine.name]:
         began = time.process_time()
@@ -51,7 +51,7 @@ def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
 
 def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
     """RLWE: Guest and Host in a process and on a core each; and the service's parties with two workers."""
-    say("bulk: RLWE on two cores")
+    progress("bulk: RLWE on two cores")
     key = rlwe_sides(case).key
     rows: list[dict[str, Any]] = []
     sizes = QUICK if quick else TWO_CORES
@@ -59,14 +59,14 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
         with host_process(case, key) as other, on_cores(1):
             other.score(1)
             for samples in sizes:
-                found = repeated(partial(other.score, samples), repeats)
-                row = {name: median(f[name] for f in found) for name in found[0]}
-                rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(found)} | row)
+                runs = repeated(partial(other.score, samples), repeats)
+                row = {name: median(run[name] for run in runs) for name in runs[0]}
+                rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(runs)} | row)
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
-        runtimes = Rooms(case, 0, Path(folder))
-        runtimes.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
+        parties = ServedParties(case, 0, Path(folder))
+        parties.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
         for samples in sizes:
-            times = repeated(partial(took, runtimes.score, key, samples, Workers(2)), repeats)
+            times = repeated(partial(seconds_of, parties.score, key, samples, Workers(2)), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})
-        runtimes.close()
+        parties.close()
     return [row | {"per_second": row["samples"] / row["seconds"]} for row in rows]

@@ -20,12 +20,12 @@ from backend.crypto.workers import Workers
 from bench.bulk import bulk, two_cores
 from bench.cases import Case, credit_card_case, random_case
 from bench.chain import Run
-from bench.engines import ENGINES, HOST_POOL, Engine, make_engine, obfuscation_of, paillier_tables
-from bench.parties import Rooms
-from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, Phe, peers_present
-from bench.setting import REPEATS, machine, run, say
+from bench.engines import ENGINES, HOST_POOL, PAILLIER, Engine, make_engine, paillier_tables
+from bench.parties import ServedParties
+from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
+from bench.setting import REPEATS, machine, progress, run
 from bench.tables import cipher as describe
-from bench.timing import interleaved, median_ratio, on_cores, took
+from bench.timing import interleaved, median_ratio, on_cores, seconds_of
 
 LEAVES, QUICK_LEAVES = 1500, 100  # of a random model
 QUICK_REPEATS = 2
@@ -56,7 +56,7 @@ def measure(
             cipher_named(name)
     case = random_case(QUICK_LEAVES) if quick else credit_card_case() or random_case(LEAVES)
     repeats = QUICK_REPEATS if quick else REPEATS
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "machine": machine(),
         "repeats": repeats,
         "phe_numbers_each_time": TEXTBOOK_NUMBERS,
@@ -66,41 +66,39 @@ def measure(
     }
     for size in bits:
         with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(1):
-            one = _OneKey(case, size, names, repeats, Path(folder))
-            found["keys"].append({"bits": size, "rows": one.rows()})
-            known = {row["engine"] for row in found["bulk"]}  # what has no Paillier key is measured once
+            one = _KeySize(case, size, names, repeats, Path(folder))
+            results["keys"].append({"bits": size, "rows": one.rows()})
+            known = {row["engine"] for row in results["bulk"]}  # what has no Paillier key is measured once
             fresh = [e for e in one.ours if e.name.startswith("paillier") or e.name not in known]
-            found["bulk"] += [row for e in fresh for row in bulk(e, repeats, quick)]
+            results["bulk"] += [row for e in fresh for row in bulk(e, repeats, quick)]
             del one, fresh  # some hundred MiB of tables
     if "rlwe" in names:
-        found["two_cores"] = two_cores(case, repeats, quick)
-    return found
+        results["two_cores"] = two_cores(case, repeats, quick)
+    return results
 
 
-class _OneKey:
+class _KeySize:
     """Everything that is compared at one key size."""
 
     def __init__(self, case: Case, bits: int, names: tuple[str, ...], repeats: int, folder: Path) -> None:
-        say(f"{bits} bits: tables and pools")
+        progress(f"{bits} bits: tables and pools")
         self._case, self._bits, self._repeats, self._folder = case, bits, repeats, folder
         secret = PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR))
         leaves, entries = case.model.n_leaves, case.guest.folding.n_entries
         draw = np.random.default_rng(1)
         self._values, self._kept = draw.integers(-999, 1000, leaves), draw.random(leaves) < 0.5
-        self._tables = {
-            name: paillier_tables(secret, folder, obfuscation_of(name)) for name in names if name.startswith("paillier")
-        }
+        self._tables = {name: paillier_tables(secret, folder, PAILLIER[name]) for name in names if name in PAILLIER}
         warm = (repeats + 1) * leaves + (2 * repeats + 1) * entries  # what is taken from a warm Guest's pool below
         self.ours = [make_engine(name, case, secret, folder, warm) for name in ENGINES if name in names]
-        self._phe = Phe(secret)
-        self._peers: list[Peer] = [self._phe, *(p for p in peers_present(secret, names) if p.name != "phe")]
+        self._phe = phe_peer(secret)
+        self._peers: list[Peer] = [self._phe, *(p for p in installed_peers(secret, names) if p.name != "phe")]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a cipher."""
         everybody: list[Engine | Peer] = [*self.ours, *self._peers]
         self._say("encrypt")
         encrypted = interleaved(
-            {(e.name, how): partial(e.encrypt, how, self._values) for e in everybody for how in e.ways}, self._repeats
+            {(e.name, how): partial(e.encrypt, how, self._values) for e in everybody for how in e.states}, self._repeats
         )
         self._say("masked sum, decrypt, refresh")
         sums = interleaved({e.name: partial(e.masked_sum, self._values, self._kept) for e in everybody}, self._repeats)
@@ -108,7 +106,7 @@ class _OneKey:
         self._say("one sample")
         tasks: dict[Any, Callable[[], Any]] = {"textbook": partial(self._phe.encrypt, "cold", self._values)}
         samples = interleaved(
-            tasks | {(e.name, how): partial(e.sample, how) for e in self.ours for how in e.ways}, self._repeats
+            tasks | {(e.name, how): partial(e.sample, how) for e in self.ours for how in e.states}, self._repeats
         )
         textbook = [s * self._case.model.n_leaves for s in samples.pop("textbook")]
         _check_equal([runs[0] for runs in samples.values()])
@@ -120,7 +118,7 @@ class _OneKey:
                 "label": e.label,
                 "peer": e.peer,
                 "key": e.key,
-                "encrypt": {how: _rate(encrypted[e.name, how], encrypted["phe", "cold"]) for how in e.ways},
+                "encrypt": {how: _rate(encrypted[e.name, how], encrypted["phe", "cold"]) for how in e.states},
                 "masked_sum_seconds": summed,
                 "refresh": refreshed[e.name],
                 "decrypt_seconds": decrypted,
@@ -129,18 +127,18 @@ class _OneKey:
                 row["sample"] = self._put_together(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
             else:
                 row["tables"] = self._tables.get(e.name)
-                row["sample"] = self._sample({how: samples[e.name, how] for how in e.ways}, textbook)
+                row["sample"] = self._sample({how: samples[e.name, how] for how in e.states}, textbook)
                 row["sample"]["through_messages_seconds"] = self._through_messages(e)
             rows.append(row)
         return rows
 
     def _say(self, what: str) -> None:
-        say(f"{self._bits} bits: {what}")
+        progress(f"{self._bits} bits: {what}")
 
     def _sample(self, runs: dict[str, list[Run]], textbook: list[float]) -> dict[str, Any]:
         """One sample cold and warm, the share of each party, and the bytes of each direction."""
         guest = self._case.model.guest
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             how: {
                 "seconds": median(r.total for r in several),
                 "guest_seconds": median(r.of(guest) for r in several),
@@ -152,7 +150,7 @@ class _OneKey:
         sent = runs["cold"][0].bytes
         back = sum(b for (_, to), b in sent.items() if to == guest)
         entries = self._case.guest.folding.n_entries
-        return found | {"numbers": entries, "bytes_up": sum(sent.values()) - back, "bytes_back": back}
+        return results | {"numbers": entries, "bytes_up": sum(sent.values()) - back, "bytes_back": back}
 
     def _put_together(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
         """A peer's sample from its medians: a number a leaf, one masked sum, one decryption; no message and no tree is read."""
@@ -163,14 +161,14 @@ class _OneKey:
 
     def _through_messages(self, engine: Engine) -> float:
         """Seconds of one sample, pools full, through the protocol's own parties: a thread each and mailboxes, on two cores."""
-        key = engine.sides[engine.ways[-1]].key
+        key = engine.sides[engine.states[-1]].key
         with on_cores(2):
-            runtimes = Rooms(self._case, HOST_POOL, self._folder)
-            runtimes.score(key, 1, Workers())  # Hosts meet the key
-            runtimes.wait_for_pools()
-            found = [took(runtimes.score, key, 1, Workers()) for _ in range(self._repeats)]
-            runtimes.close()
-        return median(found)
+            parties = ServedParties(self._case, HOST_POOL, self._folder)
+            parties.score(key, 1, Workers())  # Hosts meet the key
+            parties.wait_for_pools()
+            results = [seconds_of(parties.score, key, 1, Workers()) for _ in range(self._repeats)]
+            parties.close()
+        return median(results)
 
 
 def _check_equal(runs: list[Run]) -> None:

@@ -20,12 +20,12 @@ from backend.errors import ParameterError
 from bench.cases import Case, credit_card_case, random_case
 from bench.chain import Run, run_chain
 from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, rlwe_parameters, rlwe_sides
-from bench.parties import Rooms
-from bench.peers import TEXTBOOK_NUMBERS, Phe
-from bench.setting import REPEATS, run, say
+from bench.parties import ServedParties
+from bench.peers import TEXTBOOK_NUMBERS, phe_peer
+from bench.setting import REPEATS, progress, run
 from bench.tables import curves as describe
-from bench.timing import on_cores, repeated, took
-from bench.where import where_time_goes
+from bench.timing import on_cores, repeated, seconds_of
+from bench.where import time_by_stage
 
 CAP = 60.0  # seconds a point may take
 BITS = 2048  # of Paillier where both sizes would say the same
@@ -47,21 +47,21 @@ def measure(quick: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as name:
         bench = _Bench(Path(name), 2 if quick else REPEATS, sizes)
         with on_cores(1):
-            found: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
-            found["textbook"] = [bench.textbook(case, bits) for bits in sizes]
-            found["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
-            found["leaves"] = bench.by_leaves(LEAVES[:1] if quick else LEAVES)
-            found["hosts"] = bench.by_hosts(HOSTS[:2] if quick else HOSTS, 100 if quick else GROWN)
-            found["where"] = where_time_goes(case, bench.secrets, bench.folder, bench.repeats, quick)
-        found["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
-    return found
+            results: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
+            results["textbook"] = [bench.textbook(case, bits) for bits in sizes]
+            results["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
+            results["leaves"] = bench.by_leaves(LEAVES[:1] if quick else LEAVES)
+            results["hosts"] = bench.by_hosts(HOSTS[:2] if quick else HOSTS, 100 if quick else GROWN)
+            results["where"] = time_by_stage(case, bench.secrets, bench.folder, bench.repeats, quick)
+        results["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
+    return results
 
 
 class _Bench:
     """Keys and tables, and one method a curve."""
 
     def __init__(self, folder: Path, repeats: int, sizes: tuple[int, ...]) -> None:
-        say("keys and tables")
+        progress("keys and tables")
         self.folder, self.repeats = folder, repeats
         self.secrets = {bits: PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
         for secret in self.secrets.values():
@@ -69,7 +69,7 @@ class _Bench:
 
     def textbook(self, case: Case, bits: int) -> Point:
         """`phe`: a number a leaf."""
-        phe = Phe(self.secrets[bits])
+        phe = phe_peer(self.secrets[bits])
         values = np.array(case.guest.encode(case.records(TEXTBOOK_NUMBERS).columns, TEXTBOOK_NUMBERS)[0])
         each = median(phe.encrypt("cold", values) for _ in range(self.repeats))
         return {"bits": bits, "encrypt_seconds": each, "per_second": 1 / (each * case.model.n_leaves)}
@@ -85,7 +85,7 @@ class _Bench:
             "none": partial(plain_sides, len(case.hosts)),
         }
         for name, make in (makers | paillier).items():
-            say(f"samples: {name}")
+            progress(f"samples: {name}")
             sides, before = make(), 0.0
             for n in sizes:
                 point = {"engine": name, "samples": n}
@@ -107,7 +107,7 @@ class _Bench:
         return [point for n in counts for point in self._sample(random_case(leaves, n), {"hosts": n})]
 
     def _sample(self, case: Case, of: Point) -> list[Point]:
-        say(f"{of}")
+        progress(f"{of}")
         bits = min(self.secrets)
         facts = of | {"entries": case.guest.folding.n_entries}
         sides = paillier_sides(self.secrets[bits], self.folder, len(case.hosts))
@@ -139,12 +139,14 @@ class _Bench:
         keys = {"rlwe": rlwe_sides(case).key, "paillier": paillier_sides(self.secrets[bits], self.folder, 1).key}
         for name, key in keys.items():
             for cores in CORES:
-                say(f"cores: {name}, {cores}")
+                progress(f"cores: {name}, {cores}")
                 with on_cores(cores):
-                    runtimes = Rooms(case, 0, self.folder)
-                    runtimes.score(key, sizes[name], Workers(cores))  # workers start and meet the key
-                    seconds = repeated(partial(took, runtimes.score, key, sizes[name], Workers(cores)), self.repeats)
-                    runtimes.close()
+                    parties = ServedParties(case, 0, self.folder)
+                    parties.score(key, sizes[name], Workers(cores))  # workers start and meet the key
+                    seconds = repeated(
+                        partial(seconds_of, parties.score, key, sizes[name], Workers(cores)), self.repeats
+                    )
+                    parties.close()
                 point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
                 middle = median(seconds)
                 points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})

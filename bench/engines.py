@@ -1,8 +1,9 @@
-"""Our ciphers as they are measured: both ends of each, cold (tables at hand, nothing made in advance) and warm (pools full)."""
+"""Our ciphers as they are measured: both ends of each, cold (tables in memory, nothing precomputed) and warm (pools full)."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -21,9 +22,10 @@ from backend.crypto.rlwe.public import FloodMaker, RlwePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
-from bench.timing import took
+from bench.timing import seconds_of
 
 HOST_POOL = 64  # obfuscators or flooded zeros that a warm Host has
+PAILLIER: dict[str, Obfuscation] = {"paillier": "full", "paillier-short": "short"}
 ENGINES = {
     "paillier": "Paillier",
     "paillier-short": "Paillier, short exponents",
@@ -34,7 +36,7 @@ ENGINES = {
 
 @dataclass
 class Sides:
-    """Both ends of a cipher: the Guest's and one a Host."""
+    """Both ends of a cipher: the Guest's, and one for each Host."""
 
     key: KeySide
     hosts: list[Any]
@@ -73,7 +75,7 @@ def plain_sides(hosts: int) -> Sides:
 
 
 def fill(pool: Pool[Any]) -> None:
-    """Fill a pool and close it: what it holds is handed out, the rest is made by this process alone."""
+    """Fill a pool and close it: what it holds is handed out, the rest is computed by this process alone."""
     pool.fill()
     while pool.ready < pool.target:
         time.sleep(0.05)
@@ -92,33 +94,34 @@ class Engine:
     name : str
         One of :data:`ENGINES`.
     key : str
-        Its key, in words.
+        Its key's size or parameters.
     sides : dict of str to Sides
-        ``cold`` and, where the cipher has something to make in advance, ``warm``.
+        ``cold`` and, where the cipher has something to precompute, ``warm``.
     """
 
     peer = False
 
     def __init__(self, name: str, key: str, case: Case, sides: dict[str, Sides]) -> None:
         self.name, self.label, self.key, self.sides = name, ENGINES[name], key, sides
-        self.ways = tuple(sides)
+        self.states = tuple(sides)
         self._case, self.guest = case, case.model.guest
         self._vector = b""
 
-    def encrypt(self, how: str, values: np.ndarray) -> float:
+    def encrypt(self, state: str, values: np.ndarray) -> float:
         """Seconds a number."""
-        key = self.sides[how].key
-        if isinstance(key, PaillierKeySide):  # as `phe` returns them: numbers, not yet bytes
-            return took(key.encrypt_numbers, values.tolist()) / len(values)
-        return took(key.encrypt, values[None, :]) / len(values)
+        key = self.sides[state].key
+        # as `phe` returns them: numbers, not yet bytes
+        if isinstance(key, PaillierKeySide):
+            return seconds_of(key.encrypt_numbers, values.tolist()) / len(values)
+        return seconds_of(key.encrypt, values[None, :]) / len(values)
 
-    def sample(self, how: str, n: int = 1) -> Run:
+    def sample(self, state: str, n: int = 1) -> Run:
         """Score `n` samples."""
-        return run_chain(self._case, self.sides[how].key, self.sides[how].hosts, n)
+        return run_chain(self._case, self.sides[state].key, self.sides[state].hosts, n)
 
     def masked_sum(self, values: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
         """Seconds to read, check, mask and add up one sample's numbers, and to decrypt the sum (Fed-EINI eq. 10)."""
-        sides, m = self.sides[self.ways[-1]], len(values)
+        sides, m = self.sides[self.states[-1]], len(values)
         plan = FoldPlan((0,) * m, (True,) * m, 1, tuple(range(m)), 0, 1)
         self._vector = self._vector or sides.key.encrypt(values[None, :])
         began = time.perf_counter()
@@ -126,29 +129,31 @@ class Engine:
         fold.add(self._vector)
         reply = next(fold.finish())
         summed = time.perf_counter()
-        found = sides.key.decrypt(reply, 1)
+        decrypted = sides.key.decrypt(reply, 1)
         done = time.perf_counter()
-        if found != [int(values[kept].sum())]:
-            raise ArithmeticError(f"{self.name} decrypts {found}; the sum is {values[kept].sum()}.")
+        if decrypted != [int(values[kept].sum())]:
+            raise ArithmeticError(f"{self.name} decrypts {decrypted}; the sum is {values[kept].sum()}.")
         return summed - began, done - summed
 
     def refresh(self, repeats: int) -> dict[str, float]:
-        """Seconds of one obfuscator (or flooded zero) at a Host: made now, from the pool, by a textbook power."""
+        """Seconds of one obfuscator (or flooded zero) at a Host: computed on demand, from the pool, by a textbook power."""
         if self.name == "none":
             return {}
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
             cold = self.sides["cold"].hosts[0].obfuscators
             quiet = PublicMaker(side.key.n).make_quietly
-            ways = {
+            sources = {
                 "made": lambda: cold.take(1),
                 "pool": lambda: side.obfuscators.take(1),
                 "textbook": lambda: quiet(1),
             }
         else:
             maker = FloodMaker(side.ring, side.encryptor)
-            ways = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
-        return {f"{way}_seconds": median(took(make) for _ in range(repeats)) for way, make in ways.items()}
+            sources = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
+        return {
+            f"{source}_seconds": median(seconds_of(take) for _ in range(repeats)) for source, take in sources.items()
+        }
 
 
 def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, warm: int) -> Engine:
@@ -159,7 +164,7 @@ def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, 
         return Engine(name, rlwe_parameters(case).name, case, sides)
     if name == "none":
         return Engine(name, "", case, {"cold": plain_sides(hosts)})
-    obfuscation = obfuscation_of(name)
+    obfuscation = PAILLIER[name]
     sides = {
         "cold": paillier_sides(secret, folder, hosts, obfuscation),
         "warm": paillier_sides(secret, folder, hosts, obfuscation, warm),
@@ -167,21 +172,18 @@ def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, 
     return Engine(name, f"{secret.public.bits:,} bits", case, sides)
 
 
-def obfuscation_of(name: str) -> Obfuscation:
-    """How a Paillier engine draws its exponents."""
-    return "short" if name == "paillier-short" else "full"
-
-
 def paillier_tables(secret: PaillierSecretKey, folder: Path, obfuscation: Obfuscation) -> dict[str, dict[str, float]]:
     """Seconds to build the tables of both parties and to read them again, each once, and their bytes."""
     owner = folder / f"owner-{secret.public.bits}-{obfuscation}.tables"
     host = _public_tables(folder, secret)
     host.unlink(missing_ok=True)
-    found = {}
-    for party, file, make in (
-        ("guest", owner, lambda: OwnerMaker(secret.p, secret.q, obfuscation, owner)),
-        ("host", host, lambda: PublicMaker(secret.public.n, host)),
-    ):
-        build, load = took(make().prepare), took(make().prepare)
-        found[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
-    return found
+    makers: dict[str, tuple[Path, Callable[[], Any]]] = {
+        "guest": (owner, lambda: OwnerMaker(secret.p, secret.q, obfuscation, owner)),
+        "host": (host, lambda: PublicMaker(secret.public.n, host)),
+    }
+    costs = {}
+    for party, (file, make) in makers.items():
+        # the second maker finds the file that the first wrote
+        build, load = seconds_of(make().prepare), seconds_of(make().prepare)
+        costs[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
+    return costs

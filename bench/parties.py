@@ -29,21 +29,21 @@ READY = b"ready"
 SECONDS = struct.Struct("d")
 
 
-class _OneModel:
-    """A Host's store."""
+class _SingleModelStore:
+    """A Host's store that holds one partial model."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def artefact(self, model_id: str) -> str:
-        """Its only half."""
+        """Its only partial model."""
         return self._text
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
         """Nothing is trained here."""
 
 
-class Rooms:
+class ServedParties:
     """A Guest and served Hosts on one network.
 
     Parameters
@@ -64,20 +64,20 @@ class Rooms:
                     name,
                     case.tables[name],
                     federation.party(name).features,
-                    _OneModel(dump_host(half)),
+                    _SingleModelStore(dump_host(partial_model)),
                     simulated=True,
                     key_floor=KEY_FLOOR,
                     pool=pool,
                     tables=tables,
                 )
-                for name, half in case.halves.items()
+                for name, partial_model in case.partial_models.items()
             ],
         )
         self._guest = GuestParty(federation, case.tables[case.model.guest])
         self._sessions = 0
 
     def score(self, key: KeySide, n: int, workers: Workers) -> Scored:
-        """Score `n` records in one conversation."""
+        """Score `n` records in one session."""
         self._sessions += 1
         session = Session(self._network, self._guest.name, f"c{self._sessions}", self._case.model.hosts)
         try:
@@ -128,7 +128,7 @@ class HostProcess:
 
 @contextmanager
 def host_process(case: Case, key: KeySide) -> Iterator[HostProcess]:
-    """A :class:`HostProcess` that is gone afterwards."""
+    """A :class:`HostProcess` that is closed afterwards."""
     other = HostProcess(case, key)
     try:
         yield other

@@ -20,16 +20,12 @@ from numpy.typing import NDArray
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
-from backend.data.table import read_table
-from backend.services import Glassleaf
-from backend.store.party_store import PartyStore
-from backend.trees.serialization import load_host
 from backend.trees.shap import paths
 from bench.alignment import Meter
-from bench.cases import Case, credit_card_case
+from bench.cases import Case, credit_card_case, demo_case
 from bench.engines import rlwe_sides
-from bench.reason_ways import NAMES, Parties, Way
-from bench.setting import ABSENT, add_demo, fresh_home, run, say
+from bench.reason_pipeline import NAMES, Parties, ReasonPipeline
+from bench.setting import ABSENT, progress, run
 from bench.tables import reasons as describe
 
 KEYS = (2048, 3072)
@@ -44,30 +40,17 @@ def measure(
     keys: Sequence[int] = KEYS, people: int = PEOPLE, faithful: int = FAITHFUL, cohort: int = COHORT
 ) -> dict[str, Any]:
     """Both models, the second where its data is there."""
-    found = [case for case in (demo_case(), credit_card_case()) if case is not None]
+    results = [case for case in (demo_case(), credit_card_case()) if case is not None]
     rows, groups, faith = [], [], []
-    for case in found:
+    for case in results:
         parties = Parties.of(case)
         for bits in (0, *keys):
-            say(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
+            progress(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
             rows.append(cost_of(parties, bits, people))
             groups.append(cohort_of(parties, bits, cohort, min(cohort, FEW) if bits else cohort))
         faith.append(faithfulness(parties, faithful))
     out: dict[str, Any] = {"names": NAMES, "rows": rows, "cohorts": groups, "faithfulness": faith}
-    return out | ({} if len(found) > 1 else {"skipped": ABSENT})
-
-
-def demo_case() -> Case:
-    """The built-in demo with its first model."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
-        name = add_demo(glassleaf)
-        record = glassleaf.models(name)[0]
-        model, federation = glassleaf.guest_model(record.id), glassleaf.federation(name)
-        halves = {h: load_host(PartyStore(home / "parties" / name / h).artefact(record.id)) for h in model.hosts}
-        tables = {p.name: read_table(federation, p.name) for p in federation.parties}
-        glassleaf.close()
-    return Case(f"demo, {record.n_trees} trees of depth {record.depth}", model, halves, tables)
+    return out | ({} if len(results) > 1 else {"skipped": ABSENT})
 
 
 def scored(case: Case, key: KeySide, publics: Sequence[Any], sample: str) -> Meter:
@@ -75,23 +58,23 @@ def scored(case: Case, key: KeySide, publics: Sequence[Any], sample: str) -> Met
     meter = Meter()
     own = case.tables[case.model.guest]
     one = own.take(np.array([own.row_of[sample]]))
-    _, entries = meter.of("guest", case.guest.encode, one.columns, 1)
-    sent = meter.sent("guest", meter.of("guest", key.encrypt, entries))
+    _, entries = meter.timed("guest", case.guest.encode, one.columns, 1)
+    sent = meter.sent("guest", meter.timed("guest", key.encrypt, entries))
     for host, public, name, plan in zip(case.hosts, publics, case.chain, case.plans, strict=True):
         table = case.tables[name]
         at = table.row_of.get(sample, -1)
         columns = table.take(np.array([max(at, 0)])).columns
-        fold = public.start_fold(meter.of("host", host.decide, columns, np.array([at >= 0])), plan)
-        meter.of("host", fold.add, sent)
-        sent = meter.sent("host", meter.of("host", lambda fold=fold: next(iter(fold.finish()))))
-    meter.of("guest", key.decrypt, sent, 1)
+        fold = public.start_fold(meter.timed("host", host.decide, columns, np.array([at >= 0])), plan)
+        meter.timed("host", fold.add, sent)
+        sent = meter.sent("host", meter.timed("host", lambda fold=fold: next(iter(fold.finish()))))
+    meter.timed("guest", key.decrypt, sent, 1)
     return meter
 
 
 def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
     """One model under a Paillier key of that size, or 0 for RLWE: medians of processor seconds, bytes, ratios."""
     case = parties.case
-    way = Way.paillier(parties, bits) if bits else Way.rlwe(parties)
+    way = ReasonPipeline.paillier(parties, bits) if bits else ReasonPipeline.rlwe(parties)
     key, publics = _score_sides(case, bits)
     samples = case.tables[case.model.guest].ids[: people + 1]
     runs = [(way.named(s), scored(case, key, publics, s)) for s in samples][1:]
@@ -124,7 +107,10 @@ def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
 
 def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[str, Any]:
     """Sums over a group under a Paillier key of that size, or 0 for RLWE; worked out from the first `measured` people."""
-    way, meter = Way.paillier(parties, bits, people) if bits else Way.rlwe(parties, people), Meter()
+    way, meter = (
+        ReasonPipeline.paillier(parties, bits, people) if bits else ReasonPipeline.rlwe(parties, people),
+        Meter(),
+    )
     samples = parties.case.tables[parties.case.model.guest].ids[:measured]
     sums = way.summed(samples, meter)
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
@@ -172,8 +158,8 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     case = parties.case
     own = case.tables[case.model.guest]
     samples = [own.ids[i] for i in np.random.default_rng(7).choice(len(own.ids), people, replace=False)]
-    exact, way = parties.plain(samples), Way.plain(parties, 1)
-    found = np.array([way.summed([sample], Meter()) for sample in samples])
+    exact, way = parties.plain(samples), ReasonPipeline.plain(parties, 1)
+    results = np.array([way.summed([sample], Meter()) for sample in samples])
     names, draw = [_top(row) for row in exact], np.random.default_rng(8)
     kept = {
         str(width): float(
@@ -189,8 +175,8 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     return {
         "model": case.title,
         "people": people,
-        "same_names": float(np.mean([_top(row) == n for row, n in zip(found, names, strict=True)])),
-        "largest_error": float(np.abs(found - exact).max()),
+        "same_names": float(np.mean([_top(row) == n for row, n in zip(results, names, strict=True)])),
+        "largest_error": float(np.abs(results - exact).max()),
         "error_bound": parties.terms.error_bound,
         "same_under_dither_of_contributions": kept,
     }

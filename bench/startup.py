@@ -14,10 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from backend.services import Glassleaf
-from bench.setting import add_demo, fresh_home, run, say
+from bench.setting import fresh_glassleaf, progress, run
 from bench.tables import startup as describe
-from bench.timing import interleaved, median_ratio, took
+from bench.timing import interleaved, median_ratio, seconds_of
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 9
@@ -34,20 +33,18 @@ AIMS = {MODELS: ("ratio", 2.0), SERVICES: ("seconds", 0.4)}
 
 def measure(repeats: int = REPEATS) -> dict[str, Any]:
     """Medians of `repeats` processes of every command, in turns, after one of each that is not counted."""
-    with fresh_home() as home:
-        say("preparing the demo")
-        glassleaf = Glassleaf(home, pools=False)
-        add_demo(glassleaf)
-        glassleaf.close()
-        return timed(home, repeats)
+    with fresh_glassleaf() as glassleaf:
+        progress("preparing the demo")
+        glassleaf.prepare_demo()
+        return timed(glassleaf.home, repeats)
 
 
 def timed(home: Path, repeats: int) -> dict[str, Any]:
     """The same on a home that is prepared."""
-    starts = {name: partial(took, start, arguments, home) for name, arguments in COMMANDS.items()}
+    starts = {name: partial(seconds_of, start, arguments, home) for name, arguments in COMMANDS.items()}
     for warm_up in starts.values():
         warm_up()
-    say(f"{repeats} processes of each")
+    progress(f"{repeats} processes of each")
     seconds = interleaved(starts, repeats)
     return {"repeats": repeats, "rows": [_row(name, seconds) for name in COMMANDS]}
 

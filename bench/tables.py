@@ -1,4 +1,4 @@
-"""What the measurements found, as Markdown for people: printed by each script and written into the documents by `bench.readme`."""
+"""What the measurements results, as Markdown for people: printed by each script and written into the documents by `bench.readme`."""
 
 from __future__ import annotations
 

@@ -14,21 +14,21 @@ from bench.cases import Case
 from bench.chain import Run, run_chain
 from bench.engines import Sides, paillier_sides, rlwe_sides
 from bench.floors import GUEST, HOST, Floors, PaillierFloor, RlweFloor, copied
-from bench.setting import say
+from bench.setting import progress
 from bench.timing import repeated
 
 WIRES = {"300 kB/s, 50 ms": (300e3, 0.05), "1 Gbit/s, 1 ms": (125e6, 0.001)}
 BULK = {"rlwe": 5000, "paillier": 4}
 
 
-def where_time_goes(
+def time_by_stage(
     case: Case, secrets: dict[int, PaillierSecretKey], folder: Path, repeats: int, quick: bool
 ) -> list[dict[str, Any]]:
     """One entry a cipher, way and batch size."""
     rows = []
     sizes = dict.fromkeys(BULK, 5) if quick else BULK
     for bits, secret in secrets.items():
-        say(f"where the time goes: paillier {bits}")
+        progress(f"where the time goes: paillier {bits}")
         floor, hosts = PaillierFloor(secret), len(case.hosts)
         ready = (repeats + 1) * case.guest.folding.n_entries
         for how, warm, samples in (("cold", 0, (1, sizes["paillier"])), ("warm", ready, (1,))):
@@ -36,7 +36,7 @@ def where_time_goes(
             for n in samples:
                 row = _row(case, sides, n, repeats, partial(_paillier, case, floor, n, bool(warm)))
                 rows.append({"engine": f"paillier {bits}", "how": how, "costs": floor.costs} | row)
-    say("where the time goes: rlwe")
+    progress("where the time goes: rlwe")
     for how in ("cold", "warm"):
         sides = rlwe_sides(case, warm=how == "warm")
         lattice = RlweFloor(sides.hosts[0].ring, sides.hosts[0].encryptor)

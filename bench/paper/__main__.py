@@ -16,7 +16,7 @@ from typing import Any
 from backend.errors import FederationError
 from bench.paper.data import papers_tables
 from bench.paper.page import PARTS, write
-from bench.setting import machine, say
+from bench.setting import machine, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
@@ -38,16 +38,16 @@ def main() -> int:
     kept = folder if chosen.quick else RESULTS
     for name in [chosen.only] if chosen.only else list(PARTS):
         began, setting = time.perf_counter(), machine()
-        found = PARTS[name].measure(tables, chosen.quick)
-        found = {"machine": setting, "quick": chosen.quick, "seconds": time.perf_counter() - began} | found
-        say(f"{name}: {found['seconds']:.0f} s")
-        _file(kept, name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results = PARTS[name].measure(tables, chosen.quick)
+        results = {"machine": setting, "quick": chosen.quick, "seconds": time.perf_counter() - began} | results
+        progress(f"{name}: {results['seconds']:.0f} s")
+        _file(kept, name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{write(read(kept), folder)}\n")
     return 0
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What earlier runs found, part by part."""
+    """What earlier runs results, part by part."""
     there = {name: _file(folder, name) for name in PARTS}
     return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in there.items() if file.exists()}
 

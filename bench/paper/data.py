@@ -74,13 +74,13 @@ def papers_tables(quick: bool) -> dict[str, Table]:
     absent = [file.name for file in _FILES.values() if not file.exists()]
     if absent and not quick:
         raise FederationError(
-            f"{', '.join(absent)}: not found in {FOLDER}; the papers' tables are measured on these files. Put them there "
+            f"{', '.join(absent)}: not results in {FOLDER}; the papers' tables are measured on these files. Put them there "
             "(../shared/data/README.md says where they come from), or run with --quick, which takes the built-in demo."
         )
     if absent:
         return {CREDIT: _demo()}
-    found = {CREDIT: _credit_card(), BANK: _bank(), CAR: _car()}
-    return {name: table.sample(QUICK_ROWS) for name, table in found.items()} if quick else found
+    results = {CREDIT: _credit_card(), BANK: _bank(), CAR: _car()}
+    return {name: table.sample(QUICK_ROWS) for name, table in results.items()} if quick else results
 
 
 def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
@@ -138,4 +138,4 @@ def _demo() -> Table:
     for other in parties[1:]:
         frame = frame.merge(other, on=ID)
     frame[label.column] = frame.pop(label.column)  # the label last
-    return Table("demo", "the built-in demo (made up)", frame, label.column, label.positive)
+    return Table("demo", "the built-in demo (synthetic)", frame, label.column, label.positive)

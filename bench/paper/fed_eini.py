@@ -20,10 +20,10 @@ from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
-from bench.setting import fresh_home, say
+from bench.setting import fresh_glassleaf, progress, train
 from bench.tables import Results
 
 TREES, DEPTH, RATE = 100, 4, 0.1  # §V-A names 100 trees of depth 4, no learning rate
@@ -50,10 +50,9 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §V that the tables allow."""
     table = tables[CREDIT]
     trees, few = (10, 1) if quick else (TREES, None)
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
+    with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
         bench = _Bench(glassleaf, trees)
-        found: Results = {
+        results: Results = {
             "data": table.title,
             "trees": trees,
             "depth": DEPTH,
@@ -63,17 +62,16 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
             "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
         }
         whole = bench.model(table, "whole", trees)
-        found["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
-        found["features"] = [
+        results["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
+        results["features"] = [
             bench.times(bench.model(_narrowed(table, k), f"host{k}", trees), TOGETHER, {"features": k})
             for k in HOST_FEATURES[:few]
         ]
-        found["tree_counts"] = [
+        results["tree_counts"] = [
             bench.times(bench.model(table, f"trees{k}", k), TOGETHER, {"trees": k}) for k in TREE_COUNTS[:few]
         ]
         bench.close()
-        glassleaf.close()
-    return found
+    return results
 
 
 def _narrowed(table: Table, host_features: int) -> Table:
@@ -108,10 +106,10 @@ class _Bench:
 
     def model(self, table: Table, name: str, trees: int) -> ModelRecord:
         """Grown on plaintext: ciphertexts give the same trees, byte for byte (docs/speed.md measures that)."""
-        say(f"fed-eini: growing {name}, {trees} trees")
+        progress(f"fed-eini: growing {name}, {trees} trees")
         federation = federate(self._glassleaf, table, table.features[:GUEST_FEATURES], name)
         parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
-        return self._glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+        return train(self._glassleaf, federation, parameters)
 
     def sampled(self, table: Table, rate: float) -> Results:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
@@ -134,7 +132,7 @@ class _Bench:
 
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
-        say(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
+        progress(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
         runtime, model = self._catalogue.runtime(record.federation), self._glassleaf.guest_model(record.id)
         compiled, table = CompiledGuest(model), runtime.table.take(self._rows(record, n))
         first = table.take(np.arange(min(n, WARM)))

@@ -8,10 +8,11 @@ from statistics import mean
 
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.transport.simulated_latency import Link
-from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split, TrainingRequest
+from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split
+from bench.paper.centralised_trees import decision_tree
 from bench.paper.data import BANK, CAR, CREDIT, Table, federate
-from bench.paper.trees_alone import decision_tree, pooled
-from bench.setting import fresh_home, say
+from bench.pooled import pooled
+from bench.setting import fresh_glassleaf, progress, train
 from bench.tables import Results
 
 THETA = 0.7  # §4.2, as are the defaults of DecisionTreeParameters
@@ -35,19 +36,18 @@ ONE_TREE = SecureBoostParameters(
 
 def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §4 that the tables allow."""
-    with fresh_home() as home:
-        bench = _Bench(Glassleaf(home, pools=False), 2 if quick else SWEEP_REPEATS)
+    with fresh_glassleaf() as glassleaf:
+        bench = _Bench(glassleaf, 2 if quick else SWEEP_REPEATS)
         repeats, few = (2, 2) if quick else (REPEATS, None)
         credit = tables[CREDIT]
-        found: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
-        found |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
-        found["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
-        found["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
-        found["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
-        found["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
-        found |= _times(bench, credit.sample(QUICK_ROWS) if quick else credit, few and 1)
-        bench.glassleaf.close()
-    return found
+        results: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
+        results |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
+        results["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
+        results["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
+        results["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
+        results["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
+        results |= _times(bench, credit.sample(QUICK_ROWS) if quick else credit, few and 1)
+    return results
 
 
 def _times(bench: _Bench, table: Table, few: int | None) -> Results:
@@ -83,11 +83,11 @@ class _Bench:
         if key not in self._federations:
             name = f"f{len(self._federations)}"
             self._federations[key] = federate(self.glassleaf, table, table.first(theta), name)
-        return self.glassleaf.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
+        return train(self.glassleaf, self._federations[key], parameters)
 
     def accuracy(self, table: Table, repeats: int) -> Results:
         """A line of Table 2, in the mean of `repeats` divisions into training and test records."""
-        say(f"fl-dt: {repeats} divisions of {table.title}")
+        progress(f"fl-dt: {repeats} divisions of {table.title}")
         at_a = table.first(THETA)
         held = {"pooled": table.features, "part_a": at_a, "part_b": [f for f in table.features if f not in at_a]}
         trees = [self.train(table, THETA, replace(PLAIN, seed=seed)) for seed in range(repeats)]
@@ -109,13 +109,13 @@ class _Bench:
 
     def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 6, in the mean of some divisions."""
-        say(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
-        found = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
-        return {"at": at, "accuracy": mean(m.accuracy for m in found), "auc": mean(m.auc for m in found)}
+        progress(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
+        results = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
+        return {"at": at, "accuracy": mean(m.accuracy for m in results), "auc": mean(m.auc for m in results)}
 
     def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 7: a training on ciphertexts, ids aligned by the garbled Bloom filter, and a prediction."""
-        say(f"fl-dt: timing {parameters.bins} bins, depth {parameters.depth}, {len(table.frame):,} records")
+        progress(f"fl-dt: timing {parameters.bins} bins, depth {parameters.depth}, {len(table.frame):,} records")
         if (table.name, len(table.frame), THETA) not in self._warm:
             self._warm.add((table.name, len(table.frame), THETA))
             self.train(table, THETA, WARM)

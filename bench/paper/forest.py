@@ -22,11 +22,12 @@ from backend.services import (
     SecureBoostParameters,
     TrainingRequest,
 )
+from bench.paper.centralised_trees import random_forest
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
-from bench.paper.trees_alone import pooled, random_forest
-from bench.setting import REPEATS, fresh_home, say
+from bench.pooled import pooled
+from bench.setting import REPEATS, fresh_glassleaf, progress
 from bench.tables import Results
-from bench.timing import repeated, took
+from bench.timing import repeated, seconds_of
 
 Parameters = ForestParameters | SecureBoostParameters
 
@@ -50,29 +51,33 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     forest = replace(FOREST, trees=5, depth=4) if quick else FOREST
     boost = replace(BOOST, trees=5, depth=3) if quick else BOOST
     timed = TIMED_ROWS // 10 if quick else TIMED_ROWS
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
-        found: Results = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict(), "auc": [], "training": []}
+    with fresh_glassleaf() as glassleaf:
+        results: Results = {
+            "bits": BITS,
+            "forest": forest.as_dict(),
+            "boost": boost.as_dict(),
+            "auc": [],
+            "training": [],
+        }
         for name in (CREDIT, BANK):
             if name not in tables:
                 continue
             table = tables[name]
             whole = federate(glassleaf, table, table.first(GUEST_SHARE), name)
-            say(f"forest: quality on {table.title}")
+            progress(f"forest: quality on {table.title}")
             grown, boosted = _train(glassleaf, whole, forest)[0], _train(glassleaf, whole, boost)[0]
-            found["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
+            results["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
             if name == CREDIT:
-                found["serving"] = _serving(glassleaf, grown, boosted, quick)
+                results["serving"] = _serving(glassleaf, grown, boosted, quick)
             part = federate(glassleaf, table.sample(timed), table.first(GUEST_SHARE), f"{name}_timed")
-            say(f"forest: training times on {table.title}")
-            found["training"].append({"data": table.title} | _times(glassleaf, part, forest, boost))
-        glassleaf.close()
-    found["row_sets"] = [_row_set(RECORDS, rate) for rate in RATES]
-    return found
+            progress(f"forest: training times on {table.title}")
+            results["training"].append({"data": table.title} | _times(glassleaf, part, forest, boost))
+    results["row_sets"] = [_row_set(RECORDS, rate) for rate in RATES]
+    return results
 
 
 def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
-    """A model, and what its training took here and would take over the paper's link."""
+    """A model, and what its training seconds_of here and would take over the paper's link."""
     job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
@@ -99,7 +104,7 @@ def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, for
 
 def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Results:
     """A line of Table 2, on ciphertexts."""
-    found: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
+    results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
     asked: dict[str, Parameters] = {
         "warm": replace(forest, trees=1, depth=1),  # makes the key and both parties' tables, which are kept
@@ -107,14 +112,14 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
         "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
     }
     for name, parameters in asked.items():
-        record, found[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
-        found["records"] = record.parts["training"]
-    return found
+        record, results[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
+        results["records"] = record.parts["training"]
+    return results
 
 
 def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
     """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
-    say("forest: serving")
+    progress("forest: serving")
     one = 2 if quick else ASKED
     asked = [
         ("SecureBoost", boosted, "multi-interactive-node", 1),
@@ -160,16 +165,16 @@ def _busiest(row: ProtocolResult) -> float:
 
 def _row_set(n: int, rate: float) -> Results:
     """Three lines of Table 6: the same set as JSON, as bits and as gaps; and what is sent."""
-    say(f"forest: sets of rows at {rate:.0%}")
+    progress(f"forest: sets of rows at {rate:.0%}")
     flags = np.random.default_rng(SEED).random(n) < rate
-    found: Results = {"records": n, "rate": rate, "forms": {}}
+    results: Results = {"records": n, "rate": rate, "forms": {}}
     forms = {"V0": as_json, "V1": as_bits, "V2": as_gaps}
     for name, form in forms.items():
-        found["forms"][name] = {
+        results["forms"][name] = {
             "bytes": len(form(flags)),
-            "seconds": median(repeated(partial(took, form, flags), REPEATS)),
+            "seconds": median(repeated(partial(seconds_of, form, flags), REPEATS)),
         }
     sent = pack_rows(flags)
-    found["sent"] = len(sent)
-    found["exact"] = bool((unpack_rows(sent, n) == flags).all())
-    return found
+    results["sent"] = len(sent)
+    results["exact"] = bool((unpack_rows(sent, n) == flags).all())
+    return results

@@ -17,9 +17,9 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
-from bench.setting import REPEATS, say
+from bench.setting import REPEATS, progress
 from bench.tables import Results
-from bench.timing import interleaved, took
+from bench.timing import interleaved, seconds_of
 
 BITS = 2048
 NUMBERS = 1000  # "an average of 1000 plaintext numbers randomly drawn from N(0, 10^8)", appendix D.2
@@ -32,7 +32,7 @@ OPERATIONS = ("scalar", "addition", "decryption", "encryption")  # the order of 
 
 def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Seconds a number: RIAC, Paillier by `phe` number by number, Paillier as this project encrypts and decrypts a list."""
-    say("forest: RIAC beside Paillier")
+    progress("forest: RIAC beside Paillier")
     rng = np.random.default_rng(SEED)
     values = rng.normal(0, DEVIATION, QUICK_NUMBERS if quick else NUMBERS).astype(np.int64).tolist()
     factors = np.abs(rng.normal(0, DEVIATION, len(values))).astype(np.int64).tolist()
@@ -47,7 +47,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
         few = min(TEXTBOOK_NUMBERS, len(values))
         tasks |= {("phe", name): task for name, task in _phe(secret, values[:few], factors[:few]).items()}
         seconds = interleaved(
-            {name: partial(took, task) for name, task in tasks.items()}, QUICK_REPEATS if quick else REPEATS
+            {name: partial(seconds_of, task) for name, task in tasks.items()}, QUICK_REPEATS if quick else REPEATS
         )
     numbers = {"riac": len(values), "glassleaf": len(values), "phe": few}
     return {
@@ -72,12 +72,12 @@ def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str,
 
 
 def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
-    found, square = key.encrypt_numbers(values), key.public.n2
-    _same(key.decrypt_numbers(found), values)
+    results, square = key.encrypt_numbers(values), key.public.n2
+    _same(key.decrypt_numbers(results), values)
     return {
-        "scalar": lambda: [gmpy2.powmod(c, k, square) for k, c in zip(factors, found, strict=True)],
-        "addition": lambda: [a * b % square for a, b in zip(found, reversed(found), strict=True)],
-        "decryption": lambda: key.decrypt_numbers(found),
+        "scalar": lambda: [gmpy2.powmod(c, k, square) for k, c in zip(factors, results, strict=True)],
+        "addition": lambda: [a * b % square for a, b in zip(results, reversed(results), strict=True)],
+        "decryption": lambda: key.decrypt_numbers(results),
         "encryption": lambda: key.encrypt_numbers(values),
     }
 
@@ -85,16 +85,16 @@ def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[s
 def _phe(secret: PaillierSecretKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
     public = phe.PaillierPublicKey(int(secret.public.n))
     private = phe.PaillierPrivateKey(public, int(secret.p), int(secret.q))
-    found = [public.encrypt(v) for v in values]
+    results = [public.encrypt(v) for v in values]
     return {
-        "scalar": lambda: [c * k for k, c in zip(factors, found, strict=True)],
-        "addition": lambda: [a + b for a, b in zip(found, reversed(found), strict=True)],
-        "decryption": lambda: [private.decrypt(c) for c in found],
+        "scalar": lambda: [c * k for k, c in zip(factors, results, strict=True)],
+        "addition": lambda: [a + b for a, b in zip(results, reversed(results), strict=True)],
+        "decryption": lambda: [private.decrypt(c) for c in results],
         "encryption": lambda: [public.encrypt(v) for v in values],
     }
 
 
-def _same(found: list[int], expected: list[int]) -> None:
+def _same(results: list[int], expected: list[int]) -> None:
     """Raise ArithmeticError where a cipher does not give back what it was given."""
-    if found != expected:
+    if results != expected:
         raise ArithmeticError("A cipher does not give back the numbers that it encrypted.")

@@ -11,7 +11,7 @@ TITLES = {"global": "Global-Map", "adj": "Adj-Map", "local": "Local-Map"}
 ORDER = ["Local-Map", "Adj-Map", "Global-Map"]  # from the best
 CLOSE = 0.005  # of the undisturbed AUC
 NOT_RUN = {
-    "OpBoost, the Salaries data and the LDP baselines": "neither the data nor a mechanism without order is part of the project.",
+    "OpBoost, the Salaries data and the LDP baselines": "neither the data nor a mechanism without order is part of the project."
 }
 
 

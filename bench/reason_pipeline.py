@@ -16,7 +16,6 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
-from backend.data.table import PartyTable
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.evaluation import Weighting, weighting_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
@@ -24,7 +23,6 @@ from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
-from backend.trees.ensemble import NodeKey, SplitRule
 from backend.trees.shap import shap_values
 from bench.alignment import Meter
 from bench.cases import Case
@@ -45,7 +43,7 @@ class Parties:
         """Compile both sides."""
         terms = CompiledTerms(case.model)
         steps = case.guest.folding.steps
-        factors = [CompiledFactors(case.halves[s.host], s, terms.shares_of(s.host)) for s in steps]
+        factors = [CompiledFactors(case.partial_models[s.host], s, terms.shares_of(s.host)) for s in steps]
         return cls(case, terms, factors)
 
     @property
@@ -61,18 +59,12 @@ class Parties:
 
     def plain(self, samples: Sequence[str]) -> NDArray[np.float64]:
         """SHAP values ``(n, features)`` in the protocol's order, all columns in one hand."""
-        rules: dict[NodeKey, SplitRule] = dict(self.case.model.rules)
-        columns: dict[str, NDArray[Any]] = {}
-        for party, table in self.case.tables.items():
-            if party in self.case.halves:
-                rules |= self.case.halves[party].rules
-            columns |= _joined(table, samples)
-        names, values = shap_values(self.case.model, rules, columns, len(samples))
+        names, values = shap_values(self.case.model, *self.case.together(samples), len(samples))
         return values[:, [names.index(feature) for _, feature in self.terms.items]]
 
 
 @dataclass(frozen=True)
-class Way:
+class ReasonPipeline:
     """From the Guest to the last Host and back, under one key.
 
     Attributes
@@ -92,7 +84,7 @@ class Way:
     weightings: list[Weighting]
 
     @classmethod
-    def paillier(cls, parties: Parties, bits: int, people: int = 0) -> Way:
+    def paillier(cls, parties: Parties, bits: int, people: int = 0) -> ReasonPipeline:
         """Under Paillier: for names, or for a cohort of so many people; the tables for obfuscators are made."""
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
         key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
@@ -101,19 +93,19 @@ class Way:
         return cls._of(parties, "paillier", key, public, people)
 
     @classmethod
-    def rlwe(cls, parties: Parties, people: int = 0) -> Way:
+    def rlwe(cls, parties: Parties, people: int = 0) -> ReasonPipeline:
         """The same under RLWE."""
         sets = residues_for(parties.shape.load(parties.terms.rows, people))
         key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
         return cls._of(parties, "rlwe", key, ResiduePublicSide(key.offer()), people)
 
     @classmethod
-    def plain(cls, parties: Parties, people: int) -> Way:
+    def plain(cls, parties: Parties, people: int) -> ReasonPipeline:
         """A cohort in plaintext."""
         return cls._of(parties, "none", PlainKeySide(), PlainPublicSide(), people)
 
     @classmethod
-    def _of(cls, parties: Parties, cipher: str, key: ReasonKey, side: PublicSide, people: int) -> Way:
+    def _of(cls, parties: Parties, cipher: str, key: ReasonKey, side: PublicSide, people: int) -> ReasonPipeline:
         both = zip(parties.factors, parties.case.plans, strict=True)
         weightings = [weighting_of(side, factors, parties.shape, plan, people) for factors, plan in both]
         encryption = encryption_of(key, parties.terms, parties.shape, people)
@@ -122,12 +114,12 @@ class Way:
     def asked(self, sample: str, meter: Meter, before: Any = None) -> Any:
         """One person's contributions as the last Host holds them, added to those `before`."""
         columns, _ = self.parties.record(self.parties.case.model.guest, sample)
-        sent = meter.sent("guest", meter.of("guest", self.encryption.encrypted, columns))
+        sent = meter.sent("guest", meter.timed("guest", self.encryption.encrypted, columns))
         for factors, weighting in zip(self.parties.factors, self.weightings, strict=True):
-            kept = meter.of("host", factors.decide, *self.parties.record(factors.step.host, sample))
+            kept = meter.timed("host", factors.decide, *self.parties.record(factors.step.host, sample))
             if weighting is not self.weightings[-1]:
-                sent = meter.sent("host", meter.of("host", weighting.passed_on, sent, kept))
-        return meter.of("host", self.weightings[-1].values, sent, kept, before)
+                sent = meter.sent("host", meter.timed("host", weighting.passed_on, sent, kept))
+        return meter.timed("host", self.weightings[-1].values, sent, kept, before)
 
     def named(self, sample: str) -> tuple[Meter, Meter]:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
@@ -135,9 +127,9 @@ class Way:
         held = self.asked(sample, weighting)
         guest = RankingGuest(self.encryption.opened, shape)
         host = RankingHost(lambda added: self.weightings[-1].blinded(held, added), shape)
-        shares = ranking.sent("host", ranking.of("host", host.share, ranking.sent("guest", guest.open())))
-        choices = ranking.sent("guest", ranking.of("guest", guest.choose, shares))
-        ranking.of("guest", guest.names, ranking.sent("host", ranking.of("host", host.garble, choices)))
+        shares = ranking.sent("host", ranking.timed("host", host.share, ranking.sent("guest", guest.open())))
+        choices = ranking.sent("guest", ranking.timed("guest", guest.choose, shares))
+        ranking.timed("guest", guest.names, ranking.sent("host", ranking.timed("host", host.garble, choices)))
         return weighting, ranking
 
     def summed(self, samples: Sequence[str], meter: Meter) -> NDArray[np.float64]:
@@ -145,15 +137,6 @@ class Way:
         held = None
         for sample in samples:
             held = self.asked(sample, meter, held)
-        sent = meter.sent("host", meter.of("host", self.weightings[-1].sums, held))
-        numbers: list[int] = meter.of("guest", self.encryption.sums, sent)
+        sent = meter.sent("host", meter.timed("host", self.weightings[-1].sums, held))
+        numbers: list[int] = meter.timed("guest", self.encryption.sums, sent)
         return np.array(numbers, dtype=np.float64) / float(1 << self.parties.shape.scale)
-
-
-def _joined(table: PartyTable, samples: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """A party's columns for some people; missing where it holds no record."""
-    rows = np.array([table.row_of.get(sample, -1) for sample in samples])
-    out = {}
-    for name, column in table.take(np.maximum(rows, 0)).columns.items():
-        out[name] = np.where(rows < 0, np.array(None if column.dtype == object else np.nan, dtype=column.dtype), column)
-    return out
