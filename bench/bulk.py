@@ -11,6 +11,7 @@ from typing import Any
 
 from backend.crypto.workers import Workers
 from bench.cases import Case
+from bench.chain import median_seconds
 from bench.engines import Engine, rlwe_sides
 from bench.parties import ServedParties, host_process
 from bench.setting import progress
@@ -29,8 +30,7 @@ def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
         began = time.process_time()
         runs = repeated(partial(engine.sample, "cold", samples), repeats)
         worked = time.process_time() - began
-        seconds = median(r.total for r in runs)
-        guest = median(r.of(engine.guest) for r in runs)
+        seconds = median_seconds(runs, engine.guest)
         rows.append(
             {
                 "engine": engine.name,
@@ -38,11 +38,9 @@ def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
                 "key": engine.key,
                 "samples": samples,
                 "repeats": len(runs),
-                "seconds": seconds,
+                **seconds,
                 "cpu_seconds": worked / len(runs),
-                "guest_seconds": guest,
-                "host_seconds": median(r.total - r.of(engine.guest) for r in runs),
-                "per_second": samples / seconds,
+                "per_second": samples / seconds["seconds"],
                 "bytes_a_sample": sum(runs[0].bytes.values()) / samples,
             }
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 from typing import Any, cast
 
 import numpy as np
@@ -32,19 +33,20 @@ SESSION, MODEL = "c1", "m0123456789"  # as long as the service's own names
 class Stopwatch:
     """Seconds by (party, stage); a span inside another counts for the inner one alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
         self.seconds: dict[Stage, float] = defaultdict(float)
         self._inside: list[float] = []
 
     @contextmanager
     def span(self, party: str, stage: str) -> Iterator[None]:
         """Count what is done within."""
-        began = time.perf_counter()
+        began = self._clock()
         self._inside.append(0.0)
         try:
             yield
         finally:
-            elapsed = time.perf_counter() - began
+            elapsed = self._clock() - began
             self.seconds[party, stage] += elapsed - self._inside.pop()
             if self._inside:
                 self._inside[-1] += elapsed
@@ -82,6 +84,15 @@ class Run:
     def total(self) -> float:
         """Seconds of all parties, one after the other."""
         return sum(self.seconds.values())
+
+
+def median_seconds(runs: Sequence[Run], guest: str) -> dict[str, float]:
+    """Of all parties, of the Guest, and of the Hosts."""
+    return {
+        "seconds": median(run.total for run in runs),
+        "guest_seconds": median(run.of(guest) for run in runs),
+        "host_seconds": median(run.total - run.of(guest) for run in runs),
+    }
 
 
 class HostSide:
@@ -164,9 +175,11 @@ class GuestSide:
                 units[i] += value
 
 
-def run_chain(case: Case, key: KeySide, sides: Sequence[PublicSide], n: int) -> Run:
+def run_chain(
+    case: Case, key: KeySide, sides: Sequence[PublicSide], n: int, timer: Callable[[], float] = time.perf_counter
+) -> Run:
     """Score `n` records, party by party."""
-    clock, run = Stopwatch(), Run()
+    clock, run = Stopwatch(timer), Run()
     guest = GuestSide(case, key)
     hosts = [HostSide(case, i, side) for i, side in enumerate(sides)]
     names = [guest.name, *(h.name for h in hosts), guest.name]

@@ -19,7 +19,7 @@ from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers
 from bench.bulk import bulk, two_cores
 from bench.cases import Case, credit_card_case, random_case
-from bench.chain import Run
+from bench.chain import Run, median_seconds
 from bench.engines import ENGINES, HOST_POOL, PAILLIER, Engine, make_engine, paillier_tables
 from bench.parties import ServedParties
 from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
@@ -95,64 +95,57 @@ class _KeySize:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a cipher."""
-        everybody: list[Engine | Peer] = [*self.ours, *self._peers]
-        self._say("encrypt")
+        engines: list[Engine | Peer] = [*self.ours, *self._peers]
+        progress(f"{self._bits} bits: encrypt")
         encrypted = interleaved(
-            {(e.name, how): partial(e.encrypt, how, self._values) for e in everybody for how in e.states}, self._repeats
+            {(e.name, state): partial(e.encrypt, state, self._values) for e in engines for state in e.states},
+            self._repeats,
         )
-        self._say("masked sum, decrypt, refresh")
-        sums = interleaved({e.name: partial(e.masked_sum, self._values, self._kept) for e in everybody}, self._repeats)
-        refreshed = {e.name: e.refresh(self._repeats) for e in everybody}
-        self._say("one sample")
+        progress(f"{self._bits} bits: masked sum, decrypt, refresh")
+        sums = interleaved({e.name: partial(e.masked_sum, self._values, self._kept) for e in engines}, self._repeats)
+        refreshed = {e.name: e.refresh(self._repeats) for e in engines}
+        progress(f"{self._bits} bits: one sample")
         tasks: dict[Any, Callable[[], Any]] = {"textbook": partial(self._phe.encrypt, "cold", self._values)}
         samples = interleaved(
-            tasks | {(e.name, how): partial(e.sample, how) for e in self.ours for how in e.states}, self._repeats
+            tasks | {(e.name, state): partial(e.sample, state) for e in self.ours for state in e.states}, self._repeats
         )
         textbook = [s * self._case.model.n_leaves for s in samples.pop("textbook")]
         _check_equal([runs[0] for runs in samples.values()])
         rows = []
-        for e in everybody:
+        for e in engines:
             summed, decrypted = (median(s) for s in zip(*sums[e.name], strict=True))
             row = {
                 "engine": e.name,
                 "label": e.label,
                 "peer": e.peer,
                 "key": e.key,
-                "encrypt": {how: _rate(encrypted[e.name, how], encrypted["phe", "cold"]) for how in e.states},
+                "encrypt": {state: _rate(encrypted[e.name, state], encrypted["phe", "cold"]) for state in e.states},
                 "masked_sum_seconds": summed,
                 "refresh": refreshed[e.name],
                 "decrypt_seconds": decrypted,
             }
             if isinstance(e, Peer):
-                row["sample"] = self._put_together(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
+                row["sample"] = self._composed(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
             else:
                 row["tables"] = self._tables.get(e.name)
-                row["sample"] = self._sample({how: samples[e.name, how] for how in e.states}, textbook)
+                row["sample"] = self._sample({state: samples[e.name, state] for state in e.states}, textbook)
                 row["sample"]["through_messages_seconds"] = self._through_messages(e)
             rows.append(row)
         return rows
-
-    def _say(self, what: str) -> None:
-        progress(f"{self._bits} bits: {what}")
 
     def _sample(self, runs: dict[str, list[Run]], textbook: list[float]) -> dict[str, Any]:
         """One sample cold and warm, the share of each party, and the bytes of each direction."""
         guest = self._case.model.guest
         results: dict[str, Any] = {
-            how: {
-                "seconds": median(r.total for r in several),
-                "guest_seconds": median(r.of(guest) for r in several),
-                "host_seconds": median(r.total - r.of(guest) for r in several),
-                "ratio": median_ratio(textbook, [r.total for r in several]),
-            }
-            for how, several in runs.items()
+            state: median_seconds(own, guest) | {"ratio": median_ratio(textbook, [run.total for run in own])}
+            for state, own in runs.items()
         }
         sent = runs["cold"][0].bytes
         back = sum(b for (_, to), b in sent.items() if to == guest)
         entries = self._case.guest.folding.n_entries
         return results | {"numbers": entries, "bytes_up": sum(sent.values()) - back, "bytes_back": back}
 
-    def _put_together(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
+    def _composed(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
         """A peer's sample from its medians: a number a leaf, one masked sum, one decryption; no message and no tree is read."""
         leaves, size = self._case.model.n_leaves, peer.bytes_per_number()
         seconds = leaves * encrypt + rest
@@ -166,9 +159,9 @@ class _KeySize:
             parties = ServedParties(self._case, HOST_POOL, self._folder)
             parties.score(key, 1, Workers())  # Hosts meet the key
             parties.wait_for_pools()
-            results = [seconds_of(parties.score, key, 1, Workers()) for _ in range(self._repeats)]
+            seconds = [seconds_of(parties.score, key, 1, Workers()) for _ in range(self._repeats)]
             parties.close()
-        return median(results)
+        return median(seconds)
 
 
 def _check_equal(runs: list[Run]) -> None:

@@ -18,7 +18,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
 from bench.cases import Case, credit_card_case, random_case
-from bench.chain import Run, run_chain
+from bench.chain import Run, median_seconds, run_chain
 from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, rlwe_parameters, rlwe_sides
 from bench.parties import ServedParties
 from bench.peers import TEXTBOOK_NUMBERS, phe_peer
@@ -123,11 +123,11 @@ class _Bench:
 
     def _seconds(self, case: Case, sides: Sides, n: int) -> Point:
         runs: list[Run] = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
-        guest = case.model.guest
+        seconds = median_seconds(runs, case.model.guest)
         return {
             "samples": n,
-            "seconds_a_sample": median(r.total for r in runs) / n,
-            "guest_seconds_a_sample": median(r.of(guest) for r in runs) / n,
+            "seconds_a_sample": seconds["seconds"] / n,
+            "guest_seconds_a_sample": seconds["guest_seconds"] / n,
             "bytes_a_sample": sum(runs[0].bytes.values()) / n,
             "repeats": len(runs),
         }

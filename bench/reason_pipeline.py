@@ -1,4 +1,4 @@
-"""The parties' own code for reasons, under each cipher, with all partial models and records in one hand: for measuring, not for secrets."""
+"""The parties' own code for reasons, under each cipher, run by an operator who holds all records: for measuring, not for secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = 4
 
 @dataclass(frozen=True)
 class Parties:
-    """A case with what reasons need of it, worked out once."""
+    """A case with what reasons need of it, compiled once."""
 
     case: Case
     terms: CompiledTerms
@@ -58,7 +58,7 @@ class Parties:
         return dict(table.take(np.array([max(at, 0)])).columns), at >= 0
 
     def plain(self, samples: Sequence[str]) -> NDArray[np.float64]:
-        """SHAP values ``(n, features)`` in the protocol's order, all columns in one hand."""
+        """SHAP values ``(n, features)`` in the protocol's order, from all parties' columns."""
         names, values = shap_values(self.case.model, *self.case.together(samples), len(samples))
         return values[:, [names.index(feature) for _, feature in self.terms.items]]
 
@@ -84,20 +84,17 @@ class ReasonPipeline:
     weightings: list[Weighting]
 
     @classmethod
-    def paillier(cls, parties: Parties, bits: int, people: int = 0) -> ReasonPipeline:
-        """Under Paillier: for names, or for a cohort of so many people; the tables for obfuscators are made."""
+    def under(cls, parties: Parties, bits: int, people: int = 0) -> ReasonPipeline:
+        """Under Paillier with tables for obfuscators, or RLWE where `bits` is 0; for names, or for a cohort of so many people."""
+        if not bits:
+            sets = residues_for(parties.shape.load(parties.terms.rows, people))
+            residues = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
+            return cls._of(parties, "rlwe", residues, ResiduePublicSide(residues.offer()), people)
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
         key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
         for pool in (key.obfuscators, public.obfuscators):
             pool.take(1)
         return cls._of(parties, "paillier", key, public, people)
-
-    @classmethod
-    def rlwe(cls, parties: Parties, people: int = 0) -> ReasonPipeline:
-        """The same under RLWE."""
-        sets = residues_for(parties.shape.load(parties.terms.rows, people))
-        key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
-        return cls._of(parties, "rlwe", key, ResiduePublicSide(key.offer()), people)
 
     @classmethod
     def plain(cls, parties: Parties, people: int) -> ReasonPipeline:
@@ -111,8 +108,8 @@ class ReasonPipeline:
         encryption = encryption_of(key, parties.terms, parties.shape, people)
         return cls(parties, cipher, key.bits, len(key.offer()) * len(weightings), encryption, weightings)
 
-    def asked(self, sample: str, meter: Meter, before: Any = None) -> Any:
-        """One person's contributions as the last Host holds them, added to those `before`."""
+    def contributions(self, sample: str, meter: Meter, before: Any = None) -> Any:
+        """One person's contributions, encrypted, as the last Host holds them; added to those `before`."""
         columns, _ = self.parties.record(self.parties.case.model.guest, sample)
         sent = meter.sent("guest", meter.timed("guest", self.encryption.encrypted, columns))
         for factors, weighting in zip(self.parties.factors, self.weightings, strict=True):
@@ -124,7 +121,7 @@ class ReasonPipeline:
     def named(self, sample: str) -> tuple[Meter, Meter]:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
         weighting, ranking, shape = Meter(), Meter(), self.parties.shape.ranking
-        held = self.asked(sample, weighting)
+        held = self.contributions(sample, weighting)
         guest = RankingGuest(self.encryption.opened, shape)
         host = RankingHost(lambda added: self.weightings[-1].blinded(held, added), shape)
         shares = ranking.sent("host", ranking.timed("host", host.share, ranking.sent("guest", guest.open())))
@@ -136,7 +133,7 @@ class ReasonPipeline:
         """Contributions of a cohort, ``(features,)``, in the margin's unit."""
         held = None
         for sample in samples:
-            held = self.asked(sample, meter, held)
+            held = self.contributions(sample, meter, held)
         sent = meter.sent("host", meter.timed("host", self.weightings[-1].sums, held))
         numbers: list[int] = meter.timed("guest", self.encryption.sums, sent)
         return np.array(numbers, dtype=np.float64) / float(1 << self.parties.shape.scale)

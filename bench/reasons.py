@@ -1,15 +1,13 @@
-"""What reasons cost beside the score alone and beside plain `phe`, and whether the names are those of plain SHAP values.
+"""What reasons cost beside the score alone and beside plain `phe`, and whether the names are those of plaintext SHAP values.
 
-One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: all
-partial models and records are in
-one hand here. The peer does what SECURITY.md sketches with `phe`'s floats, leaf by leaf; its operations are counted and one of each is
-timed, nothing is charged for refreshing or for finding the largest, so its figure is a lower bound.
+One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: it holds all partial models
+and records. The peer works with `phe`'s floats, leaf by leaf; its operations are counted and one of each is timed. Refreshing and finding
+the largest are not charged, so its figure is a lower bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from time import process_time
 from typing import Any
 
@@ -21,8 +19,9 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.trees.shap import paths
-from bench.alignment import Meter
+from bench.alignment import Meter, summary
 from bench.cases import Case, credit_card_case, demo_case
+from bench.chain import median_seconds, run_chain
 from bench.engines import rlwe_sides
 from bench.reason_pipeline import NAMES, Parties, ReasonPipeline
 from bench.setting import ABSENT, progress, run
@@ -40,9 +39,9 @@ def measure(
     keys: Sequence[int] = KEYS, people: int = PEOPLE, faithful: int = FAITHFUL, cohort: int = COHORT
 ) -> dict[str, Any]:
     """Both models, the second where its data is there."""
-    results = [case for case in (demo_case(), credit_card_case()) if case is not None]
+    cases = [case for case in (demo_case(), credit_card_case()) if case is not None]
     rows, groups, faith = [], [], []
-    for case in results:
+    for case in cases:
         parties = Parties.of(case)
         for bits in (0, *keys):
             progress(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
@@ -50,44 +49,33 @@ def measure(
             groups.append(cohort_of(parties, bits, cohort, min(cohort, FEW) if bits else cohort))
         faith.append(faithfulness(parties, faithful))
     out: dict[str, Any] = {"names": NAMES, "rows": rows, "cohorts": groups, "faithfulness": faith}
-    return out | ({} if len(results) > 1 else {"skipped": ABSENT})
-
-
-def scored(case: Case, key: KeySide, publics: Sequence[Any], sample: str) -> Meter:
-    """The score alone of one person."""
-    meter = Meter()
-    own = case.tables[case.model.guest]
-    one = own.take(np.array([own.row_of[sample]]))
-    _, entries = meter.timed("guest", case.guest.encode, one.columns, 1)
-    sent = meter.sent("guest", meter.timed("guest", key.encrypt, entries))
-    for host, public, name, plan in zip(case.hosts, publics, case.chain, case.plans, strict=True):
-        table = case.tables[name]
-        at = table.row_of.get(sample, -1)
-        columns = table.take(np.array([max(at, 0)])).columns
-        fold = public.start_fold(meter.timed("host", host.decide, columns, np.array([at >= 0])), plan)
-        meter.timed("host", fold.add, sent)
-        sent = meter.sent("host", meter.timed("host", lambda fold=fold: next(iter(fold.finish()))))
-    meter.timed("guest", key.decrypt, sent, 1)
-    return meter
+    return out | ({} if len(cases) > 1 else {"skipped": ABSENT})
 
 
 def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
     """One model under a Paillier key of that size, or 0 for RLWE: medians of processor seconds, bytes, ratios."""
     case = parties.case
-    way = ReasonPipeline.paillier(parties, bits) if bits else ReasonPipeline.rlwe(parties)
+    pipeline = ReasonPipeline.under(parties, bits)
     key, publics = _score_sides(case, bits)
     samples = case.tables[case.model.guest].ids[: people + 1]
-    runs = [(way.named(s), scored(case, key, publics, s)) for s in samples][1:]
-    row: dict[str, Any] = {**case.facts(), "cipher": way.cipher, "key_bits": way.bits, "key_bytes": way.key_bytes}
-    row |= {"features": sum(parties.shape.features), "ciphertexts": way.encryption.ciphertexts}
-    for name, pick in (("terms", lambda r: r[0][0]), ("ranking", lambda r: r[0][1]), ("score", lambda r: r[1])):
-        for party in ("guest", "host"):
-            row[f"{name}_{party}_seconds"] = median(pick(r).seconds[party] for r in runs)
-        row[f"{name}_bytes"] = sum(pick(runs[0]).bytes.values())
-        row[f"{name}_messages"] = pick(runs[0]).messages
-    row["bytes"] = way.key_bytes + row["terms_bytes"] + row["ranking_bytes"]
+    runs = [(pipeline.named(s), run_chain(case, key, publics, 1, process_time)) for s in samples][1:]
+    row: dict[str, Any] = {
+        **case.facts(),
+        "cipher": pipeline.cipher,
+        "key_bits": pipeline.bits,
+        "key_bytes": pipeline.key_bytes,
+    }
+    row |= {"features": sum(parties.shape.features), "ciphertexts": pipeline.encryption.ciphertexts}
+    for index, name in enumerate(("terms", "ranking")):
+        costs = summary([meters[index] for meters, _ in runs])
+        row |= {f"{name}_{field}": value for field, value in costs.items()}
+        row[f"{name}_bytes"] = costs["guest_bytes"] + costs["host_bytes"]
+    row |= {
+        f"score_{field}": value for field, value in median_seconds([run for _, run in runs], case.model.guest).items()
+    }
+    row["score_bytes"] = sum(runs[0][1].bytes.values())
+    row["bytes"] = pipeline.key_bytes + row["terms_bytes"] + row["ranking_bytes"]
     row["seconds"] = sum(row[f"{n}_{p}_seconds"] for n in ("terms", "ranking") for p in ("guest", "host"))
-    row["score_seconds"] = row["score_guest_seconds"] + row["score_host_seconds"]
     row["to_score"] = row["seconds"] / row["score_seconds"]
     row |= _peer(parties, bits or KEY_BITS)
     row["ratio"] = row["peer_seconds"] / (row["terms_guest_seconds"] + row["terms_host_seconds"])
@@ -106,25 +94,22 @@ def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
 
 
 def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[str, Any]:
-    """Sums over a group under a Paillier key of that size, or 0 for RLWE; worked out from the first `measured` people."""
-    way, meter = (
-        ReasonPipeline.paillier(parties, bits, people) if bits else ReasonPipeline.rlwe(parties, people),
-        Meter(),
-    )
+    """Sums over a group under a Paillier key of that size, or 0 for RLWE; extrapolated from the first `measured` people."""
+    pipeline, meter = ReasonPipeline.under(parties, bits, people), Meter()
     samples = parties.case.tables[parties.case.model.guest].ids[:measured]
-    sums = way.summed(samples, meter)
+    sums = pipeline.summed(samples, meter)
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
-        raise RuntimeError("the sums are wrong")
+        raise RuntimeError("The sums are wrong.")
     times = people / measured
     return {
         "model": parties.case.title,
-        "cipher": way.cipher,
-        "key_bits": way.bits,
+        "cipher": pipeline.cipher,
+        "key_bits": pipeline.bits,
         "people": people,
         "measured": measured,
         "guest_seconds": meter.seconds["guest"] * times,
         "host_seconds": meter.seconds["host"] * times,
-        "bytes": way.key_bytes + round(sum(meter.bytes.values()) * times),
+        "bytes": pipeline.key_bytes + round(sum(meter.bytes.values()) * times),
     }
 
 
@@ -144,7 +129,7 @@ def _peer(parties: Parties, bits: int) -> dict[str, Any]:
     numbers = [public.encrypt(0.1 * i) for i in range(1, 6)]
     encrypted = (process_time() - began) / len(numbers)
     began = process_time()
-    _ = sum((number * (0.3 + 0.01 * i) for i, number in enumerate(numbers[1:])), numbers[0])
+    sum((number * (0.3 + 0.01 * i) for i, number in enumerate(numbers[1:])), numbers[0])
     multiplied = (process_time() - began) / (len(numbers) - 1)
     return {
         "peer_encryptions": encryptions,
@@ -158,25 +143,18 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     case = parties.case
     own = case.tables[case.model.guest]
     samples = [own.ids[i] for i in np.random.default_rng(7).choice(len(own.ids), people, replace=False)]
-    exact, way = parties.plain(samples), ReasonPipeline.plain(parties, 1)
-    results = np.array([way.summed([sample], Meter()) for sample in samples])
+    exact, pipeline = parties.plain(samples), ReasonPipeline.plain(parties, 1)
+    released = np.array([pipeline.summed([sample], Meter()) for sample in samples])
     names, draw = [_top(row) for row in exact], np.random.default_rng(8)
-    kept = {
-        str(width): float(
-            np.mean(
-                [
-                    _top(row + draw.uniform(-width / 2, width / 2, len(row))) == n
-                    for row, n in zip(exact, names, strict=True)
-                ]
-            )
-        )
-        for width in DITHER
-    }
+    kept = {}
+    for width in DITHER:
+        dithered = exact + draw.uniform(-width / 2, width / 2, exact.shape)
+        kept[str(width)] = float(np.mean([_top(row) == n for row, n in zip(dithered, names, strict=True)]))
     return {
         "model": case.title,
         "people": people,
-        "same_names": float(np.mean([_top(row) == n for row, n in zip(results, names, strict=True)])),
-        "largest_error": float(np.abs(results - exact).max()),
+        "same_names": float(np.mean([_top(row) == n for row, n in zip(released, names, strict=True)])),
+        "largest_error": float(np.abs(released - exact).max()),
         "error_bound": parties.terms.error_bound,
         "same_under_dither_of_contributions": kept,
     }

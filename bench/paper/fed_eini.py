@@ -19,7 +19,7 @@ from backend.data.table import read_labels
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
+from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
@@ -35,7 +35,8 @@ HOST_FEATURES = (5, 10, 18)
 TREE_COUNTS = (10, 20, 100)
 PAPERS_KEY = 512  # bits, §V-A; factored since 1999, and refused outside tests and this comparison
 RLWE, PAPERS, OURS = "RLWE", "Paillier 512", "Paillier 2048"
-KEYS: dict[str, tuple[Cipher, int, int]] = {  # cipher, bits, most instances that are timed with it
+# cipher, bits, greatest number of instances that are timed with it
+KEYS: dict[str, tuple[Cipher, int, int]] = {
     RLWE: ("rlwe", 2048, 10**9),
     PAPERS: ("paillier", PAPERS_KEY, 600),
     OURS: ("paillier", 2048, 10),
@@ -87,8 +88,11 @@ class _Run:
     units: NDArray[np.int64]
     transcript: tuple[TranscriptEntry, ...]
 
-    def over(self) -> dict[str, Exchange]:
-        return {name: simulate(self.transcript, link) for name, link in LINKS.items()}
+    def costs(self) -> Results:
+        over = {name: simulate(self.transcript, link) for name, link in LINKS.items()}
+        lan = over["LAN"]
+        seconds = {name: exchange.total for name, exchange in over.items()}
+        return {"rounds": lan.rounds, "bytes": lan.bytes, "compute": lan.compute, "seconds": seconds}
 
 
 class _Bench:
@@ -116,19 +120,19 @@ class _Bench:
         record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
         n = record.parts["test"]
         runs = self._runs(record, n)
-        labels = self._labels(record, n)
+        labels = read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
         return {
             "rate": rate,
             "instances": n,
             "auc_training": record.curve[-1].auc_training,
             "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
-            **_told(runs),
+            **_costs(runs),
         }
 
     def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
         n = min(n, record.parts["test"])
-        return point | {"scored": n, **_told(self._runs(record, n))}
+        return point | {"scored": n, **_costs(self._runs(record, n))}
 
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
@@ -139,14 +143,13 @@ class _Bench:
         runs = {}
         for name, protocol, (cipher, bits) in [
             *((name, protocol, ("none", 2048)) for name, protocol in WALKS.items()),
-            *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, most) in KEYS.items() if n <= most),
+            *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, max_n) in KEYS.items() if n <= max_n),
         ]:
             key = runtime.key(cipher, bits, compiled)
             every = protocols(runtime.guest, model, compiled, key, workers=self._workers)
             for records in (first, table):
-                session = runtime.open_session(
-                    record.hosts, counted=False
-                )  # no budget is spent, as in every comparison
+                # no budget is spent, as in every comparison
+                session = runtime.open_session(record.hosts, counted=False)
                 try:
                     outcome = every[protocol].run(record.id, records, session)
                 finally:
@@ -158,9 +161,6 @@ class _Bench:
         parts = self._glassleaf.samples(record.id)["part"].to_numpy()
         return np.random.default_rng(SEED).permutation(np.flatnonzero(parts == "test"))[:n]
 
-    def _labels(self, record: ModelRecord, n: int) -> NDArray[np.float64]:
-        return read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
-
 
 def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, float]:
     """§V-A: area under the curve, and the largest difference of true and false positive rate."""
@@ -168,21 +168,7 @@ def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, f
     return {"auc": float(roc_auc_score(labels, scores)), "ks": float(np.max(true - false))}
 
 
-def _told(runs: Mapping[str, _Run]) -> Results:
+def _costs(runs: Mapping[str, _Run]) -> Results:
     """Times over both links, and whether all scores are the same."""
-    baseline = runs[BASELINE]
-    return {
-        "equal": all(bool((run.units == baseline.units).all()) for run in runs.values()),
-        "runs": {name: _figures(run) for name, run in runs.items()},
-    }
-
-
-def _figures(run: _Run) -> Results:
-    over = run.over()
-    any_link = next(iter(over.values()))
-    return {
-        "rounds": any_link.rounds,
-        "bytes": any_link.bytes,
-        "compute": any_link.compute,
-        "seconds": {link: exchange.total for link, exchange in over.items()},
-    }
+    equal = all(bool((run.units == runs[BASELINE].units).all()) for run in runs.values())
+    return {"equal": equal, "runs": {name: run.costs() for name, run in runs.items()}}

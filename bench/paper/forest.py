@@ -42,7 +42,7 @@ TIMED_TREES = {"forest": 10, "secureboost": 5}  # twice as many, as in §5.2.2; 
 TIMED_DEPTH = 6  # of both, SecureBoost's in §5.2.2
 LINK = Link()  # 300 kB/s and 50 ms, §5.1
 BATCH = 100  # queries a batch, §5.2.2
-ASKED = 10  # queries, or batches, over which a mean is taken
+QUERIES = 10  # queries, or batches, over which a mean is taken
 RECORDS, RATES = 1_000_000, (0.1, 0.5, 0.9)  # Table 6
 
 
@@ -52,13 +52,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     boost = replace(BOOST, trees=5, depth=3) if quick else BOOST
     timed = TIMED_ROWS // 10 if quick else TIMED_ROWS
     with fresh_glassleaf() as glassleaf:
-        results: Results = {
-            "bits": BITS,
-            "forest": forest.as_dict(),
-            "boost": boost.as_dict(),
-            "auc": [],
-            "training": [],
-        }
+        results: Results = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict()}
+        results |= {"auc": [], "training": []}
         for name in (CREDIT, BANK):
             if name not in tables:
                 continue
@@ -77,7 +72,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
 
 
 def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
-    """A model, and what its training seconds_of here and would take over the paper's link."""
+    """A model, and what its training took here and would take over the paper's link."""
     job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
@@ -106,12 +101,13 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
     """A line of Table 2, on ciphertexts."""
     results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
-    asked: dict[str, Parameters] = {
-        "warm": replace(forest, trees=1, depth=1),  # makes the key and both parties' tables, which are kept
+    trainings: dict[str, Parameters] = {
+        # makes the key and both parties' tables, which are kept
+        "warm": replace(forest, trees=1, depth=1),
         "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), **depth),
         "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
     }
-    for name, parameters in asked.items():
+    for name, parameters in trainings.items():
         record, results[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
         results["records"] = record.parts["training"]
     return results
@@ -120,8 +116,8 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
 def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
     """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
     progress("forest: serving")
-    one = 2 if quick else ASKED
-    asked = [
+    times = 2 if quick else QUERIES
+    queries = [
         ("SecureBoost", boosted, "multi-interactive-node", 1),
         ("unoptimised, node by node", grown, "multi-interactive-node", 1),
         ("unoptimised, level by level", grown, "multi-interactive-level", 1),
@@ -129,8 +125,8 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
         ("batching", grown, "one-round-batched", min(BATCH, grown.parts["test"])),
     ]
     return [
-        {"model": title} | _served(glassleaf, record, protocol, together, one)
-        for title, record, protocol, together in asked
+        {"model": title} | _served(glassleaf, record, protocol, together, times)
+        for title, record, protocol, together in queries
     ]
 
 
@@ -167,14 +163,11 @@ def _row_set(n: int, rate: float) -> Results:
     """Three lines of Table 6: the same set as JSON, as bits and as gaps; and what is sent."""
     progress(f"forest: sets of rows at {rate:.0%}")
     flags = np.random.default_rng(SEED).random(n) < rate
-    results: Results = {"records": n, "rate": rate, "forms": {}}
     forms = {"V0": as_json, "V1": as_bits, "V2": as_gaps}
-    for name, form in forms.items():
-        results["forms"][name] = {
-            "bytes": len(form(flags)),
-            "seconds": median(repeated(partial(seconds_of, form, flags), REPEATS)),
-        }
+    costs = {
+        name: {"bytes": len(form(flags)), "seconds": median(repeated(partial(seconds_of, form, flags), REPEATS))}
+        for name, form in forms.items()
+    }
     sent = pack_rows(flags)
-    results["sent"] = len(sent)
-    results["exact"] = bool((unpack_rows(sent, n) == flags).all())
-    return results
+    exact = bool((unpack_rows(sent, n) == flags).all())
+    return {"records": n, "rate": rate, "forms": costs, "sent": len(sent), "exact": exact}
