@@ -26,12 +26,11 @@ LINES = {  # of the chart: engine, link
 def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
     setting = (
-        f"{results['trees']} trees of depth {results['depth']}, learning rate {results['learning_rate']}, on "
-        f"{results['data']}: the Guest holds the first {results['guest_features']} of {results['n_features']} features, "
-        "one Host the others (which five the paper gave the Guest it does not say, nor the learning rate). Models "
-        "are grown on plaintext; ciphertexts give the same trees. MI is the multi-interactive protocol: *tree "
-        "by tree* has the paper's O(trees × depth) rounds (§IV-B), *level by level* walks all trees at once as FATE "
-        "does."
+        f"{results['trees']} trees of depth {results['depth']}, learning rate {results['learning_rate']}, on {results['data']}: the Guest "
+        f"holds the first {results['guest_features']} of {results['n_features']} features, one Host the others (which five the paper gave "
+        "the Guest it does not say, nor the learning rate). Models are grown on plaintext; ciphertexts give the same trees. MI is the "
+        "multi-interactive protocol: *tree by tree* has the paper's O(trees × depth) rounds (§IV-B), *level by level* walks all trees at "
+        "once as FATE does."
     )
     return [setting, *_table_iv(results), *_figure_7(results), *_figure_8(results)]
 
@@ -71,11 +70,10 @@ def _table_iv(results: Results) -> list[str]:
     if min(gaps) > 0.01:
         in_training = ", ".join(f"{line['auc_training']:.3f}" for line in lines)
         parts.append(
-            f"The paper's AUC is higher than ours by {min(gaps):.2f} to {max(gaps):.2f}. XGBoost on this table "
-            "comes to 0.79 as well (README), so the difference is not in the federation. On their *training* "
-            f"records our models reach {in_training}: of that size, and highest for the smallest sample, as the paper's "
-            "column is. Likely its figures come from records that the model had been trained on, or from other data of that "
-            "name; it does not say."
+            f"The paper's AUC is higher than ours by {min(gaps):.2f} to {max(gaps):.2f}. XGBoost on this table comes to 0.79 as well "
+            f"(README), so the difference is not in the federation. On their *training* records our models reach {in_training}: of that "
+            "size, and highest for the smallest sample, as the paper's column is. Likely its figures come from records that the model had "
+            "been trained on, or from other data of that name; it does not say."
         )
     return parts
 
@@ -111,10 +109,9 @@ def _why_ratio(results: Results) -> str:
     if delay is None:
         return text
     return (
-        f"{text} At {largest['instances']:,} records a ratio of 27 % would need each of MI's {walk['rounds']} rounds "
-        f"to cost {delay:.2g} s more than the LAN's 2 ms, or more cores: the paper's parties encrypt on 32 each, "
-        f"ours on {results['machine']['cores']} together. What a round cost in its system the paper does not report; "
-        "the scheduling of a cluster framework is likely the reason."
+        f"{text} At {largest['instances']:,} records a ratio of 27 % would need each of MI's {walk['rounds']} rounds to cost {delay:.2g} "
+        f"s more than the LAN's 2 ms, or more cores: the paper's parties encrypt on 32 each, ours on {results['machine']['cores']} "
+        "together. What a round cost in its system the paper does not report; the scheduling of a cluster framework is likely the reason."
     )
 
 

@@ -32,11 +32,10 @@ def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
     p = results["parameters"]
     setting = (
-        f"One tree of depth {p['depth']}, {p['bins']} bins, least fall of Gini's impurity {p['min_gain']:g}; the "
-        f"Guest (party A) holds the first {results['theta']:.0%} of the features (§4.2; the paper does not say which). "
-        f"Accuracies on test records, means over {results['repeats']} random divisions into 60 % training, 20 % "
-        "validation and 20 % test records; the paper divides 70 to 30. Plaintext in place of ciphertexts: they "
-        "give the same trees."
+        f"One tree of depth {p['depth']}, {p['bins']} bins, least fall of Gini's impurity {p['min_gain']:g}; the Guest (party A) holds "
+        f"the first {results['theta']:.0%} of the features (§4.2; the paper does not say which). Accuracies on test records, means over "
+        f"{results['repeats']} random divisions into 60 % training, 20 % validation and 20 % test records; the paper divides 70 to 30. "
+        "Plaintext in place of ciphertexts: they give the same trees."
     )
     return [setting, *_table_2(results), *_figure_6(results), *_figure_7(results)]
 
@@ -74,9 +73,8 @@ def _table_2(results: Results) -> list[str]:
         rows.append(["theirs", *(theirs or ["–"] * len(COLUMNS)), ""])
     header = ["accuracy, %", *COLUMNS.values(), "most frequent class"]
     note = (
-        "NoFL-DT (all columns in one place), PartA-DT and PartB-DT are scikit-learn's trees on the same records and "
-        "bins, stopped by the same rule, with a 0/1 column for each code; *most frequent class* always answers the "
-        "same."
+        "NoFL-DT (all columns in one place), PartA-DT and PartB-DT are scikit-learn's trees on the same records and bins, stopped by the "
+        "same rule, with a 0/1 column for each code; *most frequent class* always answers the same."
     )
     return ["### Table 2: accuracy", markdown(header, rows), note, *(_why(line) for line in results["accuracy"])]
 
@@ -169,12 +167,11 @@ def _figure_7(results: Results) -> list[str]:
         }
         parts.append(table(results[name], columns))
     parts.append(
-        f"One training each, wall clock on this machine, Paillier {results['bits']:,}; predictions by the "
-        f"collaborative protocol (§3.5), up to {results['predicted']:,} records together over 1 Gbit/s and 1 ms. The "
-        "paper's figures are drawn, not printed; its training on GMSC takes some 20 minutes more than on the "
-        "credit-card data. It runs a private set intersection for every bin of every Host feature with every class; "
-        "ours aligns the ids once and adds up encrypted labels by bin, so that bins and depth cost less. Its "
-        "prediction takes less than 1 ms a record on GMSC, as ours does here where many go together."
+        f"One training each, wall clock on this machine, Paillier {results['bits']:,}; predictions by the collaborative protocol (§3.5), "
+        f"up to {results['predicted']:,} records together over 1 Gbit/s and 1 ms. The paper's figures are drawn, not printed; its "
+        "training on GMSC takes some 20 minutes more than on the credit-card data. It runs a private set intersection for every bin of "
+        "every Host feature with every class; ours aligns the ids once and adds up encrypted labels by bin, so that bins and depth cost "
+        "less. Its prediction takes less than 1 ms a record on GMSC, as ours does here where many go together."
     )
     return parts
 

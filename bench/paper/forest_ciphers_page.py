@@ -25,11 +25,10 @@ def blocks(results: Results) -> list[str]:
     textbook, ours, broken = (seconds[cipher]["encryption"] for cipher in ("phe", "glassleaf", "riac"))
     encryption = textbook / ours
     note = (
-        f"{results['numbers']:,} numbers from N(0, 10⁸); Paillier with {results['bits']:,} bits, RIAC with {results['riac_bits']:,} "
-        "bits (the paper names no size for either). **RIAC protects nothing**: its ciphertexts alone give 0/1 labels away "
-        "(`python -m backend attack T1`), so that its speed is that of no protection, and nothing in Glassleaf uses it. "
-        f"Ours encrypts {rounded(encryption)} times as fast as `phe`: RIAC is ahead by {rounded(ours / broken)}, not by "
-        f"{rounded(textbook / broken)}. Their decryption, 4.76 µs beside an encryption of 16,570, cannot be a power modulo n²; the unit is "
-        "likely ms in that row."
+        f"{results['numbers']:,} numbers from N(0, 10⁸); Paillier with {results['bits']:,} bits, RIAC with {results['riac_bits']:,} bits "
+        "(the paper names no size for either). **RIAC protects nothing**: its ciphertexts alone give 0/1 labels away (`python -m backend "
+        f"attack T1`), so that its speed is that of no protection, and nothing in Glassleaf uses it. Ours encrypts {rounded(encryption)} "
+        f"times as fast as `phe`: RIAC is ahead by {rounded(ours / broken)}, not by {rounded(textbook / broken)}. Their decryption, 4.76 "
+        "µs beside an encryption of 16,570, cannot be a power modulo n²; the unit is likely ms in that row."
     )
     return ["### Table 7: RIAC beside Paillier", markdown(header, rows), note]

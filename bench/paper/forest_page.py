@@ -56,10 +56,9 @@ def blocks(results: Results) -> list[str]:
     """Blocks of Markdown."""
     forest, boost = results["forest"], results["boost"]
     setting = (
-        f"A forest of {forest['trees']} trees of depth {forest['depth']} and SecureBoost with {boost['trees']} trees "
-        f"of depth {boost['depth']} (§5.2.2), {forest['bins']} bins (§3.1), learning rate {boost['learning_rate']}; "
-        "Guest and Host hold half of the features each. The paper's data are not to be had, so its tables are "
-        "reproduced in kind, on other data."
+        f"A forest of {forest['trees']} trees of depth {forest['depth']} and SecureBoost with {boost['trees']} trees of depth "
+        f"{boost['depth']} (§5.2.2), {forest['bins']} bins (§3.1), learning rate {boost['learning_rate']}; Guest and Host hold half of "
+        "the features each. The paper's data are not to be had, so its tables are reproduced in kind, on other data."
     )
     return [setting, *_table_2(results), *_table_4(results), *_table_5(results), *_table_6(results)]
 
@@ -74,11 +73,10 @@ def _table_2(results: Results) -> list[str]:
     theirs = markdown(["theirs, minutes", "SecureBoost", "forest"], TABLE_2)
     timed = lines[0]
     note = (
-        f"{timed['trees']['forest']} trees of the forest beside {timed['trees']['secureboost']} of SecureBoost, a fifth of the "
-        f"paper's numbers, depth {timed['depth']}: a training is linear in its trees. Paillier with {results['bits']:,} bits; over "
-        "the link: 300 kB/s and 50 ms (§5.1), worked out from the "
-        f"transcript. Over the link the forest is {' and '.join(rounded(f) for f in faster)} times as fast as "
-        "SecureBoost; the paper's factors go from 0.8 (a9a) to 5.6 (HB) and beyond."
+        f"{timed['trees']['forest']} trees of the forest beside {timed['trees']['secureboost']} of SecureBoost, a fifth of the paper's "
+        f"numbers, depth {timed['depth']}: a training is linear in its trees. Paillier with {results['bits']:,} bits; over the link: 300 "
+        f"kB/s and 50 ms (§5.1), worked out from the transcript. Over the link the forest is {' and '.join(rounded(f) for f in faster)} "
+        "times as fast as SecureBoost; the paper's factors go from 0.8 (a9a) to 5.6 (HB) and beyond."
     )
     return ["### Table 2: training time", table(lines, columns), theirs, note, _why_slower(results, faster)]
 
@@ -90,11 +88,10 @@ def _why_slower(results: Results, faster: Sequence[float]) -> str:
     line = results["training"][0]
     splits = line["forest"]["splits"] / line["secureboost"]["splits"]
     return (
-        "Likely reasons: the paper's forest runs under RIAC, which alone made it five times faster (Table 3) and is "
-        "broken; ours runs under Paillier as SecureBoost does. A forest saves the encryption of gradients again "
-        f"for every tree, which grows with the records, but asks for the sums of {rounded(splits)} times as many "
-        f"splits here, which does not: the timed tables have {line['records']:,} training rows, the paper's 3,600 to "
-        "240,000 (Table 1, if 60 % are trained on)."
+        "Likely reasons: the paper's forest runs under RIAC, which alone made it five times faster (Table 3) and is broken; ours runs "
+        "under Paillier as SecureBoost does. A forest saves the encryption of gradients again for every tree, which grows with the "
+        f"records, but asks for the sums of {rounded(splits)} times as many splits here, which does not: the timed tables have "
+        f"{line['records']:,} training rows, the paper's 3,600 to 240,000 (Table 1, if 60 % are trained on)."
     )
 
 
@@ -127,18 +124,16 @@ def _table_5(results: Results) -> list[str]:
         served[name] for name in ("batching", "unoptimised, node by node", "unoptimised, level by level")
     )
     note = (
-        "Over 50 ms and 300 kB/s, one query (or batch) after the other; *at most* is the rate at which the busiest "
-        f"party or uplink is full when many are under way at once. {batch['together']} queries a batch (100 in the "
-        f"paper), means over {batch['times']}."
+        "Over 50 ms and 300 kB/s, one query (or batch) after the other; *at most* is the rate at which the busiest party or uplink is "
+        f"full when many are under way at once. {batch['together']} queries a batch (100 in the paper), means over {batch['times']}."
     )
     why = (
         f"Node by node a query takes {rounded(node['rounds'])} rounds of 0.1 s with the forest and "
-        f"{rounded(served['SecureBoost']['rounds'])} with SecureBoost. The paper's 1 s are ten rounds, one a level "
-        "of its trees: its unoptimised forest walks all trees at once, as ours does level by level in "
-        f"{rounded(level['rounds'])}, where a party walks on while it owns the next split. Its 10 s for SecureBoost "
-        "are about 100 rounds. Streamed and batched, latency is one round and what work and bytes take; the paper's "
-        "3,000 queries a second, 100 at once in 0.2 s, need six batches under way and at most 100 bytes a query; "
-        f"ours sends {rounded(batch['bytes'] / 1000)} kB, the candidate leaves of all trees."
+        f"{rounded(served['SecureBoost']['rounds'])} with SecureBoost. The paper's 1 s are ten rounds, one a level of its trees: its "
+        f"unoptimised forest walks all trees at once, as ours does level by level in {rounded(level['rounds'])}, where a party walks on "
+        "while it owns the next split. Its 10 s for SecureBoost are about 100 rounds. Streamed and batched, latency is one round and what "
+        "work and bytes take; the paper's 3,000 queries a second, 100 at once in 0.2 s, need six batches under way and at most 100 bytes "
+        f"a query; ours sends {rounded(batch['bytes'] / 1000)} kB, the candidate leaves of all trees."
     )
     return ["### Table 5: serving", table(results["serving"], columns), note, why]
 
@@ -161,11 +156,10 @@ def _table_6(results: Results) -> list[str]:
     sent = ", ".join(f"{line['sent'] / 1000:,.1f} kB at {line['rate']:.0%}" for line in results["row_sets"])
     bits = results["row_sets"][0]["forms"]["V1"]["bytes"]
     note = (
-        f"Sets of {results['row_sets'][0]['records']:,} records. The form that is shortest travels: {sent}. A bit a "
-        f"record is {bits / 1000:,.0f} kB here and 333.3 kB in the paper, which likely sends its bits as text. Gaps "
-        "are shortest for rare rows in both; ours are Rice-coded, and a set of more than half of the records is "
-        "written by those outside it, so that they are as short at 90 % as at 10 %. The paper's transfer times "
-        "follow from its sizes at 153.6 kB/s, not at the 300 kB/s of §5.1; by the same rule 394.4 stands for 3,944 "
-        "and 112.5 for 562.5."
+        f"Sets of {results['row_sets'][0]['records']:,} records. The form that is shortest travels: {sent}. A bit a record is "
+        f"{bits / 1000:,.0f} kB here and 333.3 kB in the paper, which likely sends its bits as text. Gaps are shortest for rare rows in "
+        "both; ours are Rice-coded, and a set of more than half of the records is written by those outside it, so that they are as short "
+        "at 90 % as at 10 %. The paper's transfer times follow from its sizes at 153.6 kB/s, not at the 300 kB/s of §5.1; by the same "
+        "rule 394.4 stands for 3,944 and 112.5 for 562.5."
     )
     return ["### Table 6: sets of rows on the wire", table(rows, columns), note]

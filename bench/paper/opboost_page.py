@@ -22,11 +22,10 @@ def blocks(results: Results) -> list[str]:
         return ["Not run: the credit-card data is absent."]
     p = results["parameters"]
     setting = (
-        f"{p['trees']} trees of depth {p['depth']}, learning rate {p['learning_rate']}, {p['levels']} levels, "
-        f"partitions of θ = {p['theta']} levels, α = {p['alpha']:g}, {p['mechanism']} mechanism, on "
-        f"{results['rows']:,} records of the credit-card data, split between Guest and Host as in `docs/data.md`. The "
-        f"noise of every point is drawn once. AUC of the released scores on {points[0]['n_test']:,} test records; "
-        f"without noise it is {points[0]['undisturbed']:.4f}, with the Guest's columns alone "
+        f"{p['trees']} trees of depth {p['depth']}, learning rate {p['learning_rate']}, {p['levels']} levels, partitions of θ = "
+        f"{p['theta']} levels, α = {p['alpha']:g}, {p['mechanism']} mechanism, on {results['rows']:,} records of the credit-card data, "
+        "split between Guest and Host as in `docs/data.md`. The noise of every point is drawn once. AUC of the released scores on "
+        f"{points[0]['n_test']:,} test records; without noise it is {points[0]['undisturbed']:.4f}, with the Guest's columns alone "
         f"{points[0]['alone']:.4f}."
     )
     columns = {"ε": "{epsilon:g}"} | {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
@@ -74,9 +73,8 @@ def _conclusions(results: Results) -> str:
     order = sorted(means, key=lambda title: -means[title])
     return (
         f"Within {CLOSE:g} of the AUC without noise: {', '.join(reached)}. In the mean over these ε, "
-        f"{', '.join(f'{title} {means[title]:.4f}' for title in order)}. The paper's curves are drawn, not printed, "
-        "and on other data, so only the order can be compared: it advises Adj-Map over Global-Map for accuracy, and "
-        "Local-Map, which keeps the order between partitions at every ε, to those who need no protection across "
-        "partitions"
+        f"{', '.join(f'{title} {means[title]:.4f}' for title in order)}. The paper's curves are drawn, not printed, and on other data, so "
+        "only the order can be compared: it advises Adj-Map over Global-Map for accuracy, and Local-Map, which keeps the order between "
+        "partitions at every ε, to those who need no protection across partitions"
         + ("; the same order." if order == ORDER else f"; ours is {', '.join(order)}, with single draws of noise.")
     )
