@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench import opboost
 from bench.charts import Chart
 from bench.paper import (
     fed_eini,
@@ -16,10 +17,10 @@ from bench.paper import (
     forest_ciphers,
     forest_ciphers_page,
     forest_page,
-    opboost,
     opboost_page,
 )
 from bench.paper.data import Table
+from bench.paper.template import fill
 from bench.tables import Results
 
 
@@ -32,40 +33,27 @@ class Part:
     title : str
     measure : callable
         Tables by name, and whether it is a quick run → results, ready for JSON.
-    blocks : callable
-        Results → blocks of Markdown.
+    text : callable
+        Results → Markdown.
     charts : callable
         Results → charts by name.
-    not_run : dict of str to str
-        What the paper has and this page has not → why.
     """
 
     title: str
     measure: Callable[[Mapping[str, Table], bool], Results]
-    blocks: Callable[[Results], list[str]]
+    text: Callable[[Results], str]
     charts: Callable[[Results], dict[str, Chart]] = lambda results: {}
-    not_run: Mapping[str, str] = field(default_factory=dict)
 
 
 PARTS = {
-    "fed-eini": Part(
-        "Fed-EINI (Chen et al.)", fed_eini.measure, fed_eini_page.blocks, fed_eini_page.charts, fed_eini_page.NOT_RUN
-    ),
-    "forest": Part(
-        "Federated random forest (Yao et al.)", forest.measure, forest_page.blocks, not_run=forest_page.NOT_RUN
-    ),
-    "riac": Part("RIAC, the forest paper's cipher (broken)", forest_ciphers.measure, forest_ciphers_page.blocks),
-    "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.blocks, fl_dt_page.charts, fl_dt_page.NOT_RUN),
+    "fed-eini": Part("Fed-EINI (Chen et al.)", fed_eini.measure, fed_eini_page.text, fed_eini_page.charts),
+    "forest": Part("Federated random forest (Yao et al.)", forest.measure, forest_page.text),
+    "riac": Part("RIAC, the forest paper's cipher (broken)", forest_ciphers.measure, forest_ciphers_page.text),
+    "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.text, fl_dt_page.charts),
     "opboost": Part(
-        "OpBoost (Li et al.)", opboost.measure, opboost_page.blocks, opboost_page.charts, opboost_page.NOT_RUN
+        "OpBoost (Li et al.)", lambda tables, quick: opboost.measure(quick), opboost_page.text, opboost_page.charts
     ),
 }
-INTRODUCTION = """# The papers' tables, ours beside theirs
-
-Written by `make paper` (`python -m bench.paper`) from bench/results/paper-\\*.json: what four papers print, measured again with this
-project on the data that can be had. Models are trained through the service, as a user's are, and scored by the parties it runs. Our
-figures are those of one small machine and one run; theirs are copied from the papers. Where they differ, a sentence says why; "likely"
-marks a reason that was not measured."""
 QUICK = (
     "This is a quick run on small samples, to see that everything works. Its figures mean nothing beside the papers'."
 )
@@ -88,21 +76,16 @@ def images(results: Mapping[str, Results], folder: Path) -> dict[Path, str]:
 
 def text(results: Mapping[str, Results]) -> str:
     """The page."""
-    blocks = [INTRODUCTION]
-    if any(own["quick"] for own in results.values()):
-        blocks.append(QUICK)
-    for name, part in PARTS.items():
-        blocks.append(f"## {part.title}")
-        own = results.get(name)
-        blocks += ["Not run yet."] if own is None else [*part.blocks(own), _measured(own)]
-    left_out = [f"- {what}: {why}" for part in PARTS.values() for what, why in part.not_run.items()]
-    blocks += ["## Not run", "\n".join(left_out)]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    quick = QUICK if any(own["quick"] for own in results.values()) else ""
+    parts = "\n\n".join(f"## {part.title}\n\n{_section(part, results.get(name))}" for name, part in PARTS.items())
+    return fill("page", quick=quick, parts=parts) + "\n"
 
 
-def _measured(results: Results) -> str:
+def _section(part: Part, results: Results | None) -> str:
+    if results is None:
+        return "Not run yet."
     machine = results["machine"]
     return (
-        f"Measured in {results['seconds'] / 60:.0f} minutes on {machine['cores']} cores ({machine['cpu']}), Python "
-        f"{machine['python']}, {machine['date']}; load before: {machine['load_before']}."
+        f"{part.text(results)}\n\nMeasured in {results['seconds'] / 60:.0f} minutes on {machine['cores']} cores ({machine['cpu']}), "
+        f"Python {machine['python']}, {machine['date']}; load before: {machine['load_before']}."
     )

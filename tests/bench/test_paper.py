@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from bench import opboost
 from bench.paper import __main__ as command
-from bench.paper import data, fed_eini, fed_eini_page, fl_dt, forest, opboost, page
+from bench.paper import data, fed_eini, fed_eini_page, fl_dt, forest, page
 from bench.paper.centralised_trees import decision_tree, prune
 from bench.paper.data import BANK, CAR, CREDIT
 from bench.pooled import Pooled
