@@ -13,9 +13,9 @@ from backend.crypto.workers import Workers
 from bench.cases import Case
 from bench.chain import median_seconds
 from bench.engines import Engine, rlwe_sides
-from bench.parties import ServedParties, host_process
+from bench.parties import HostProcess, ServedParties
 from bench.setting import progress
-from bench.timing import on_cores, repeated, seconds_of
+from bench.timing import on_cores, repeated
 
 SIZES = {"paillier": (4,), "paillier-short": (4,), "rlwe": (1, 5, 50, 500, 5000, 8192), "none": (5000,)}
 TWO_CORES = (5000, 8192)
@@ -54,7 +54,7 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     sizes = QUICK if quick else TWO_CORES
     if len(case.hosts) == 1:
-        with host_process(case, key) as other, on_cores(1):
+        with HostProcess(case, key) as other, on_cores(1):
             other.score(1)
             for samples in sizes:
                 runs = repeated(partial(other.score, samples), repeats)
@@ -62,9 +62,8 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
                 rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(runs)} | row)
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
         parties = ServedParties(case, 0, Path(folder))
-        parties.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
         for samples in sizes:
-            times = repeated(partial(seconds_of, parties.score, key, samples, Workers(2)), repeats)
+            times = parties.seconds(key, samples, Workers(2), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})
         parties.close()
     return [row | {"per_second": row["samples"] / row["seconds"]} for row in rows]

@@ -69,12 +69,15 @@ class Run:
     bytes : dict of (sender, receiver) to int
     rounds : int
         Batches, each of which waits for the scores of the one before.
+    kept : int
+        Numbers of all records that the first Host's columns do not rule out.
     """
 
     units: list[int] = field(default_factory=list)
     seconds: dict[Stage, float] = field(default_factory=dict)
     bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     rounds: int = 0
+    kept: int = 0
 
     def of(self, party: str) -> float:
         """Seconds of one party."""
@@ -99,7 +102,7 @@ class HostSide:
     """One Host of the chain."""
 
     def __init__(self, case: Case, index: int, side: PublicSide) -> None:
-        self.name, self._side = case.chain[index], side
+        self.name, self._side, self.kept = case.chain[index], side, 0
         self._table, self._compiled, self._plan = case.tables[self.name], case.hosts[index], case.plans[index]
 
     def answer(self, blobs: Iterator[bytes], clock: Stopwatch) -> Iterator[bytes]:
@@ -112,6 +115,7 @@ class HostSide:
             rows = np.fromiter((self._table.row_of.get(i, -1) for i in request.ids), np.intp, len(request.ids))
             held = rows >= 0
             keep = self._compiled.decide(self._table.take(np.where(held, rows, 0)).columns, held)
+        self.kept += int(keep.sum())
         with clock.span(self.name, "serialise"):
             note = encode(HeldRecords(SESSION, to_bitmap(held)))
         yield note
@@ -198,5 +202,5 @@ def run_chain(
         for blob in flow:
             guest.read(blob, len(batch.ids), run.units, clock)
         run.rounds += 1
-    run.seconds = dict(clock.seconds)
+    run.seconds, run.kept = dict(clock.seconds), sum(host.kept for host in hosts[:1])
     return run

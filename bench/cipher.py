@@ -25,7 +25,7 @@ from bench.parties import ServedParties
 from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
 from bench.setting import REPEATS, machine, progress, run
 from bench.tables import cipher as describe
-from bench.timing import interleaved, median_ratio, on_cores, seconds_of
+from bench.timing import interleaved, median_ratio, on_cores
 
 LEAVES, QUICK_LEAVES = 1500, 100  # of a random model
 QUICK_REPEATS = 2
@@ -157,9 +157,7 @@ class _KeySize:
         key = engine.sides[engine.states[-1]].key
         with on_cores(2):
             parties = ServedParties(self._case, HOST_POOL, self._folder)
-            parties.score(key, 1, Workers())  # Hosts meet the key
-            parties.wait_for_pools()
-            seconds = [seconds_of(parties.score, key, 1, Workers()) for _ in range(self._repeats)]
+            seconds = parties.seconds(key, 1, Workers(), self._repeats)
             parties.close()
         return median(seconds)
 

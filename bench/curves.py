@@ -24,7 +24,7 @@ from bench.parties import ServedParties
 from bench.peers import TEXTBOOK_NUMBERS, phe_peer
 from bench.setting import REPEATS, progress, run
 from bench.tables import curves as describe
-from bench.timing import on_cores, repeated, seconds_of
+from bench.timing import on_cores, repeated
 from bench.where import time_by_stage
 
 CAP = 60.0  # seconds a point may take
@@ -50,8 +50,10 @@ def measure(quick: bool = False) -> dict[str, Any]:
             results: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
             results["textbook"] = [bench.textbook(case, bits) for bits in sizes]
             results["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
-            results["leaves"] = bench.by_leaves(LEAVES[:1] if quick else LEAVES)
-            results["hosts"] = bench.by_hosts(HOSTS[:2] if quick else HOSTS, 100 if quick else GROWN)
+            leaves, hosts = (LEAVES[:1], HOSTS[:2]) if quick else (LEAVES, HOSTS)
+            results["leaves"] = [point for n in leaves for point in bench.sample(random_case(n), {"leaves": n})]
+            grown = 100 if quick else GROWN
+            results["hosts"] = [point for n in hosts for point in bench.sample(random_case(grown, n), {"hosts": n})]
             results["where"] = time_by_stage(case, bench.secrets, bench.folder, bench.repeats, quick)
         results["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
     return results
@@ -98,18 +100,11 @@ class _Bench:
                 points.append(point | {"seconds": before, "per_second": n / before, "repeats": len(runs)})
         return points
 
-    def by_leaves(self, sizes: tuple[int, ...]) -> list[Point]:
-        """Seconds of one sample, and of one in a batch, by leaves."""
-        return [point for leaves in sizes for point in self._sample(random_case(leaves), {"leaves": leaves})]
-
-    def by_hosts(self, counts: tuple[int, ...], leaves: int) -> list[Point]:
-        """The same by Hosts in the chain."""
-        return [point for n in counts for point in self._sample(random_case(leaves, n), {"hosts": n})]
-
-    def _sample(self, case: Case, of: Point) -> list[Point]:
-        progress(f"{of}")
+    def sample(self, case: Case, size: Point) -> list[Point]:
+        """Seconds of one sample, and of one in a batch, at some size."""
+        progress(f"{size}")
         bits = min(self.secrets)
-        facts = of | {"entries": case.guest.folding.n_entries}
+        facts = size | {"entries": case.guest.folding.n_entries}
         sides = paillier_sides(self.secrets[bits], self.folder, len(case.hosts))
         points = [facts | {"engine": f"paillier {bits}"} | self._seconds(case, sides, 1)]
         del sides
@@ -142,10 +137,7 @@ class _Bench:
                 progress(f"cores: {name}, {cores}")
                 with on_cores(cores):
                     parties = ServedParties(case, 0, self.folder)
-                    parties.score(key, sizes[name], Workers(cores))  # workers start and meet the key
-                    seconds = repeated(
-                        partial(seconds_of, parties.score, key, sizes[name], Workers(cores)), self.repeats
-                    )
+                    seconds = parties.seconds(key, sizes[name], Workers(cores), self.repeats)
                     parties.close()
                 point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
                 middle = median(seconds)

@@ -28,7 +28,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.paper", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small samples, into a temporary folder")
     parser.add_argument("--only", choices=list(PARTS), help="one paper")
+    parser.add_argument(
+        "--page", action="store_true", help="measure nothing; write the page from the results that are there"
+    )
     chosen = parser.parse_args()
+    if chosen.page:
+        sys.stdout.write(f"{write(read(RESULTS), DOCS)}\n")
+        return 0
     try:
         tables = papers_tables(chosen.quick)
     except FederationError as error:
@@ -39,15 +45,16 @@ def main() -> int:
     for name in [chosen.only] if chosen.only else list(PARTS):
         began, setting = time.perf_counter(), machine()
         results = PARTS[name].measure(tables, chosen.quick)
-        results = {"machine": setting, "quick": chosen.quick, "seconds": time.perf_counter() - began} | results
-        progress(f"{name}: {results['seconds']:.0f} s")
+        seconds = time.perf_counter() - began
+        results = {"machine": setting, "quick": chosen.quick, "seconds": seconds} | results
+        progress(f"{name}: {seconds:.0f} s")
         _file(kept, name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{write(read(kept), folder)}\n")
     return 0
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What earlier runs results, part by part."""
+    """The results of earlier runs, part by part."""
     there = {name: _file(folder, name) for name in PARTS}
     return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in there.items() if file.exists()}
 
