@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -14,7 +12,7 @@ from bench.cases import Case
 from bench.chain import median_seconds
 from bench.engines import Engine, rlwe_sides
 from bench.parties import HostProcess, ServedParties
-from bench.setting import progress
+from bench.setting import fresh_folder, progress
 from bench.timing import on_cores, repeated
 
 SIZES = {"paillier": (4,), "paillier-short": (4,), "rlwe": (1, 5, 50, 500, 5000, 8192), "none": (5000,)}
@@ -31,19 +29,15 @@ def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
         runs = repeated(partial(engine.sample, "cold", samples), repeats)
         worked = time.process_time() - began
         seconds = median_seconds(runs, engine.guest)
-        rows.append(
-            {
-                "engine": engine.name,
-                "label": engine.label,
-                "key": engine.key,
-                "samples": samples,
-                "repeats": len(runs),
-                **seconds,
-                "cpu_seconds": worked / len(runs),
-                "per_second": samples / seconds["seconds"],
-                "bytes_a_sample": sum(runs[0].bytes.values()) / samples,
-            }
-        )
+        row = {
+            "engine": engine.name,
+            "label": engine.label,
+            "key": engine.key,
+            "samples": samples,
+            "repeats": len(runs),
+        }
+        row |= seconds | {"cpu_seconds": worked / len(runs), "per_second": samples / seconds["seconds"]}
+        rows.append(row | {"bytes_a_sample": sum(runs[0].bytes.values()) / samples})
     return rows
 
 
@@ -60,8 +54,8 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
                 runs = repeated(partial(other.score, samples), repeats)
                 row = {name: median(run[name] for run in runs) for name in runs[0]}
                 rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(runs)} | row)
-    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
-        parties = ServedParties(case, 0, Path(folder))
+    with fresh_folder() as folder, on_cores(2):
+        parties = ServedParties(case, 0, folder)
         for samples in sizes:
             times = parties.seconds(key, samples, Workers(2), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from bench.chain import Run, median_seconds
 from bench.engines import ENGINES, HOST_POOL, PAILLIER, Engine, make_engine, paillier_tables
 from bench.parties import ServedParties
 from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
-from bench.setting import REPEATS, machine, progress, run
+from bench.setting import REPEATS, fresh_folder, machine, progress, run
 from bench.tables import cipher as describe
 from bench.timing import interleaved, median_ratio, on_cores
 
@@ -56,17 +55,11 @@ def measure(
             cipher_named(name)
     case = random_case(QUICK_LEAVES) if quick else credit_card_case() or random_case(LEAVES)
     repeats = QUICK_REPEATS if quick else REPEATS
-    results: dict[str, Any] = {
-        "machine": machine(),
-        "repeats": repeats,
-        "phe_numbers_each_time": TEXTBOOK_NUMBERS,
-        "sample": case.facts(),
-        "keys": [],
-        "bulk": [],
-    }
+    results: dict[str, Any] = {"machine": machine(), "repeats": repeats, "phe_numbers_each_time": TEXTBOOK_NUMBERS}
+    results |= {"sample": case.facts(), "keys": [], "bulk": []}
     for size in bits:
-        with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(1):
-            one = _KeySize(case, size, names, repeats, Path(folder))
+        with fresh_folder() as folder, on_cores(1):
+            one = _KeySize(case, size, names, repeats, folder)
             results["keys"].append({"bits": size, "rows": one.rows()})
             known = {row["engine"] for row in results["bulk"]}  # what has no Paillier key is measured once
             fresh = [e for e in one.ours if e.name.startswith("paillier") or e.name not in known]

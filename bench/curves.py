@@ -5,7 +5,6 @@ One party after the other on one core, unless cores are what is counted. Paillie
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,13 +21,12 @@ from bench.chain import Run, median_seconds, run_chain
 from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, rlwe_parameters, rlwe_sides
 from bench.parties import ServedParties
 from bench.peers import TEXTBOOK_NUMBERS, phe_peer
-from bench.setting import REPEATS, progress, run
+from bench.setting import REPEATS, fresh_folder, progress, run
 from bench.tables import curves as describe
 from bench.timing import on_cores, repeated
 from bench.where import time_by_stage
 
 CAP = 60.0  # seconds a point may take
-BITS = 2048  # of Paillier where both sizes would say the same
 SAMPLES = (1, 10, 100, 1000, 10_000, 100_000)
 LEAVES = (100, 300, 1000, 3000, 10_000)
 HOSTS = (1, 2, 3, 4, 5)
@@ -44,8 +42,8 @@ def measure(quick: bool = False) -> dict[str, Any]:
     """Every curve; `quick` on tiny settings, to see that everything runs."""
     case = random_case(100) if quick else credit_card_case() or random_case(GROWN)
     sizes = (512,) if quick else (2048, 3072)
-    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as name:
-        bench = _Bench(Path(name), 2 if quick else REPEATS, sizes)
+    with fresh_folder() as folder:
+        bench = _Bench(folder, 2 if quick else REPEATS, sizes)
         with on_cores(1):
             results: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
             results["textbook"] = [bench.textbook(case, bits) for bits in sizes]
@@ -79,21 +77,17 @@ class _Bench:
     def by_samples(self, case: Case, sizes: tuple[int, ...]) -> list[Point]:
         """Scores a second by batch size."""
         points: list[Point] = []
-        paillier = {
-            f"paillier {b}": partial(paillier_sides, s, self.folder, len(case.hosts)) for b, s in self.secrets.items()
-        }
-        makers: dict[str, Callable[[], Sides]] = {
-            "rlwe": partial(rlwe_sides, case),
-            "none": partial(plain_sides, len(case.hosts)),
-        }
-        for name, make in (makers | paillier).items():
+        makers: dict[str, Callable[[], Sides]] = {"rlwe": partial(rlwe_sides, case), "none": partial(plain_sides, case)}
+        for bits, secret in self.secrets.items():
+            makers[f"paillier {bits}"] = partial(paillier_sides, secret, self.folder, len(case.hosts))
+        for name, make in makers.items():
             progress(f"samples: {name}")
             sides, before = make(), 0.0
             for n in sizes:
                 point = {"engine": name, "samples": n}
-                if before * 10 > CAP:
-                    points.append(point | {"left_out": f"about {before * 10:.0f} s, more than {CAP:.0f}"})
-                    before *= 10
+                before *= 10  # ten times the samples of the last point
+                if before > CAP:
+                    points.append(point | {"left_out": f"about {before:.0f} s, more than {CAP:.0f}"})
                     continue
                 runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
                 before = median(r.total for r in runs)

@@ -69,9 +69,9 @@ def rlwe_parameters(case: Case) -> Any:
     return parameters_for(max(1, len(case.hosts)), max(1, case.guest.folding.n_entries), case.guest.largest)
 
 
-def plain_sides(hosts: int) -> Sides:
+def plain_sides(case: Case) -> Sides:
     """No cipher."""
-    return Sides(PlainKeySide(), [PlainPublicSide() for _ in range(hosts)])
+    return Sides(PlainKeySide(), [PlainPublicSide() for _ in case.hosts])
 
 
 def fill(pool: Pool[Any]) -> None:
@@ -141,13 +141,9 @@ class Engine:
             return {}
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
-            cold = self.sides["cold"].hosts[0].obfuscators
-            quiet = PublicMaker(side.key.n).make_quietly
-            sources = {
-                "made": lambda: cold.take(1),
-                "pool": lambda: side.obfuscators.take(1),
-                "textbook": lambda: quiet(1),
-            }
+            cold, warm = self.sides["cold"].hosts[0].obfuscators, side.obfuscators
+            textbook = PublicMaker(side.key.n).make_quietly
+            sources = {"made": lambda: cold.take(1), "pool": lambda: warm.take(1), "textbook": lambda: textbook(1)}
         else:
             maker = FloodMaker(side.ring, side.encryptor)
             sources = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
@@ -163,7 +159,7 @@ def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, 
         sides = {"cold": rlwe_sides(case), "warm": rlwe_sides(case, warm=True)}
         return Engine(name, rlwe_parameters(case).name, case, sides)
     if name == "none":
-        return Engine(name, "", case, {"cold": plain_sides(hosts)})
+        return Engine(name, "", case, {"cold": plain_sides(case)})
     obfuscation = PAILLIER[name]
     sides = {
         "cold": paillier_sides(secret, folder, hosts, obfuscation),

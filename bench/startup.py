@@ -6,6 +6,7 @@ Runs `python -m backend models` on a home with the demo, and `import backend.ser
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -59,7 +60,7 @@ def start(arguments: Sequence[str], home: Path) -> None:
 def _row(name: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": name,
-        "command": f"python {_quoted(COMMANDS[name])}",
+        "command": shlex.join(["python", *COMMANDS[name]]),
         "seconds": median(seconds[name]),
         "fastest_seconds": min(seconds[name]),
         "ratio": median_ratio(seconds[name], seconds[LIBRARIES]),
@@ -69,10 +70,6 @@ def _row(name: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
         field, at_most = AIMS[name]
         row["aim"] = {"field": field, "at_most": at_most, "reached": row[field] <= at_most}
     return row
-
-
-def _quoted(arguments: Sequence[str]) -> str:
-    return " ".join(f'"{argument}"' if " " in argument else argument for argument in arguments)
 
 
 if __name__ == "__main__":
