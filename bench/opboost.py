@@ -97,9 +97,8 @@ def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any
     if not CREDIT_CARD.exists():
         return []
     records = _records(rows, seed)
-    undisturbed, alone = (
-        _reference(records, parties) for parties in (records.federation.parties, [records.federation.guest])
-    )
+    federation = records.federation
+    undisturbed, alone = (_reference(records, parties) for parties in (federation.parties, [federation.guest]))
     points = []
     for name in MAPS:
         for epsilon in epsilons:

@@ -18,9 +18,6 @@ RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
 PAILLIER = re.compile(r"paillier (\d+)")
 
 
-# writing ---------------------------------------------------------------------------------------------------------------
-
-
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; columns of figures are aligned right."""
     frame = pd.DataFrame(list(rows), columns=pd.Index(header), dtype=str)
@@ -61,9 +58,6 @@ def measured_on(machine: Results) -> str:
 
 def _rounded_seconds(*fields: str) -> Callable[[Results], str]:
     return lambda row: f"{rounded(sum(row[field] for field in fields))} s"
-
-
-# scoring ---------------------------------------------------------------------------------------------------------------
 
 
 def cipher(results: Results) -> str:
@@ -189,9 +183,6 @@ def score_bits(results: Results) -> str:
     return table(rows, columns)
 
 
-# training and alignment ------------------------------------------------------------------------------------------------
-
-
 def training(results: Results) -> str:
     """Quality and time beside XGBoost."""
     if "encrypted" not in results:
@@ -230,9 +221,6 @@ def alignment(results: Results) -> str:
         "messages": "{messages}",
     }
     return table([results[name] | {"title": title} for name, title in names.items()], columns)
-
-
-# reasons ---------------------------------------------------------------------------------------------------------------
 
 
 def ranking(results: Results) -> str:
@@ -294,9 +282,6 @@ def reasons(results: Results) -> str:
 
 def _reason_cipher(row: Results) -> str:
     return "RLWE" if row["cipher"] == "rlwe" else f"Paillier, {row['key_bits']:,}"
-
-
-# privacy, pages, start -------------------------------------------------------------------------------------------------
 
 
 def privacy(results: Results) -> str:

@@ -15,6 +15,8 @@ from bench.pooled import pooled
 from bench.setting import fresh_glassleaf, progress, train
 from bench.tables import Results
 
+Parameters = DecisionTreeParameters | SecureBoostParameters
+
 THETA = 0.7  # §4.2, as are the defaults of DecisionTreeParameters
 REPEATS = 10  # §4.2
 SWEEP_REPEATS = 3
@@ -29,16 +31,15 @@ LAN = Link(0.001, 125e6)  # 1 Gbit/s and 1 ms; the paper's two cloud servers are
 PLAIN = DecisionTreeParameters(cipher="none")
 TIMED = DecisionTreeParameters(cipher="paillier", key_bits=BITS)
 WARM = replace(TIMED, depth=1, bins=2)  # makes the key and both parties' tables, which are kept
-ONE_TREE = SecureBoostParameters(
-    trees=1, depth=5, bins=256, learning_rate=1.0, cipher="none"
-)  # "one tree only", §4.1.3
+# "one tree only", §4.1.3
+ONE_TREE = SecureBoostParameters(trees=1, depth=5, bins=256, learning_rate=1.0, cipher="none")
 
 
 def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §4 that the tables allow."""
     with fresh_glassleaf() as glassleaf:
-        bench = _Bench(glassleaf, 2 if quick else SWEEP_REPEATS)
-        repeats, few = (2, 2) if quick else (REPEATS, None)
+        bench = _Bench(glassleaf, 1 if quick else SWEEP_REPEATS)
+        repeats, few = (1, 2) if quick else (REPEATS, None)
         credit = tables[CREDIT]
         results: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
         results |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
@@ -46,18 +47,12 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
         results["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
         results["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
         results["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
-        results |= _times(bench, credit.sample(QUICK_ROWS) if quick else credit, few and 1)
+        table, few = (credit.sample(QUICK_ROWS), 1) if quick else (credit, None)
+        sizes = [round(share * len(table.frame)) for share in TIMED_SHARES[:few]]
+        results["time_bins"] = [bench.time(table, replace(TIMED, bins=b), b) for b in TIMED_BINS[:few]]
+        results["time_depth"] = [bench.time(table, replace(TIMED, depth=h), h) for h in TIMED_DEPTHS[:few]]
+        results["time_records"] = [bench.time(table.sample(n), TIMED, n) for n in sizes]
     return results
-
-
-def _times(bench: _Bench, table: Table, few: int | None) -> Results:
-    """Figure 7."""
-    sizes = [round(share * len(table.frame)) for share in TIMED_SHARES[:few]]
-    return {
-        "time_bins": [bench.time(table, replace(TIMED, bins=b), b) for b in TIMED_BINS[:few]],
-        "time_depth": [bench.time(table, replace(TIMED, depth=h), h) for h in TIMED_DEPTHS[:few]],
-        "time_records": [bench.time(table.sample(n), TIMED, n) for n in sizes],
-    }
 
 
 class _Bench:
@@ -75,9 +70,7 @@ class _Bench:
         self._federations: dict[tuple[str, int, float], str] = {}
         self._warm: set[tuple[str, int, float]] = set()
 
-    def train(
-        self, table: Table, theta: float, parameters: DecisionTreeParameters | SecureBoostParameters
-    ) -> ModelRecord:
+    def train(self, table: Table, theta: float, parameters: Parameters) -> ModelRecord:
         """One model; the Guest holds the first `theta` of the features."""
         key = table.name, len(table.frame), theta
         if key not in self._federations:
@@ -110,8 +103,8 @@ class _Bench:
     def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 6, in the mean of some divisions."""
         progress(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
-        results = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
-        return {"at": at, "accuracy": mean(m.accuracy for m in results), "auc": mean(m.auc for m in results)}
+        metrics = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
+        return {"at": at, "accuracy": mean(m.accuracy for m in metrics), "auc": mean(m.auc for m in metrics)}
 
     def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 7: a training on ciphertexts, ids aligned by the garbled Bloom filter, and a prediction."""

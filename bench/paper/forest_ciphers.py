@@ -11,7 +11,7 @@ import numpy as np
 import phe
 
 from backend.crypto.baselines import riac
-from backend.crypto.paillier.keys import PaillierSecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
@@ -34,7 +34,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     rng = np.random.default_rng(SEED)
     values = rng.normal(0, DEVIATION, QUICK_NUMBERS if quick else NUMBERS).astype(np.int64).tolist()
     factors = np.abs(rng.normal(0, DEVIATION, len(values))).astype(np.int64).tolist()
-    secret = PaillierSecretKey.generate(BITS)
+    secret = PaillierSecretKey.generate(BITS, min(BITS, KEY_BITS_FLOOR))
     with fresh_folder() as folder:
         key = PaillierKeySide(secret, tables=folder / "owner.tables")
         fill(key.obfuscators)

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bench import opboost
 from bench.paper import __main__ as command
-from bench.paper import data, fed_eini, fed_eini_page, fl_dt, forest, page
+from bench.paper import data, fed_eini, fed_eini_page, fl_dt, forest, forest_ciphers, page
 from bench.paper.centralised_trees import decision_tree, prune
 from bench.paper.data import BANK, CAR, CREDIT
 from bench.pooled import Pooled
@@ -125,6 +125,9 @@ def results(demo):
         patch.setattr(forest, "CIPHER", "none")
         patch.setattr(fl_dt, "TIMED", fl_dt.PLAIN)
         patch.setattr(fl_dt, "WARM", fl_dt.PLAIN)
+        patch.setattr(fed_eini, "cores", lambda: 1)
+        patch.setattr(forest, "RECORDS", 20_000)
+        patch.setattr(forest_ciphers, "BITS", 512)
         patch.setattr(opboost, "curve", lambda rows, epsilons, seed: curve(epsilons))
         parts = {name: part.measure({CREDIT: demo}, True) for name, part in page.PARTS.items()}
     setting = {"machine": {"cores": 2, "cpu": "c", "python": "3", "date": "d", "load_before": 0.0}, "quick": True}
