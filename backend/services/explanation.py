@@ -30,14 +30,13 @@ from backend.explain.dependence import (
     partial_dependence,
 )
 from backend.explain.direction import LearnedDirection, learned_directions
+from backend.explain.importance import FeatureImportance, Measure, feature_importance
 from backend.explain.permutation import Permuted, candidates, permuted
 from backend.explain.stability import (
     MEASURES,
-    FeatureImportance,
     Interaction,
     SteadyImportance,
     agreement,
-    feature_importance,
     interactions,
     steady_importance,
 )
