@@ -1,4 +1,4 @@
-"""The attack lab runs attacks live: what worked and what did not is told in words, bars and a table; a run can be stopped."""
+"""The attack lab runs attacks live: what worked and what did not is shown in words, bars and a table; a run can be stopped."""
 
 import time
 
@@ -51,7 +51,7 @@ def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
         assert T(f"attack.{attack.text}_explanation") in said and T(f"attack.{attack.text}_defence") in said
 
 
-def test_an_attack_that_fails_is_told_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:
+def test_an_attack_that_fails_is_shown_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:
     at = run(opened("attack_lab"), "attack_A1")
     assert not at.exception
     said = everything(at)
@@ -89,7 +89,7 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, mon
     at = opened("attack_lab")
 
     def stop(seed: int) -> AttackOutcome:
-        while "job:attacks" not in at.session_state:  # the page is told of its job a moment after it began
+        while "job:attacks" not in at.session_state:  # the page gets its job a moment after it began
             time.sleep(0.01)
         at.session_state["job:attacks"].cancel()
         return measured(100, 50)(seed)

@@ -1,4 +1,4 @@
-"""The compliance handler: decide, sign, follow a finding down to its splits, train again without features, compare two models."""
+"""The Compliance page: decide, sign, follow a finding down to its splits, retrain without features, compare two models."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ from backend.services import (
     TrainingRequest,
 )
 from tests.app.conftest import Opened, World, _fresh
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 
 T = Texts("en")
 REASON = "It has to go before the model is used."
@@ -28,7 +28,7 @@ REASON = "It has to go before the model is used."
 
 @pytest.fixture
 def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """The page asks for the default cipher; here plaintext answer, so that it is quick."""
+    """The page asks for the default cipher; plaintext here, so that it is quick."""
     start: Callable[[Glassleaf, RetrainingRequest], Job[SideBySide]] = Glassleaf.start_retraining
     monkeypatch.setattr(
         Glassleaf, "start_retraining", lambda glassleaf, asked: start(glassleaf, replace(asked, cipher="none"))
@@ -59,14 +59,13 @@ def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_per
     at = as_role(opened("compliance"), "regulator")
     first = found_of(at)[0]
     at.button(key="decide_0").click().run()
-    assert any("You act as Regulator" in c.value for c in at.caption)
+    assert says(at, "compliance.acting", role=T("sidebar.role_regulator"))
     at.radio(key="decide_verdict").set_value("overridden")
     at.text_area(key="decide_reason").set_value(REASON)
     at.text_input(key="decide_reviewer").set_value("Rita")
     next(b for b in at.button if b.label == T("report.decide_go")).click().run()
     assert not at.exception and at.success[0].value == T("report.decided")
-    [told] = [m.value for m in at.markdown if REASON in m.value]
-    assert "**Overridden** by Rita, 20" in told and "UTC" in told
+    assert says(at, "compliance.decided_overridden", person="Rita", reason=REASON)
     glassleaf = Glassleaf(home, pools=False)
     entry = [e for e in glassleaf.audit_entries("demo") if e.action == "override"][-1]
     review = glassleaf.reviews(world.record.id)[-1]
@@ -103,7 +102,7 @@ def test_the_model_is_signed_off_on_the_page(opened: Opened) -> None:
     at.text_area(key="report_statement").set_value("Read, and discussed with the owner.")
     next(b for b in at.button if b.label == T("report.sign_go")).click().run()
     assert not at.exception and at.success[0].value == T("report.signed")
-    assert T("report.covers_yes") in everything(at) and "Regulator" in everything(at)
+    assert says(at, "report.covers_yes") and says(at, "sidebar.role_regulator")
 
 
 # filters and links ----------------------------------------------------------------------------------------------------
@@ -124,9 +123,9 @@ def test_cards_are_narrowed_by_party_status_pack_and_decision(opened: Opened) ->
 
 
 def test_filters_are_a_table_of_what_passes() -> None:
-    nothing = findings.Filters((), (), (), (), False)
+    nothing = findings.FindingFilters((), (), (), (), False)
     one, other = finding("sex", "bank", "prohibited", 3), finding("age", "shop", "conditional", 0)
-    reviewed = {(one.rule_id, one.feature): type("Said", (), {"verdict": "confirmed"})()}
+    reviewed = {(one.rule_id, one.feature): type("Decided", (), {"verdict": "confirmed"})()}
     for chosen, passing in (
         (nothing, [one, other]),
         (replace(nothing, parties=("shop",)), [other]),
@@ -154,10 +153,10 @@ def test_a_link_opens_one_finding_alone_and_all_are_one_press_away(opened: Opene
     assert len(shown(at)) == min(frame.CARDS, len(found_of(at))) and "finding" not in at.query_params
 
 
-def test_an_unknown_finding_node_or_model_in_a_link_is_told(opened: Opened) -> None:
+def test_an_unknown_finding_node_or_model_in_a_link_leaves_a_notice(opened: Opened) -> None:
     for page, links in (("compliance", {"finding": "x~y"}), ("structure", {"tree": "2", "node": "77"})):
         at = opened(page, **links)
-        assert not at.exception and any("does not exist here" in i.value for i in at.info)
+        assert not at.exception and says(at, "frame.unknown_link")
 
 
 def test_the_address_of_a_finding_is_there_to_be_copied(opened: Opened) -> None:
@@ -198,10 +197,9 @@ def test_a_split_that_a_link_names_is_marked_until_another_tree_is_chosen(opened
     node, split = next(iter(model.trees[2].splits.items()))
     at = opened("structure", tree="3", node=str(node))
     assert not at.exception
-    said = "\n".join(m.value for m in at.markdown)
-    assert f"**Node {node}** asks about" in said and T("structure.ring") in everything(at)
+    assert says(at, "structure.marked", node=node) and says(at, "structure.ring")
     at.selectbox(key="tree").set_value("1").run()
-    assert "**Node" not in "\n".join(m.value for m in at.markdown) and "node" not in at.query_params
+    assert not says(at, "structure.marked") and "node" not in at.query_params
     assert split.feature
 
 
@@ -212,7 +210,7 @@ def test_a_large_tree_is_opened_at_the_part_with_the_marked_split(world: World, 
     assert tree_choice.part_with(view, small, next(iter(view.model.trees[small].splits))) == 0
 
 
-# train again and compare -----------------------------------------------------------------------------------------------
+# retrain and compare -----------------------------------------------------------------------------------------------
 
 
 def test_evidence_is_offered_for_flagged_features_and_those_kept_out(opened: Opened, world: World) -> None:
@@ -232,7 +230,7 @@ def test_with_one_model_there_is_nothing_to_compare_and_the_page_says_how_to_get
         assert any(T("compare_models.alone") == i.value for i in at.info)
 
 
-def test_the_model_is_trained_anew_in_one_action_and_both_stand_side_by_side(opened: Opened, world: World) -> None:
+def test_the_model_is_retrained_in_one_action_and_compared_with_the_first(opened: Opened, world: World) -> None:
     at = opened("compliance")
     model = at.session_state["model"]
     at.multiselect(key=f"retrain_without_{model}").set_value(["gender", "marital_status"])
@@ -246,11 +244,10 @@ def test_the_model_is_trained_anew_in_one_action_and_both_stand_side_by_side(ope
     new = job.result.after.record
     assert any(T("retraining.done", model=new.id) == i.value for i in at.info)
     assert new.exclude == ("gender", "marital_status")
-    said = everything(at)
-    assert "not given" in said and T("side_by_side.outcomes_note") in said
-    assert any("Left out" in m.value and "same" in m.value for m in at.markdown)
-    auc = next(m for m in at.metric if m.label == "AUC")
-    assert f"from {job.result.before.record.metrics.auc:.3f}" in auc.delta
+    for key in ("comparison.not_given", "comparison.outcomes_note", "comparison.without", "comparison.same_people"):
+        assert says(at, key)
+    auc = next(m for m in at.metric if m.label == T("figure.auc"))
+    assert says(auc.delta, "comparison.change", before=f"{job.result.before.record.metrics.auc:.3f}")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -260,10 +257,10 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
     at.run()
     t = Texts(language)
     assert not at.exception and at.title[0].value == t("compare_models.title")
-    said = everything(at)
+    shown = everything(at)
     for key in ("numbers", "leaks_title", "findings_title", "made_title"):
-        assert t(f"side_by_side.{key}") in said
-    assert t("document.leaks_named") in said and t("document.leak_note") in said
+        assert says(shown, f"comparison.{key}", language)
+    assert says(shown, "document.leaks_named", language) and says(shown, "document.leak_note", language)
     one, other = at.query_params["model"], at.query_params["other"]
     at.button(key="compare_swap").click().run()
     assert not at.exception and (at.query_params["model"], at.query_params["other"]) == (other, one)
@@ -272,36 +269,34 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
 def test_a_new_model_says_which_one_it_replaces(opened: Opened) -> None:
     new = next(m for m in session._service(str(session.service().home)).models() if m.retrained_from)
     at = opened("compliance", model=new.id)
-    assert not at.exception and any("Left out" in m.value for m in at.markdown)
+    assert not at.exception and says(at, "comparison.without")
 
 
 def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
     at = as_role(opened("compliance"), "analyst")
     assert not at.exception
     assert not [b for b in at.button if b.key == "retrain_go"]
-    assert any("Training is the operator's" in c.value for c in at.caption)
+    assert says(at, "retraining.not_for", role=T("sidebar.role_analyst"))
 
 
-def test_models_of_other_parameters_tell_what_was_done_differently(opened: Opened, home: Path, world: World) -> None:
+def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path, world: World) -> None:
     glassleaf = session._service(str(home))
     grown = glassleaf.start_training(
         TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
     ).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)
-    table = next(table.value for table in at.table if T("side_by_side.made") in table.value)
-    rows = table.set_index(T("side_by_side.made"))
+    table = next(table.value for table in at.table if T("comparison.made") in table.value)
+    rows = table.set_index(T("comparison.made"))
     assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
 
 
 def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, home: Path) -> None:
     new = next(m for m in session._service(str(home)).models() if m.retrained_from)
     at = opened("compliance", model=new.id)
-    said = "\n".join(m.value for m in at.markdown)
-    assert "Kept out of training, measured all the same" in said
-    assert T("compliance.accepted") in everything(at)
+    assert says(at, "compliance.kept_out") and says(at, "compliance.accepted")
 
 
-def test_duties_are_told_law_by_law_once_a_law_is_opened(opened: Opened) -> None:
+def test_duties_are_listed_law_by_law_once_a_law_is_opened(opened: Opened) -> None:
     at = opened("compliance")
     duty = session.view(at.session_state["model"]).compliance.duties[0]
     assert any(duty.pack in e.label for e in at.expander) and duty.title not in everything(at)
