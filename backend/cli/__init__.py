@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from backend.cli import evidence, governance, interpretation, models, reasons, retraining, scoring
+from backend import __version__
+from backend.cli import dashboard, evidence, governance, interpretation, models, reasons, retraining, scoring
 from backend.cli.output import AsJson, print_result
 from backend.errors import GlassleafError, ParameterError
 from backend.protocols.training.parameters import KEY_SIZES
@@ -19,9 +21,24 @@ app = typer.Typer(
     help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
 )
 measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
-for commands in (models, scoring, interpretation, reasons, governance, evidence, retraining):
+for commands in (dashboard, models, scoring, interpretation, reasons, governance, evidence, retraining):
     commands.register(app)
 app.add_typer(measuring, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"glassleaf {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def version(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before every command."""
 
 
 @measuring.command(name="cipher")
@@ -31,6 +48,11 @@ def bench_cipher(
     as_json: AsJson = False,
 ) -> None:
     """Measure every cipher here, and the peers that are installed, in one run."""
+    if find_spec("bench") is None:
+        raise ParameterError(
+            "The measurements are not installed with the command. Clone the repository and run "
+            "`python -m backend bench cipher` or `make bench` there."
+        )
     from bench.cipher import describe, measure  # noqa: PLC0415 (needed by this command alone)
 
     if bits and bits not in KEY_SIZES:
@@ -39,10 +61,10 @@ def bench_cipher(
     print_result(found, describe(found), as_json)
 
 
-def main() -> None:
+def main(prog_name: str = "python -m backend") -> None:
     """Run the command line; a user's mistake gives one clear sentence and exit status 1."""
     try:
-        app(prog_name="python -m backend")
+        app(prog_name=prog_name)
     except GlassleafError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1)

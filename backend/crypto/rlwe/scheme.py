@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import tenseal.sealapi as seal
 
 from backend.crypto.interface import IntArray, Parcel
+from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
 from backend.crypto.rlwe.public import RlwePublicSide
@@ -87,7 +87,7 @@ class RlweKeySide:
         self.bits = key.parameters.degree
         self.limit = key.parameters.limit
         self.reply_width = self._ring.reply_width
-        secret = seal.RlweSecretKey()
+        secret = seal.SecretKey()
         read(secret, self._ring.context, key.secret)
         self._encryptor = seal.Encryptor(self._ring.context, secret)
         self._decryptor = seal.Decryptor(self._ring.context, secret)
