@@ -56,8 +56,9 @@ def test_without_tenseal_a_key_is_refused_in_one_sentence_that_names_paillier():
         RlweSecretKey.generate(parameters_for(1, 6, 100))
 
 
-@pytest.mark.usefixtures("without_tenseal")
-def test_without_tenseal_a_host_refuses_an_offered_rlwe_key_in_the_same_words():
+def test_without_tenseal_a_host_refuses_an_offered_rlwe_key_in_the_same_words(request):
+    offer = RlweKeySide(RlweSecretKey.generate(parameters_for(1, 6, 100))).offer()
+    request.getfixturevalue("without_tenseal")
     with pytest.raises(ParameterError) as refused:
-        open_offer("rlwe", b"", 2048, 0, None, None)
+        open_offer("rlwe", offer, 2048, 0, None, None)
     assert str(refused.value) == seal.MISSING
