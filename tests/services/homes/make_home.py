@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from backend.data.demo import write_demo
-from backend.service import (
+from backend.service import (  # the name in 0.1.0
     DisparityRequest,
     ForestParameters,
     Glassleaf,
