@@ -21,7 +21,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from backend.cli import main as run  # noqa: PLC0415 (found on the path that was just set)
 
-    run("glassleaf")
+    run()
 
 
 def __getattr__(name: str) -> Any:

@@ -21,14 +21,15 @@ app = typer.Typer(
     help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
 )
 measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
-for commands in (dashboard, models, scoring, interpretation, reasons, governance, evidence, retraining):
+app.command()(dashboard.run)
+for commands in (models, scoring, interpretation, reasons, governance, evidence, retraining):
     commands.register(app)
 app.add_typer(measuring, name="bench")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"glassleaf {__version__}")  # noqa: T201
+        typer.echo(__version__)
         raise typer.Exit
 
 
@@ -61,10 +62,10 @@ def bench_cipher(
     print_result(found, describe(found), as_json)
 
 
-def main(prog_name: str = "python -m backend") -> None:
+def main() -> None:
     """Run the command line; a user's mistake gives one clear sentence and exit status 1."""
     try:
-        app(prog_name=prog_name)
+        app(prog_name="glassleaf")
     except GlassleafError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1)

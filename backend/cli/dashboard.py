@@ -11,19 +11,18 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import open_glassleaf, say
+from backend.cli.output import say
 from backend.errors import GlassleafError
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(run)
+app = typer.Typer(add_completion=False)
 
 
+@app.command()
 def run(
+    context: typer.Context,
     port: Annotated[int, typer.Option(help="Port of the dashboard.", min=1, max=65535)] = 8501,
     address: Annotated[
         str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
@@ -36,10 +35,8 @@ def run(
             f"The dashboard needs {' and '.join(missing)}, not installed here. "
             "Run: pip install 'glassleaf[dashboard]' (from a clone: pip install '.[dashboard]')."
         )
-    glassleaf = open_glassleaf()
-    glassleaf.prepare_demo()
-    glassleaf.close()
-    say(f"The demo is ready; the dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
+    context.find_root().command.main(["demo"], standalone_mode=False)
+    say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     # -P: a folder that holds a streamlit.py or an app/ of its own is not searched.
     # The words are ours, but for an address that the user gives, and no shell reads them.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(MAIN)]

@@ -25,7 +25,7 @@ def without_tenseal(monkeypatch):
 
 def test_without_tenseal_everything_is_imported_all_the_same():
     code = "import sys; sys.modules['tenseal'] = sys.modules['tenseal.sealapi'] = None; import backend.cli, backend.services"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)  # noqa: S603
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_keys_and_ciphertexts_are_written_and_read_where_there_are_no_files_in_memory(monkeypatch):
