@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -32,7 +33,7 @@ from backend.services import (
     SteadyImportance,
 )
 
-PAGES = Path(__file__).resolve().parents[1] / "pages"
+PAGES = Path(str(files("pages")))
 
 
 @dataclass(frozen=True)

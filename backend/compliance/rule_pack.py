@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -16,7 +17,7 @@ from backend.data.csv_file import shown
 from backend.data.validation import sentences
 from backend.errors import RulePackError
 
-RULES = Path(__file__).parent / "rules"
+RULES = Path(str(files("backend.compliance") / "rules"))
 WORDS = RULES / "words.yaml"
 MAX_BYTES = 1_000_000  # a pack is written by hand; the largest built-in file has 30 KB
 MAX_DEPTH = 10  # a pack needs four: pack, rules, rule, phrases

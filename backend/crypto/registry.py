@@ -13,6 +13,7 @@ from backend.crypto.paillier.keys import PaillierPublicKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
+from backend.crypto.rlwe import seal
 from backend.errors import ParameterError, SecurityError
 
 Cipher = Literal["paillier", "paillier-short", "rlwe", "none"]
@@ -25,6 +26,16 @@ def cipher_named(name: str) -> Cipher:
         if cipher == name:
             return cipher
     raise ParameterError(f"cipher is {name!r}; choose one of {', '.join(CIPHERS)}.")
+
+
+def available(cipher: Cipher) -> bool:
+    """Whether this platform has what a cipher needs; only RLWE needs a library that some platforms lack."""
+    return cipher != "rlwe" or seal.available()
+
+
+def preferred(cipher: Cipher) -> Cipher:
+    """`cipher`, or Paillier where this platform does not have it."""
+    return cipher if available(cipher) else "paillier"
 
 
 def unpack(payload: WorkerPayload) -> KeySide:

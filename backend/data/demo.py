@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
 
-DICTIONARY = Path(__file__).parents[2] / "assets" / "demo" / "dictionary.csv"
+DICTIONARY = Path(str(files("assets") / "demo" / "dictionary.csv"))
 SEED = 20261
 DEFAULT_RATE = 0.20  # share of applicants who default within 90 days
 

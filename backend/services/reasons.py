@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
+from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
@@ -70,7 +70,7 @@ class ReasonsRequest:
     samples: SampleSheet
     names: int = MOST_REASONS
     cutoff: float = 0.5
-    cipher: Cipher = "rlwe"
+    cipher: Cipher = preferred("rlwe")
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
 
@@ -148,7 +148,7 @@ class CohortRequest:
     model_id: str
     ids: tuple[str, ...] = ()
     samples: int = COHORT
-    cipher: Cipher = "rlwe"
+    cipher: Cipher = preferred("rlwe")
     key_bits: int = KEY_BITS
     seed: int = 7
 

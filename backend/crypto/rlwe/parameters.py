@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
 
-import tenseal.sealapi as seal
-
+from backend.crypto.rlwe import seal
 from backend.errors import ParameterError, SecurityError
 
 BGV = 3  # SEAL's number for the scheme; TenSEAL has no name for it

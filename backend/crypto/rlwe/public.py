@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import tenseal.sealapi as seal
 from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan
 from backend.crypto.pool import Pool
+from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
 from backend.crypto.rlwe.ring import Ring, read, ring, written
 from backend.errors import SecurityError

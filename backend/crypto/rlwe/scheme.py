@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import tenseal.sealapi as seal
 
 from backend.crypto.interface import IntArray, WorkerPayload
+from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
 from backend.crypto.rlwe.public import RlwePublicSide
