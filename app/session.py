@@ -10,8 +10,9 @@ import random
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
@@ -20,19 +21,18 @@ import streamlit as st
 from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
-from backend.services import (
-    LANGUAGES,
-    OPERATOR,
-    ROLES,
-    Glassleaf,
-    ImportanceMeasure,
-    Interaction,
-    Job,
-    ModelRecord,
-    SteadyImportance,
-)
+from backend.i18n import LANGUAGES
+from backend.services import Glassleaf
+from backend.services.audit import OPERATOR, ROLES
 
-PAGES = Path(__file__).resolve().parents[1] / "pages"
+if TYPE_CHECKING:
+    from backend.explain.importance import Measure as ImportanceMeasure
+    from backend.explain.stability import Interaction
+    from backend.jobs import Job
+    from backend.results import ModelRecord
+    from backend.services.explanation import SteadyImportance
+
+PAGES = Path(str(files("pages")))
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ def view(model_id: str) -> View:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _view(home: str, model_id: str) -> View:
     backend = _service(home)
-    record = backend.model(model_id)
+    record = backend.models.get(model_id)
     return View(
         record=record,
-        federation=backend.federation(record.federation),
-        model=backend.guest_model(model_id),
-        importance=backend.importance(model_id),
-        directions=backend.directions(model_id),
-        compliance=backend.compliance(model_id),
+        federation=backend.federations.get(record.federation),
+        model=backend.models.guest_model(model_id),
+        importance=backend.explanation.importance(model_id),
+        directions=backend.explanation.directions(model_id),
+        compliance=backend.compliance.assess(model_id),
     )
 
 
@@ -98,7 +98,7 @@ def samples(model_id: str) -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _samples(home: str, model_id: str) -> pd.DataFrame:
-    return _service(home).samples(model_id)
+    return _service(home).samples.table(model_id)
 
 
 def steady(model_id: str, measure: ImportanceMeasure, *, by_party: bool = False) -> tuple[SteadyImportance, ...]:
@@ -108,7 +108,7 @@ def steady(model_id: str, measure: ImportanceMeasure, *, by_party: bool = False)
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _steady(home: str, model_id: str, measure: ImportanceMeasure, by_party: bool) -> tuple[SteadyImportance, ...]:
-    return _service(home).steady_importance(model_id, measure, by_party=by_party)
+    return _service(home).explanation.steady_importance(model_id, measure, by_party=by_party)
 
 
 def pairs(model_id: str) -> tuple[Interaction, ...]:
@@ -118,7 +118,7 @@ def pairs(model_id: str) -> tuple[Interaction, ...]:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _pairs(home: str, model_id: str) -> tuple[Interaction, ...]:
-    return _service(home).interactions(model_id)
+    return _service(home).explanation.interactions(model_id)
 
 
 def page(name: str) -> Path:
@@ -156,7 +156,7 @@ def note_sign_in() -> None:
     name = account()
     if name and kept("signed_in") != name:
         keep("signed_in", name)
-        service().note_sign_in("oidc")
+        service().audit.note_sign_in("oidc")
 
 
 def attempt(done: str, act: Callable[[], object]) -> None:
@@ -316,7 +316,7 @@ def notices() -> list[tuple[str, str]]:
 
 def models() -> list[ModelRecord]:
     """All models, newest first."""
-    return service().models()
+    return service().models.all()
 
 
 def chosen_model() -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from backend.errors import ParameterError
 
-CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
+CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
 LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite, ldexp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,7 +12,14 @@ import streamlit as st
 from app.panels import charts, frame, palette
 from app.texts import Texts, bare, label, markdown, number, percent
 from app.view_models import View
-from backend.services import FrontierPoint, Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.privacy.disclosure import DisclosedField as LedgerLine
+    from backend.privacy.disclosure import PartyDisclosure as LedgerRow
+    from backend.privacy.leakage import LeakPoint, LeakReading
+    from backend.privacy.tradeoff import TradeoffPoint
+    from backend.results import Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
@@ -162,7 +169,7 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
     return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")
 
 
-def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: float) -> None:
+def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: float) -> None:
     """Privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
     `dither` is the Hosts'.
     """
@@ -181,7 +188,7 @@ def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: floa
     st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
 
 
-def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str, usual: float) -> str:
+def _frontier_verdict(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint, name: str, usual: float) -> str:
     """The model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == chosen.score_bits and point is not chosen]
     other = min(
@@ -199,11 +206,11 @@ def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: Frontie
     )
 
 
-def _amplitude(t: Texts, point: FrontierPoint) -> str:
+def _amplitude(t: Texts, point: TradeoffPoint) -> str:
     return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
 
 
-def _frontier_chart(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint) -> go.Figure:
+def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint) -> go.Figure:
     """A line a resolution: share of scores that identify a path, by the width of dither."""
     figure, widths = charts.figure(360, top=48, hovermode="x unified"), sorted({point.dither for point in points})
     names = [_amplitude(t, next(p for p in points if p.dither == width)) for width in widths]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
+from importlib.resources import files
 from typing import Annotated, Literal
 
 import yaml
@@ -24,7 +24,7 @@ from backend.i18n import Catalogue
 from backend.reports.render.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 
-TABLE = Path(__file__).parent / "notices" / "regulation_b.yaml"
+TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MOST_REASONS = 4  # by convention; comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
 FORMATS = ("txt", "html", "pdf")
 

@@ -7,7 +7,7 @@ import pytest
 from app.texts import Texts
 from backend.attacks import lab
 from backend.attacks.lab import ATTACKS, Attack
-from backend.attacks.result import AttackOutcome, Attempt
+from backend.attacks.result import AttackOutcome, SuccessCount
 from tests.app.conftest import Opened
 from tests.app.reading_out import everything
 
@@ -20,7 +20,9 @@ RATES = {"honest_key_off": 1.0, "honest_key_on": 0.0}
 
 def measured(off: int, on: int | None):
     def measure(seed: int) -> AttackOutcome:
-        return AttackOutcome(Attempt(off, 100, 0.1), None if on is None else Attempt(on, 100, 0.2), 0.5, SETTING, RATES)
+        return AttackOutcome(
+            SuccessCount(off, 100, 0.1), None if on is None else SuccessCount(on, 100, 0.2), 0.5, SETTING, RATES
+        )
 
     return measure
 

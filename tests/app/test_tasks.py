@@ -14,7 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
-from backend.services import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.data.split import Division
+from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 from tests.app.conftest import PAGES, Opened, _fresh
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored
@@ -59,11 +64,11 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
             name=name,
             label_meaning="What is looked for",
         )
-        glassleaf.init(folder / f"{name}.csv", division, folder / name)
+        glassleaf.federations.init(folder / f"{name}.csv", division, folder / name)
         if label == "spend":
             file = folder / name / "federation.toml"
             file.write_text(file.read_text().replace("[label]\n", '[label]\nunit = "EUR"\n'))
-        models[name] = glassleaf.start_training(TrainingRequest(name, parameters)).get()
+        models[name] = glassleaf.training.start(TrainingRequest(name, parameters)).get()
     glassleaf.close()
     yield Tasks(folder / "home", models)
     session._service(str(folder / "home")).close()
