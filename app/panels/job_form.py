@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -15,13 +15,15 @@ from app.view_models import View
 if TYPE_CHECKING:
     from backend.jobs import Job
 
+R = TypeVar("R")
+
 
 def draw(
     t: Texts,
     view: View,
     work: Work,
-    request: Callable[[], Any],
-    begin: Callable[[Any], Job[Any]],
+    request: Callable[[], R],
+    begin: Callable[[R], Job[Any]],
     done: Callable[[Texts, View, Job[Any]], None],
 ) -> None:
     """The form `request` with its button on the left; on the right its progress, then what `done` says of it."""
