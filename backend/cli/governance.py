@@ -14,7 +14,8 @@ from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_resu
 from backend.compliance.rule_pack import read_rule_pack
 from backend.errors import ModelError, ParameterError
 from backend.fairness.disparity import Rate
-from backend.reports.build import check, language_of_pdf, schema
+from backend.reports.document import schema
+from backend.reports.files import check, language_of_pdf
 from backend.services import DisparityRequest, Entry, Glassleaf, ProxyRequest, Verdict
 
 Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]

@@ -21,7 +21,7 @@ from backend.compliance.rule_pack import words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
-from backend.reports.render.blocks import Block, Facts, Heading, Outline, Text
+from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 
 TABLE = Path(__file__).parent / "notices" / "regulation_b.yaml"

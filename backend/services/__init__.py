@@ -45,8 +45,8 @@ from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoos
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Link
 from backend.reports.adverse_action_notice import FORMATS as NOTICE_FORMATS
-from backend.reports.build import FORMS, Checked
 from backend.reports.document import Report
+from backend.reports.files import FORMS, Checked
 from backend.reports.model_comparison import (
     Difference,
     Figure,

@@ -8,22 +8,13 @@ from datetime import UTC, datetime
 from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.reports.build import (
-    FORMS,
-    Card,
-    Checked,
-    Sources,
-    answers,
-    check,
-    content_of,
-    issued_of,
-    language_of_pdf,
-    sign_offs_of,
-)
+from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
 from backend.reports.document import Report, make
 from backend.reports.document import content_hash as report_content_hash
+from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes, compare
 from backend.reports.schema import SignOffLine
+from backend.reports.sections import answers
 from backend.results import (
     ModelRecord,
 )

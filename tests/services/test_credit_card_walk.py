@@ -8,7 +8,7 @@ import pytest
 
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
-from backend.reports.render.wording import figure, percent, signed
+from backend.reports.sections.writer import figure, percent, signed
 from backend.services import (
     AgeRequest,
     Glassleaf,

@@ -10,9 +10,9 @@ from html import escape
 
 from backend.errors import ModelError
 from backend.i18n import Catalogue
+from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
-from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
-from backend.reports.render.outline import outline
+from backend.reports.sections import outline
 
 COLOURS = ("#3F77C9", "#C17A0F", "#12898A", "#A4559E", "#7B6A3C", "#7A74D6", "#5B8C2A")  # the Guest's, then the Hosts'
 PANEL = 350  # pixels: side of a small chart with its words

@@ -15,11 +15,11 @@ from fpdf.fonts import FontFace
 
 from backend.errors import ModelError
 from backend.i18n import Catalogue
+from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
-from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.render.html_form import COLOURS, TICKS, shortened
-from backend.reports.render.outline import outline
-from backend.reports.render.page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.reports.sections import outline
 
 ATTACHED = "report.json"
 LABELS, BAR = 74.0, 5.4  # millimetres

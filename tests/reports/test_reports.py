@@ -15,13 +15,13 @@ from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
-from backend.reports.build import check, content_of
+from backend.reports.build import content_of
 from backend.reports.document import canonical, content_hash, make, read, schema, sha256
-from backend.reports.render import page as pdf_page
-from backend.reports.render import pdf_form
+from backend.reports.files import check
+from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.render.wording import figure, percent
+from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
