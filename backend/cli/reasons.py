@@ -12,7 +12,7 @@ from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_resu
 from backend.crypto.registry import cipher_named
 from backend.errors import ParameterError
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS
+from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS
 from backend.services import CohortRequest, PersonReasons, ReasonsRequest
 
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def reasons(
     model: ModelId,
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
-    names: Annotated[int, typer.Option(help="Reasons at most.")] = MOST_REASONS,
+    names: Annotated[int, typer.Option(help="Reasons at most.")] = MAX_REASONS,
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,

@@ -19,7 +19,8 @@ FORMS: dict[str, Callable[[Report, str], bytes]] = {
 
 
 def _pdf_form() -> ModuleType:
-    from backend.reports.render import pdf_form  # noqa: PLC0415 - slow to import, and few runs need it
+    # Slow to import, and few runs need it.
+    from backend.reports.render import pdf_form  # noqa: PLC0415
 
     return pdf_form
 

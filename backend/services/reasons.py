@@ -27,7 +27,7 @@ from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import MOST_REASONS, Notice, NoticeLine
+from backend.reports.adverse_action_notice import MAX_REASONS, Notice, NoticeLine
 from backend.results import Compiled, ModelRecord, Score, ScoreBatch, ScoringRequest
 from backend.services.audit import DONE, of_model, traffic
 from backend.services.measurement import MeasurementContext, drawn
@@ -53,7 +53,7 @@ class ReasonsRequest:
 
     model_id: str
     samples: SampleSheet
-    names: int = MOST_REASONS
+    names: int = MAX_REASONS
     cutoff: float = 0.5
     cipher: Cipher = "rlwe"
     key_bits: int = KEY_BITS
@@ -306,8 +306,8 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
         raise ParameterError(
             f"{person.score.id} was not declined at this cut-off; a notice states the reasons of a denial."
         )
-    if len(person.reasons) > MOST_REASONS:
-        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MOST_REASONS}.")
+    if len(person.reasons) > MAX_REASONS:
+        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MAX_REASONS}.")
     lines = []
     for reason in person.reasons:
         party = federation.party(reason.party)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from fpdf import FPDF
 from fpdf.enums import WrapMode, XPos, YPos
@@ -15,41 +15,33 @@ from backend.i18n import Catalogue
 SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
 INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
 _NOTO, _DEJAVU = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/dejavu/DejaVuSans"
+_FEDORA = "/usr/share/fonts"
 
 
-@dataclass(frozen=True)
-class Font:
-    """A family's files; `place` is the face's place in a collection."""
+class Font(NamedTuple):
+    """A family's files; `face` is the index of the face in a collection."""
 
-    plain: Path
-    bold: Path
-    place: int = 0
+    plain: str
+    bold: str
+    face: int = 0
 
-    def there(self) -> bool:
+    def installed(self) -> bool:
         """Whether this machine has it."""
-        return self.plain.is_file() and self.bold.is_file()
+        return Path(self.plain).is_file() and Path(self.bold).is_file()
 
 
-def _fonts(*files: tuple[str, str, int]) -> tuple[Font, ...]:
-    return tuple(Font(Path(plain), Path(bold), place) for plain, bold, place in files)
-
-
-CHINESE = _fonts(
-    (f"{_NOTO}-Regular.ttc", f"{_NOTO}-Bold.ttc", 2),  # Debian, Ubuntu: fonts-noto-cjk; 2 = simplified Chinese
-    (
-        "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc",
-        "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Bold.ttc",
-        2,
-    ),
-    ("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", 0),
-    ("/System/Library/Fonts/STHeiti Light.ttc", "/System/Library/Fonts/STHeiti Medium.ttc", 0),
-    ("C:/Windows/Fonts/msyh.ttc", "C:/Windows/Fonts/msyhbd.ttc", 0),
+CHINESE = (
+    Font(f"{_NOTO}-Regular.ttc", f"{_NOTO}-Bold.ttc", 2),  # Debian, Ubuntu: fonts-noto-cjk; 2 = simplified Chinese
+    Font(f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Regular.ttc", f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Bold.ttc", 2),
+    Font("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"),
+    Font("/System/Library/Fonts/STHeiti Light.ttc", "/System/Library/Fonts/STHeiti Medium.ttc"),
+    Font("C:/Windows/Fonts/msyh.ttc", "C:/Windows/Fonts/msyhbd.ttc"),
 )
-LATIN = _fonts(
-    (f"{_DEJAVU}.ttf", f"{_DEJAVU}-Bold.ttf", 0),
-    ("/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf", 0),
-    ("/Library/Fonts/Arial Unicode.ttf", "/Library/Fonts/Arial Unicode.ttf", 0),
-    ("C:/Windows/Fonts/arial.ttf", "C:/Windows/Fonts/arialbd.ttf", 0),
+LATIN = (
+    Font(f"{_DEJAVU}.ttf", f"{_DEJAVU}-Bold.ttf"),
+    Font(f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans.ttf", f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans-Bold.ttf"),
+    Font("/Library/Fonts/Arial Unicode.ttf", "/Library/Fonts/Arial Unicode.ttf"),
+    Font("C:/Windows/Fonts/arial.ttf", "C:/Windows/Fonts/arialbd.ttf"),
 )
 
 
@@ -67,8 +59,8 @@ class Page(FPDF):
         self.only_latin1 = latin is None and chinese is None
         for name, font in (("latin", latin), ("chinese", chinese)):
             if font is not None:
-                self.add_font(name, "", font.plain, collection_font_number=font.place)
-                self.add_font(name, "B", font.bold, collection_font_number=font.place)
+                self.add_font(name, "", font.plain, collection_font_number=font.face)
+                self.add_font(name, "B", font.bold, collection_font_number=font.face)
         first = "chinese" if chinese and (words.language == "zh" or latin is None) else "latin"
         self.family = "helvetica" if self.only_latin1 else first
         if latin and chinese:
@@ -87,33 +79,36 @@ class Page(FPDF):
 
     def drawable(self, text: str) -> str:
         """`text` as the fonts can draw it."""
-        return (
-            text.encode("cp1252", errors="replace").decode("cp1252").encode("latin-1", "replace").decode("latin-1")
-            if self.only_latin1
-            else text
-        )
+        if not self.only_latin1:
+            return text
+        return text.encode("cp1252", errors="replace").decode("cp1252").encode("latin-1", "replace").decode("latin-1")
 
-    def say(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
-        """A paragraph over the whole width."""
+    def paragraph(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
+        """Lines over the whole width."""
         self.face(size, bold=bold, colour=colour)
-        self.multi_cell(
-            0,
-            size * 0.49,
-            self.drawable(text),
-            align="L",
-            new_x=XPos.LMARGIN,
-            new_y=YPos.NEXT,
-            wrapmode=self.wrapping(text),
-        )
+        self.lines(text, size * 0.49, _wrapping(text))
         self.ln(1.2)
 
-    def wrapping(self, text: str) -> WrapMode:
-        """Break between letters where there are no words: in Chinese, and in hashes."""
-        return WrapMode.CHAR if any(letter > "\u2e80" for letter in text) else WrapMode.WORD
+    def code(self, text: str) -> None:
+        """A line for a shell, on a grey ground."""
+        self.set_fill_color(244, 246, 248)
+        self.face(SMALL)
+        self.lines(text, 4, WrapMode.CHAR, fill=True)
+        self.ln(1.5)
+
+    def lines(self, text: str, height: float, wrapping: WrapMode, *, fill: bool = False) -> None:
+        """Text from the left margin; the next line starts there again."""
+        ends: dict[str, Any] = {"new_x": XPos.LMARGIN, "new_y": YPos.NEXT}
+        self.multi_cell(0, height, self.drawable(text), align="L", fill=fill, wrapmode=wrapping, **ends)
+
+
+def _wrapping(text: str) -> WrapMode:
+    """Break between letters where there are no spaces between words: in Chinese."""
+    return WrapMode.CHAR if any(letter > "\u2e80" for letter in text) else WrapMode.WORD
 
 
 def _first(fonts: Iterable[Font]) -> Font | None:
-    return next((font for font in fonts if font.there()), None)
+    return next((font for font in fonts if font.installed()), None)
 
 
 def has_chinese() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Heading, Outline
 from backend.reports.document import Report
-from backend.reports.sections import evidence, law, model, privacy, provenance, quality, retrained, summary
+from backend.reports.sections import claims, model, record, summary
 from backend.reports.sections.writer import Writer, minute
 
 SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a regulator's questions
@@ -15,17 +15,17 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
     "identity": model.identity,
     "parties": model.parties,
     "features": model.features,
-    "findings": law.findings,
-    "evidence": evidence.evidence,
-    "retrained": retrained.retrained,
-    "quality": quality.quality,
-    "privacy": privacy.privacy,
-    "limits": provenance.limits,
-    "decisions": provenance.sign_offs,
-    "audit": provenance.audit,
-    "verify": provenance.verify,
+    "findings": claims.findings,
+    "evidence": claims.evidence,
+    "retrained": claims.retrained,
+    "quality": model.quality,
+    "privacy": record.privacy,
+    "limits": record.limits,
+    "decisions": record.sign_offs,
+    "audit": record.audit,
+    "verify": record.verify,
     "dictionary": model.dictionary,
-    "rules": law.rules,
+    "rules": claims.rules,
 }
 
 

@@ -6,8 +6,7 @@ from collections import Counter
 
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
-from backend.reports.sections.evidence import value
-from backend.reports.sections.law import elderly, flagged
+from backend.reports.sections.claims import elderly, flagged, value
 from backend.reports.sections.model import used_features
 from backend.reports.sections.writer import Writer, figure, percent
 

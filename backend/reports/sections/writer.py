@@ -14,6 +14,11 @@ from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
 
 NONE = "–"
+NUMERIC = {  # columns that stand to the right
+    "records", "splits", "gain", "strength", "gain_before", "gain_after", "before", "after", "value", "interval", "interval_95", "n",
+    "predicted", "observed", "cutoff", "true_positive", "false_positive", "lead", "psi", "chance", "messages", "bytes",
+    "mean_probability", "elderly_less",
+}  # fmt: skip
 T = TypeVar("T")
 
 
@@ -83,24 +88,13 @@ class Writer:
         """Values under the names that their keys have in the catalogue."""
         return Facts(tuple((self(key), value) for key, value in values.items()))
 
-    def table(
-        self, items: Iterable[T], *columns: tuple[str, int, Callable[[T], str]], numeric: Iterable[str] = ()
-    ) -> Table:
-        """A row an item.
-
-        Parameters
-        ----------
-        columns : tuple of (str, int, callable)
-            Key of the heading, relative width, and what stands there of an item.
-        numeric : iterable of str
-            Keys of the columns that stand to the right.
-        """
-        right = set(numeric)
+    def table(self, items: Iterable[T], *columns: tuple[str, int, Callable[[T], str]]) -> Table:
+        """A row an item; a column is the key of its heading, its relative width, and what stands there of an item."""
         return Table(
             head=tuple(self(f"head_{key}") for key, _, _ in columns),
             rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
             widths=tuple(width for _, width, _ in columns),
-            numeric=tuple(i for i, (key, _, _) in enumerate(columns) if key in right),
+            numeric=tuple(i for i, (key, _, _) in enumerate(columns) if key in NUMERIC),
         )
 
 
