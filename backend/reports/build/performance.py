@@ -12,11 +12,11 @@ from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each, rounded
 from backend.reports.build.sources import Card
 
-STEPS = 20  # of a curve, at most
+MAX_STEPS = 20  # of a curve
 
 
 def performance(card: Card | None) -> report.PerformanceSection | None:
-    """The card's most telling part; None where no scores are kept, or too few."""
+    """The card's part to rely on; None where no scores are kept, or too few."""
     if card is None or card.part.n < MIN_GROUP:
         return None
     return fill(
@@ -31,7 +31,7 @@ def performance(card: Card | None) -> report.PerformanceSection | None:
 
 
 def merged(rows: Sequence[Calibration], *, shares: bool) -> list[Calibration]:
-    """Neighbouring rows merged until each stands for enough people.
+    """Neighbouring rows merged until each is of enough people.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def _merge(one: Calibration, other: Calibration, shares: bool) -> Calibration:
         rate = wilson(observed, n)
         return Calibration(n, predicted, observed, float(rate.low or 0.0), float(rate.high or 0.0))
     # The errors of two independent means add in quadrature, each weighted by its share of the people.
-    half = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
-    return Calibration(n, predicted, observed, observed - half, observed + half)
+    spread = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
+    return Calibration(n, predicted, observed, observed - spread, observed + spread)
 
 
 def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
@@ -67,7 +67,7 @@ def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
         return ()
     others, positive = part.counts
     above = [t * positive + f * others for t, f in zip(roc.true_positive, roc.false_positive, strict=True)]
-    step = max(MIN_GROUP, part.n / STEPS)
+    step = max(MIN_GROUP, part.n / MAX_STEPS)
     kept: list[int] = []
     for k in (roc.widest, *range(len(above))):
         ends = (0.0, float(part.n), *(above[j] for j in kept))

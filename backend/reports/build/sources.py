@@ -27,7 +27,7 @@ class Card:
     Attributes
     ----------
     part : Performance
-        On the part of the data that is most telling.
+        On the part of the data to rely on.
     source : {"training", "scoring", "import"}
         When these scores were learned.
     shifts : tuple of Stability

@@ -41,7 +41,7 @@ def to_html(report: Report, language: str) -> str:
 
 
 def page(drawn: Outline, language: str, script: str = "") -> str:
-    """An outline as one HTML file; `script` stands at its end."""
+    """An outline as one HTML file; `script` comes last."""
     body = "\n".join(_block(block, language) for block in drawn.blocks)
     return (
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'

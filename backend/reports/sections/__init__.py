@@ -1,4 +1,4 @@
-"""What a report says in one language, a function a section; the HTML and the PDF both draw it, so that they agree."""
+"""A report as an outline in one language, one function per section; HTML and PDF are drawn from the same outline, so that they agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of its claims: findings under rules, what was measured of groups, models retrained. Knows the report alone."""
+"""Sections on claims: findings under rules, what was measured of groups, models retrained. Knows the report alone."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Tab
     sides : sequence of (str, sequence of Measured)
         Measurements with what is added to a group's name, as of two models.
     """
-    cells: dict[str, dict[str, dict[str, str]]] = {}  # group → side → rate → what stands there
+    cells: dict[str, dict[str, dict[str, str]]] = {}  # group → side → rate → cell
     columns: dict[str, None] = {}  # in the order in which they first come
     for side, measures in sides:
         for m in measures:

@@ -1,4 +1,4 @@
-"""What a report says of the model itself: which it is, of whose features, how well it predicts. Knows the report alone."""
+"""Sections on the model itself: which it is, from whose features, how well it predicts. Knows the report alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def identity(write: Writer) -> list[Block]:
 
 
 def _parameter(write: Writer, name: str) -> str:
-    """As the Train page names it; a few stand on no page."""
+    """As the Train page names it; a few are on no page."""
     on_page = write.words.named("parameter.", name)
     return write.words.named("document.parameter_", name) if on_page == name else on_page
 
@@ -88,7 +88,7 @@ def features(write: Writer) -> list[Block]:
 
 
 def used_features(write: Writer) -> str:
-    """How many features are used, and which most, as a sentence."""
+    """How many features are used, and the most important of them, as a sentence."""
     used = [f for f in write.content.features if f.splits]
     top = write.listed(f"{brief(write.meaning(f))} ({percent(f.gain_share)})" for f in used[:TOP])
     return write("answer_use", used=len(used), offered=len(write.content.features), top=top)

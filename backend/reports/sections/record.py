@@ -1,4 +1,4 @@
-"""What a report says of what happened: who saw what, who stands by the model, the log, how to check a copy. Knows the report alone."""
+"""Sections on what happened: who saw what, who signed the model off, the audit log, how to check a copy. Knows the report alone."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def _leak(write: Writer) -> list[Block]:
 
 
 def limits(write: Writer) -> list[Block]:
-    """What is not protected and not said."""
+    """What is not protected, and what the report does not cover."""
     return [Text(f"• {write(f'limit_{limit.key}')}") for limit in write.content.limits]
 
 
 def sign_offs(write: Writer) -> list[Block]:
-    """Who stands by this content."""
+    """Who signed this content off."""
     lines = write.report.issued.sign_offs
     if not lines:
         return [write.text("no_sign_offs")]

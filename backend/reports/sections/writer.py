@@ -14,7 +14,7 @@ from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
 
 NONE = "–"
-NUMERIC = {  # columns that stand to the right
+NUMERIC = {  # columns aligned to the right
     "records", "splits", "gain", "strength", "gain_before", "gain_after", "before", "after", "value", "interval", "interval_95", "n",
     "predicted", "observed", "cutoff", "true_positive", "false_positive", "lead", "psi", "chance", "messages", "bytes",
     "mean_probability", "elderly_less",
@@ -69,7 +69,7 @@ class Writer:
         return self.words(f"direction.{way}_number" if number else f"direction.{way}")
 
     def status(self, law: LawLine) -> str:
-        """What a rule says of a feature, in a word or two."""
+        """The legal status of a feature under a rule, in a word or two."""
         return self.words(f"compliance.{law.status}")
 
     def heading(self, key: str) -> Heading:
@@ -89,7 +89,7 @@ class Writer:
         return Facts(tuple((self(key), value) for key, value in values.items()))
 
     def table(self, items: Iterable[T], *columns: tuple[str, int, Callable[[T], str]]) -> Table:
-        """A row an item; a column is the key of its heading, its relative width, and what stands there of an item."""
+        """One row per item; a column is the key of its heading, its relative width, and a function from item to cell."""
         return Table(
             head=tuple(self(f"head_{key}") for key, _, _ in columns),
             rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
@@ -99,7 +99,7 @@ class Writer:
 
 
 def problems(found: Iterable[str]) -> list[Block]:
-    """Problems, each a paragraph that stands out."""
+    """Problems, each a paragraph in the colour of findings."""
     return [Text(problem, "finding") for problem in found]
 
 
