@@ -122,9 +122,7 @@ def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: W
 def test_the_meter_counts_the_true_path_of_everybody(glassleaf: Glassleaf, world: World) -> None:
     ids = glassleaf.samples.table(world.record.id).index[:12]
     for person in ids:
-        request = ScoringRequest(
-            world.record.id, glassleaf.samples.of_person(world.record.id, person), cipher="rlwe"
-        )
+        request = ScoringRequest(world.record.id, glassleaf.samples.of_person(world.record.id, person), cipher="rlwe")
         score = glassleaf.scoring.start(request, counted=False).get().scores[0]
         read = glassleaf.leakage.meter(world.record.id, score)
         assert 1 <= read.count <= read.combinations

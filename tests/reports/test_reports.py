@@ -70,9 +70,7 @@ def glassleaf(home):
 @pytest.fixture(scope="module")
 def report(glassleaf):
     first = glassleaf.compliance.assess("latest").findings[0]
-    glassleaf.reviews.decide(
-        "latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita"
-    )
+    glassleaf.reviews.decide("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
     glassleaf.reports.sign_off("latest", "Rita", "Read, and discussed with the owner.")
     return glassleaf.reports.make("latest")
 
@@ -163,9 +161,7 @@ def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, r
     assert HOST_NUMBER.search(f"below {thresholds[0]:.1f} months") and not HOST_NUMBER.search(text)
     assert not [t for t in thresholds if f"{t:.6g}" in text or f"{t:,.1f}" in text]
     assert str(home) not in text and "federation.toml" not in text
-    assert not [
-        i for i in glassleaf.samples.table("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)
-    ]
+    assert not [i for i in glassleaf.samples.table("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
@@ -250,9 +246,7 @@ def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_con
 
 def test_a_finding_that_there_is_not_cannot_be_overridden(glassleaf):
     with pytest.raises(ParameterError, match="has no finding"):
-        glassleaf.reviews.decide(
-            "latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita"
-        )
+        glassleaf.reviews.decide("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
 
 
 def test_what_was_not_measured_is_reported_as_not_measured(report):

@@ -120,9 +120,7 @@ def test_an_unknown_role_is_refused(glassleaf):
 def test_the_hosts_witness_the_log_and_a_cut_shows(glassleaf, home):
     glassleaf.audit.note_sign_in("test")
     assert glassleaf.audit.verify("demo").holds
-    assert set(glassleaf.audit.verify("demo").witnesses) == {
-        h.name for h in glassleaf.federations.get("demo").hosts
-    }
+    assert set(glassleaf.audit.verify("demo").witnesses) == {h.name for h in glassleaf.federations.get("demo").hosts}
     file = home / "parties" / "demo" / glassleaf.federations.get("demo").guest.name / "audit.db"
     with sqlite3.connect(file) as database:
         database.execute("delete from audit where number = (select max(number) from audit)")

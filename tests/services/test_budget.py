@@ -37,9 +37,7 @@ def people(glassleaf):
 
 
 def score(glassleaf, *ids, cipher="none"):
-    sheet = glassleaf.samples.read(
-        "latest", "\n".join([glassleaf.federations.get("demo").guest.id, *ids]).encode()
-    )
+    sheet = glassleaf.samples.read("latest", "\n".join([glassleaf.federations.get("demo").guest.id, *ids]).encode())
     return glassleaf.scoring.start(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
 
 

@@ -71,7 +71,7 @@ def test_a_model_is_found_by_id_beginning_and_latest(glassleaf):
 
 
 def test_an_unknown_federation_says_what_to_do(glassleaf):
-    with pytest.raises(FederationError, match="python -m backend init"):
+    with pytest.raises(FederationError, match="glassleaf init"):
         glassleaf.federations.get("nowhere")
 
 
@@ -153,9 +153,7 @@ def test_the_template_can_be_uploaded_as_it_is(glassleaf):
 
 def test_the_download_neutralises_formulas_and_keeps_numbers(glassleaf):
     federation = glassleaf.federations.get("demo")
-    sheet = glassleaf.samples.typed_in(
-        "latest", "=HYPERLINK(1)", {f.name: None for f in federation.guest.features}
-    )
+    sheet = glassleaf.samples.typed_in("latest", "=HYPERLINK(1)", {f.name: None for f in federation.guest.features})
     rows = list(csv.DictReader(io.StringIO(glassleaf.scoring.csv(score(glassleaf, sheet)).decode())))
     assert rows[0]["id"] == "'=HYPERLINK(1)"
     assert float(rows[0]["score"]) and float(rows[0]["base"]) < 0
