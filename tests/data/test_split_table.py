@@ -88,11 +88,10 @@ def test_the_positive_value_can_be_chosen(tmp_path):
     assert read_labels(split(tmp_path, positive="no")).tolist() == [1, 0, 1]
 
 
-def test_a_label_whose_positive_value_is_not_plain_must_be_told(tmp_path):
+def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
     text = TABLE.replace("no\n", "good\n").replace("yes\n", "bad\n")
-    assert (
-        "found 'bad', 'good'; which value is the positive one is not disclosed. Name it with --positive."
-        in refusals(tmp_path, text)
+    assert "found 'bad', 'good'; which value is the positive one is unclear. Name it with --positive." in refusals(
+        tmp_path, text
     )
     assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
 
@@ -238,7 +237,7 @@ def test_rows_are_numbered_where_the_table_has_no_ids(tmp_path):
 
 
 def test_rows_are_not_numbered_beside_a_column_that_is_called_id(tmp_path):
-    assert "found a column 'id' and no word on which column holds the ids" in refusals(tmp_path, id_column=None)
+    assert "found a column 'id' and no --id" in refusals(tmp_path, id_column=None)
 
 
 def test_rows_of_another_length_are_told_in_the_tables_own_count(tmp_path):
