@@ -14,10 +14,7 @@ SLUG = "a small letter, then small letters, digits or underscores, 31 at most"
 
 
 def sentences(
-    file: str,
-    model: type[BaseModel],
-    data: object,
-    line_of: Callable[[Sequence[int | str]], int] | None = None,
+    file: str, model: type[BaseModel], data: object, line_of: Callable[[Sequence[int | str]], int] | None = None
 ) -> list[str]:
     """Check `data` against `model` and return one sentence per problem, each starting with file, line and field.
 

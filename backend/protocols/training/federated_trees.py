@@ -167,8 +167,7 @@ class TreeGrower:
                 continue
             inside = pack_rows(flags(c.node.rows, self._n))
             self._session.send(
-                c.owner,
-                TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside),
+                c.owner, TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside)
             )
             asked[c.owner].append(c)
         for host, c, answer in answers(self._session, SplitRows, asked):

@@ -130,7 +130,7 @@ def test_trees_in_lockstep_are_the_trees_one_by_one_each_with_its_own_rows_and_f
         assert len({one.tree for one in together}) == 5
 
 
-def test_ciphertexts_and_plain_numbers_give_the_same_trees(secret_key):
+def test_ciphertexts_and_plaintext_give_the_same_trees(secret_key):
     grown = []
     for key in (None, PaillierKeySide(secret_key)):
         with joined(1, key=key) as parties:
