@@ -83,12 +83,7 @@ class _Sight:
 
 
 def figure(
-    t: Texts,
-    view: View,
-    index: int,
-    candidates: Sequence[int] | None = None,
-    top: int = 0,
-    marked: int | None = None,
+    t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> go.Figure:
     """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
 
