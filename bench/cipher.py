@@ -1,6 +1,6 @@
 """Every cipher beside its peers, in one run and on one core: encrypt, masked sum, refresh, decrypt, one sample cold and warm, bulk, bytes.
 
-*Cold*: tables are in memory, nothing is made in advance. *Warm*: every pool is full. Peers encrypt a number a leaf; ours fold first.
+*Cold*: tables are in memory, nothing is precomputed. *Warm*: every pool is full. Peers encrypt a number a leaf; ours fold first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Growth beside XGBoost on the credit-card data: quality on the same rows and bins, time, and the price of encryption.
 
 XGBoost gets the same bin numbers as its columns. `numbers`: the three coded columns are read as numbers by both, as XGBoost does
-unless it is told otherwise. `codes`: both treat them as unordered categories.
+by default. `codes`: both treat them as unordered categories.
 """
 
 from __future__ import annotations

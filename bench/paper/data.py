@@ -75,7 +75,7 @@ def papers_tables(quick: bool) -> dict[str, Table]:
     if absent and not quick:
         raise FederationError(
             f"{', '.join(absent)}: not found in {FOLDER}; the papers' tables are measured on these files. Put them there "
-            "(../shared/data/README.md says where they come from), or run with --quick, which takes the built-in demo."
+            "(../shared/data/README.md names their sources), or run with --quick, which takes the built-in demo."
         )
     if absent:
         return {CREDIT: _demo()}

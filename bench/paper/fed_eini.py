@@ -53,15 +53,9 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     trees, few = (10, 1) if quick else (TREES, None)
     with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
         bench = _Bench(glassleaf, trees)
-        results: Results = {
-            "data": table.title,
-            "trees": trees,
-            "depth": DEPTH,
-            "learning_rate": RATE,
-            "guest_features": GUEST_FEATURES,
-            "n_features": len(table.features),
-            "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
-        }
+        results: Results = {"data": table.title, "trees": trees, "depth": DEPTH, "learning_rate": RATE}
+        results |= {"guest_features": GUEST_FEATURES, "n_features": len(table.features)}
+        results["sampled"] = [bench.sampled(table, rate) for rate in SAMPLING[:few]]
         whole = bench.model(table, "whole", trees)
         results["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
         results["features"] = [

@@ -76,13 +76,8 @@ def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tup
     job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
-    return record, {
-        "splits": record.n_leaves - record.n_trees,
-        "seconds": record.seconds,
-        "linked_seconds": exchange.total,
-        "bytes": exchange.bytes,
-        "rounds": exchange.rounds,
-    }
+    costs = {"linked_seconds": exchange.total, "bytes": exchange.bytes, "rounds": exchange.rounds}
+    return record, costs | {"splits": record.n_leaves - record.n_trees, "seconds": record.seconds}
 
 
 def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Results:
@@ -102,7 +97,7 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
     results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
     trainings: dict[str, Parameters] = {
-        # makes the key and both parties' tables, which are kept
+        # generates the key and both parties' tables, which later trainings reuse
         "warm": replace(forest, trees=1, depth=1),
         "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), **depth),
         "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
@@ -114,7 +109,7 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
 
 
 def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
-    """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
+    """Table 5: SecureBoost and the forest queried node by node, then the forest in one round, streamed and batched."""
     progress("forest: serving")
     times = 2 if quick else QUERIES
     queries = [
