@@ -173,7 +173,7 @@ def _released(records: Records, grown: Grown, session: DirectSession) -> NDArray
     model = GuestModel(guest, session.hosts, grown.trees, grown.base_scores, 0, (), grown.rules)
     reached = candidate_leaves(model.skeletons, rules, columns, len(records.labels))
     sums = [kept @ weights for kept, weights in zip(reached, weights_by_tree(grown.trees), strict=True)]
-    return grown.base_scores[0] + np.sum(sums, axis=0)
+    return np.asarray(grown.base_scores[0] + np.sum(sums, axis=0), dtype=np.float64)
 
 
 def measure(quick: bool = False) -> dict[str, Any]:

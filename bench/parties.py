@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import open_offer
@@ -54,7 +55,7 @@ class ServedParties:
     def __init__(self, case: Case, pool: int, tables: Path) -> None:
         self._case, self._network = case, Network()
         federation = case.federation()
-        options = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
+        options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
         hosts = []
         for name, partial_model in case.partial_models.items():
             store, features = _SingleModelStore(dump_host(partial_model)), federation.party(name).features

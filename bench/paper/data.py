@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -95,7 +96,12 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
     hosts = {HOST: [c for c in table.features if c not in guest]}
-    options = {"id_column": ID, "positive": table.positive, "dictionary": table.dictionary, "name": name}
+    options: dict[str, Any] = {
+        "id_column": ID,
+        "positive": table.positive,
+        "dictionary": table.dictionary,
+        "name": name,
+    }
     division = Division(label=table.label, guest=guest, hosts=hosts, **options)
     return glassleaf.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
 

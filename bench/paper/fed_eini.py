@@ -115,13 +115,9 @@ class _Bench:
         n = record.parts["test"]
         runs = self._runs(record, n)
         labels = read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
-        return {
-            "rate": rate,
-            "instances": n,
-            "auc_training": record.curve[-1].auc_training,
-            "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
-            **_costs(runs),
-        }
+        quality = {name: auc_and_ks(labels, run.units) for name, run in runs.items()}
+        line = {"rate": rate, "instances": n, "auc_training": record.curve[-1].auc_training, "quality": quality}
+        return line | _costs(runs)
 
     def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""

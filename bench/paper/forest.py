@@ -95,12 +95,12 @@ def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, for
 def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Results:
     """A line of Table 2, on ciphertexts."""
     results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
-    depth = {"depth": min(TIMED_DEPTH, boost.depth)}
+    depth = min(TIMED_DEPTH, boost.depth)
     trainings: dict[str, Parameters] = {
         # generates the key and both parties' tables, which later trainings reuse
         "warm": replace(forest, trees=1, depth=1),
-        "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), **depth),
-        "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
+        "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), depth=depth),
+        "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), depth=depth),
     }
     for name, parameters in trainings.items():
         record, results[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
