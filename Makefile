@@ -16,8 +16,7 @@ help: ## List the targets
 
 .PHONY: run
 run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:8501 (another port: make run PORT=9000)
-	@$(PY) -m backend demo
-	@$(PY) -m streamlit run app/main.py --server.address localhost --server.port $(PORT) --server.showEmailPrompt false
+	@$(PY) -m glassleaf run --port $(PORT)
 
 .PHONY: test
 test: .venv-dev ## Run all tests but those in the browser

@@ -1,20 +1,22 @@
-"""The way between the pages: ``python -m streamlit run app/main.py`` from the root of the repository."""
+"""The way between the pages: ``glassleaf run``, or ``python -m streamlit run app/main.py`` in a clone."""
 
 from __future__ import annotations
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.append(str(ROOT))
+ROOT = str(Path(__file__).resolve().parents[1])
+# In front of the folder that Streamlit was started in, which may hold another project's app/ or backend/.
+if sys.path[0] != ROOT:
+    sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
 
 from app import session  # noqa: E402
 from app.panels import frame, sidebar  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
-from backend.services import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
 
 ICONS = {
     "overview": "home",
@@ -38,9 +40,11 @@ FOR = {
     "score": (OPERATOR, ANALYST),
 }  # page: whose it is; a courtesy, for roles are not authenticated
 
+ASSETS = Path(str(files("assets")))
+
 t = session.texts()
-st.set_page_config(page_title="Glassleaf", page_icon=ROOT / "assets" / "mark.svg", layout="wide")
-st.logo(ROOT / "assets" / "logo.svg", size="large", icon_image=ROOT / "assets" / "mark.svg")
+st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
+st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
 if session.signed_in() is False:
     sidebar.sign_in(t)
     st.stop()
@@ -65,12 +69,13 @@ try:
     with st.sidebar:
         records = session.models()
         if records:
-            federations = {federation.name: federation for federation in session.service().federations()}
+            federations = {federation.name: federation for federation in session.service().federations.all()}
             key = session.bind("model", [record.id for record in records], records[0].id)
             sidebar.models(t, records, federations, key)
             session.publish("model")
         sidebar.language(t, "language")
         sidebar.role(t, "role", session.account())
+        sidebar.version()
     session.note_sign_in()
     if role in FOR.get(here.url_path, ROLES):
         here.run()

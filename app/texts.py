@@ -8,8 +8,13 @@ from __future__ import annotations
 import html
 import math
 import re
+from typing import TYPE_CHECKING
 
-from backend.services import Feature, Federation, brief, catalogue
+from backend.i18n import brief, catalogue
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.data.federation import Federation
 
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds
@@ -91,6 +96,10 @@ class Texts:
     def federation(self, federation: Federation) -> str:
         """A federation's title in the chosen language."""
         return federation.title_zh if self.language == "zh" and federation.title_zh else federation.title
+
+    def label(self, federation: Federation) -> str:
+        """What is predicted, in the chosen language."""
+        return self.either(federation.label.meaning, federation.label.meaning_zh)
 
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""

@@ -6,24 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from backend.services import (
-    ComplianceReport,
-    FeatureImportance,
-    Federation,
-    Finding,
-    GuestModel,
-    GuestTree,
-    Leaf,
-    LearnedDirection,
-    ModelRecord,
-    Reasons,
-    Score,
-    ScoreBatch,
-    Split,
-    TranscriptEntry,
-)
+from backend.services.explanation import Leaf, Split
+
+if TYPE_CHECKING:
+    from backend.compliance.assessment import ComplianceReport
+    from backend.data.federation import Federation
+    from backend.explain.direction import LearnedDirection
+    from backend.explain.importance import FeatureImportance
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import ModelRecord, Score, ScoreBatch
+    from backend.services.compliance import Finding
+    from backend.services.reasons import Reasons
+    from backend.trees.ensemble import GuestModel, GuestTree
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
 PAGE = 100  # rows of a table shown at a time
@@ -122,7 +118,7 @@ def scale(view: View) -> Scale:
     return "share" if outputs.task == "binary" else "class_share"
 
 
-def said(view: View, leaf: Leaf) -> tuple[float, ...]:
+def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
     """What a leaf says on the model's `scale`: one number, or a share for each class.
 
     A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
@@ -138,7 +134,7 @@ def middle(view: View, tree: GuestTree) -> float:
         return 0.0
     leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
     covered = sum(leaf.cover for leaf in leaves)
-    return sum(said(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
+    return sum(answer(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
 
 
 def class_of(view: View, index: int) -> str:
@@ -300,9 +296,10 @@ def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[
 
     def visit(node: int, depth: int) -> float:
         item = tree.nodes[node]
-        ends = not isinstance(item, Split) or depth == levels
-        below = [next(rows)] if ends else [visit(child, depth + 1) for child in (item.left, item.right)]
-        row = sum(below) / len(below)
+        if isinstance(item, Split) and depth != levels:
+            row = (visit(item.left, depth + 1) + visit(item.right, depth + 1)) / 2
+        else:
+            row = float(next(rows))
         found[node] = (depth, row)
         return row
 

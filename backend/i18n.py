@@ -1,16 +1,16 @@
-"""The words of a printed report, from the catalogues in assets/texts that the pages use too; knows no model."""
+"""Text catalogues in English and Chinese (assets/texts), which the pages and the printed reports share; knows no model."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from backend.errors import ParameterError
 
-CATALOGUES = Path(__file__).resolve().parents[1] / "assets" / "texts"
+CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
 LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values

@@ -86,7 +86,7 @@ def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
     pieces = side.pieces()
     while (piece := meter.timed("guest", next, pieces, None)) is not None:
         meter.timed("guest", side.take, meter.sent("host", meter.timed("host", other.take, meter.sent("guest", piece))))
-    indices = meter.timed("guest", side.places)
+    indices = meter.timed("guest", side.positions)
     rows = meter.timed("guest", joint_rows, "guest", guest, {"host": indices})
     joint = meter.sent("guest", meter.timed("guest", mark, indices, rows, other.records))
     theirs = meter.timed("host", other.rows, joint)

@@ -20,9 +20,10 @@ import numpy as np
 from backend.crypto.interface import KeySide, PublicSide
 from backend.crypto.pool import Pool
 from backend.data.table import PartyTable
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords, MoreVectors
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import chunks, to_bitmap
 from bench.cases import Case
 

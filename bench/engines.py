@@ -142,7 +142,7 @@ class Engine:
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
             cold, warm = self.sides["cold"].hosts[0].obfuscators, side.obfuscators
-            textbook = PublicMaker(side.key.n).make_quietly
+            textbook = PublicMaker(side.key.n).make_unlocked
             sources = {"made": lambda: cold.take(1), "pool": lambda: warm.take(1), "textbook": lambda: textbook(1)}
         else:
             maker = FloodMaker(side.ring, side.encryptor)

@@ -10,7 +10,9 @@ import pandas as pd
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from bench.setting import train
 
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}
@@ -74,7 +76,7 @@ def _column(draw: np.random.Generator, feature: Feature, rows: int) -> np.ndarra
 def grow_large(glassleaf: Glassleaf) -> ModelRecord:
     """Write the federation below the home and grow its model on plaintext, on a share of the features a round."""
     write_large(glassleaf.home / "large")
-    federation = glassleaf.add_federation(glassleaf.home / "large")
+    federation = glassleaf.federations.add(glassleaf.home / "large")
     parameters = SecureBoostParameters(
         trees=TREES, depth=DEPTH, learning_rate=0.05, bins=8, column_sample=COLUMNS, cipher="none"
     )

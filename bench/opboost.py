@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.data.credit_card import split_credit_card
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.protocols.guest import draw_parts
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import TEST, Grown, Joint
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.grow import grow
@@ -27,7 +27,7 @@ from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.opboost.privacy import privacy_of
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import measure as metrics_of
 from bench.cases import weights_by_tree

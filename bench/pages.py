@@ -12,7 +12,8 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from backend.services import Glassleaf, RetrainingRequest
+from backend.services import Glassleaf
+from backend.services.retraining import RetrainingRequest
 from bench.large import grow_large
 from bench.setting import fresh_folder, machine, progress, run
 from bench.tables import pages as describe
@@ -34,11 +35,11 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
         glassleaf = Glassleaf(home, pools=False)
         progress("growing the model")
         record = grow_large(glassleaf)
-        findings = glassleaf.compliance(record.id).findings
+        findings = glassleaf.compliance.assess(record.id).findings
         progress("retraining it")
-        glassleaf.start_retraining(RetrainingRequest(record.id, (findings[0].feature,), cipher="none")).get()
+        glassleaf.retraining.start(RetrainingRequest(record.id, (findings[0].feature,), cipher="none")).get()
         facts = {
-            "features": len(glassleaf.guest_model(record.id).dictionary),
+            "features": len(glassleaf.models.guest_model(record.id).dictionary),
             "trees": record.n_trees,
             "leaves": record.n_leaves,
             "findings": len(findings),

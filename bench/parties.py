@@ -14,8 +14,10 @@ from typing import Any
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
 from backend.trees.serialization import dump_host
@@ -25,20 +27,6 @@ from bench.timing import repeated, seconds_of
 
 MODEL = "m-bench"
 KEY_FLOOR = 512  # bits; tests measure with small keys
-
-
-class _SingleModelStore:
-    """A Host's store that holds one partial model."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def artefact(self, model_id: str) -> str:
-        """Its only partial model."""
-        return self._text
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Nothing is trained here."""
 
 
 class ServedParties:
@@ -58,7 +46,7 @@ class ServedParties:
         options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
         hosts = []
         for name, partial_model in case.partial_models.items():
-            store, features = _SingleModelStore(dump_host(partial_model)), federation.party(name).features
+            store, features = MemoryStore({MODEL: dump_host(partial_model)}), federation.party(name).features
             hosts.append(HostParty(name, case.tables[name], features, store, **options))
         self._hosts = SimulatedHosts(self._network, hosts)
         self._guest = GuestParty(federation, case.tables[case.model.guest])
@@ -76,7 +64,7 @@ class ServedParties:
     def seconds(self, key: KeySide, n: int, workers: Workers, repeats: int) -> list[float]:
         """Of scoring `n` records, once Hosts and workers have met the key and every pool is full."""
         self.score(key, n, workers)
-        while any(ready < wanted for ready, wanted in self._hosts.pool_levels().values()):
+        while any(ready < wanted for ready, wanted in (host.pool_level() for host in self._hosts.hosts.values())):
             time.sleep(0.05)
         return repeated(partial(seconds_of, self.score, key, n, workers), repeats)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
 from backend.data.table import read_labels, read_table
-from backend.services import Glassleaf, ModelRecord
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 
 FIRST = 0.7  # share of training records in FL-DT §4.1.1
 
@@ -63,7 +64,7 @@ class Pooled:
 
 def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
     """The records of a trained model, divided and binned as in its training."""
-    federation, frame = glassleaf.federation(record.federation), glassleaf.samples(record.id)
+    federation, frame = glassleaf.federations.get(record.federation), glassleaf.samples.table(record.id)
     ids, parts = [str(i) for i in frame.index], frame["part"].to_numpy()
     training = parts == "training"
     indices, categories = {}, {}

@@ -15,7 +15,9 @@ from backend.crypto.plain import PlainKeySide
 from backend.privacy.leakage import LeakMeter
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.services import Glassleaf, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.workspace import Workspace
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import privacy as describe
 
@@ -29,10 +31,10 @@ def measure() -> dict[str, Any]:
     with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         skipped = {"skipped": ABSENT} if name is None else {}
-        name = name or glassleaf.prepare_demo()
+        name = name or glassleaf.training.prepare_demo()
         progress(name)
         record = train(glassleaf, name, PARAMETERS)
-        points = [asdict(point) for point in glassleaf.start_frontier(record.id, PEOPLE).get()]
+        points = [asdict(point) for point in glassleaf.leakage.start_tradeoff(record.id, PEOPLE).get()]
         return skipped | {
             "federation": name,
             "trees": record.n_trees,
@@ -47,8 +49,9 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score, in turns with the same model at another width."""
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
-    model, rows = glassleaf.guest_model(record.id), []
-    runtime = glassleaf._catalogue.runtime(name)
+    model, rows = glassleaf.models.guest_model(record.id), []
+    workspace = Workspace(glassleaf.home, None, pools=False, on_key=lambda *_: None)
+    runtime = workspace.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
     for bits in METER_BITS:
         at = replace(model, score_bits=bits)
@@ -59,6 +62,7 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         began = time.thread_time()
         meter.read(own.columns, units)
         rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
+    workspace.close()
     return rows
 
 

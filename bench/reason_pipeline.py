@@ -17,10 +17,10 @@ from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
-from backend.protocols.explanations.evaluation import Weighting, weighting_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.explanations.weighting import Weighting, weighting_of
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.trees.shap import shap_values

@@ -101,10 +101,8 @@ def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[s
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
         raise RuntimeError("The sums are wrong.")
     times = people / measured
-    return {
-        "model": parties.case.title,
-        "cipher": pipeline.cipher,
-        "key_bits": pipeline.bits,
+    setting = {"model": parties.case.title, "cipher": pipeline.cipher, "key_bits": pipeline.bits}
+    return setting | {
         "people": people,
         "measured": measured,
         "guest_seconds": meter.seconds["guest"] * times,

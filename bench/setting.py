@@ -18,7 +18,9 @@ from typing import Any
 import gmpy2
 
 from backend.data.credit_card import split_credit_card
-from backend.services import Glassleaf, ModelRecord, TrainingRequest
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 CREDIT_CARD = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci_credit_card.csv"
 ABSENT = "the credit-card data is not in ../shared/data; `python -m backend credit-card` fetches a copy of it"
@@ -60,7 +62,7 @@ def fresh_glassleaf(**options: Any) -> Iterator[Glassleaf]:
 
 def train(glassleaf: Glassleaf, federation: str, parameters: Any) -> ModelRecord:
     """One model; it is released however many scores would identify their paths."""
-    return glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+    return glassleaf.training.start(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
 
 def add_credit_card(glassleaf: Glassleaf) -> str | None:
@@ -69,7 +71,7 @@ def add_credit_card(glassleaf: Glassleaf) -> str | None:
         return None
     folder = glassleaf.home / "credit_card"
     split_credit_card(CREDIT_CARD, folder)
-    return glassleaf.add_federation(folder).name
+    return glassleaf.federations.add(folder).name
 
 
 def progress(text: str) -> None:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Kind
 from backend.data.federation import write_federation
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
 from bench.pooled import pooled
@@ -70,9 +72,7 @@ def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
     plain_seconds = median(r.seconds for r in plain)
     _, xgboost_seconds = _xgboost(glassleaf, encrypted)
     return {
-        "key_bits": ENCRYPTED.key_bits,
-        "trees": ENCRYPTED.trees,
-        "depth": ENCRYPTED.depth,
+        **{name: getattr(ENCRYPTED, name) for name in ("key_bits", "trees", "depth")},
         "rows": encrypted.parts["training"],
         "repeats": 1,
         "seconds": encrypted.seconds,
@@ -86,7 +86,7 @@ def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
 
 def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     """A second federation on the same tables in which every feature is numeric."""
-    first = glassleaf.federation(name)
+    first = glassleaf.federations.get(name)
 
     def numeric(party: Any) -> Any:
         plain = [f.model_copy(update={"kind": Kind.NUMERIC, "categories": {}}) for f in party.features]
@@ -99,7 +99,7 @@ def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     write_federation(changed, target)
     for party in first.parties:
         (target / party.file).write_bytes((first.folder / party.file).read_bytes())
-    return glassleaf.add_federation(target).name
+    return glassleaf.federations.add(target).name
 
 
 def _xgboost(glassleaf: Glassleaf, record: ModelRecord) -> tuple[Metrics, float]:

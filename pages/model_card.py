@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, measurement, model_card, model_card_charts
-from backend.services import CardRequest
+from backend.services.model_card import CardRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "model_card")
@@ -13,12 +13,12 @@ view, backend = session.view(model_id), session.service()
 (scoring,) = session.works(model_id, "card")
 frame.header(t, "model_card", session.notices(), view.federation)
 with st.spinner(t("card.drawing")):
-    card = backend.model_card(model_id)  # after the job's state: never older
+    card = backend.model_cards.get(model_id)  # after the job's state: never older
 if card.parts:
     frame.section(t, "card.how_good", "bootstrap")
     shown = model_card.part(t, card)
     model_card.figures(t, view, card, shown)
-    model_card_charts.charts(t, view, shown)
+    model_card_charts.draw(t, view, shown)
 else:
     st.info(t("card.none"), icon=":material/fact_check:")
 if card.shifts:
@@ -28,4 +28,4 @@ frame.section(t, "card.identity", "model")
 model_card.identity(t, view, card)
 frame.section(t, "card.again", "paillier")
 st.markdown(t("card.again_why"))
-measurement.offer(t, view, scoring, "card.go", lambda: backend.start_model_card(CardRequest(model_id)))
+measurement.offer(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))

@@ -4,18 +4,18 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, release, run, training
-from backend.services import TrainingRequest
+from backend.services.training import TrainingRequest
 
 t = session.texts()
 frame.header(t, "train", session.notices())
 backend = session.service()
-federations = {federation.name: federation for federation in backend.federations()}
+federations = {federation.name: federation for federation in backend.federations.all()}
 if not federations:
-    frame.empty(t, backend.prepare_demo, session.page("train"))
+    frame.empty(t, backend.training.prepare_demo, session.page("train"))
     st.stop()
 
 job = session.job("train")
-running = job is not None and job.state == "running"
+running = session.running(job)
 who, how = st.columns(2, gap="large")
 with who:
     frame.section(t, "train.who", "federation")
@@ -33,19 +33,19 @@ with people:
 with growth:
     frame.section(t, "train.how", "leaf_weight")
     chosen = training.parameters(t, algorithm, task, method)
-    most_named, coarser = release.bound(t)
+    max_named, coarser = release.bound(t)
 start, progress = st.columns([5, 8], gap="large")
 with start:
     frame.section(t, "train.start")
     if chosen is not None:
         training.cost(t, federation, chosen, session.models())
     ready = hosts and chosen is not None and not running
-    if st.button(
-        t("train.go"), type=frame.emphasis(), icon=":material/model_training:", disabled=not ready, key="train_go"
-    ):
-        request = TrainingRequest(federation.name, chosen, hosts, excluded, most_named, coarser)
+    icon = ":material/model_training:"
+    pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
+    if pressed and chosen is not None:
+        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         session.keep("training", request)
-        session.start("train", lambda: backend.start_training(request))
+        session.start("train", lambda: backend.training.start(request))
         session.rerun()
 with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
@@ -54,13 +54,13 @@ with progress:
     if session.refused("train"):
         frame.problem(t, session.refused("train"))
     if running:
-        run.train(t, whose, job, asked.parameters.ALGORITHM, session.rerun)
+        run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:
         st.info(t("train.not_yet"), icon=":material/model_training:")
     elif not release.refused(t, job):
         run.trained(t, whose, job)
 
-made = backend.models(federation.name)
+made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")
     training.models(t, federation, made, lambda: session.selected_row("models_table"))

@@ -10,7 +10,9 @@ from backend.cli import main
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.data.demo import write_demo
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -72,8 +74,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=600)
     glassleaf = Glassleaf(home, pools=False)
-    glassleaf.add_federation(home / "demo")
-    glassleaf.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
     glassleaf.close()
     return home
 

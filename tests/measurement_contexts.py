@@ -5,8 +5,10 @@ import pandas as pd
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
 from backend.services.measurement import MeasurementContext as Measured
+from backend.services.training import TrainingRequest
 
 KEY = 512
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")
@@ -19,14 +21,14 @@ class TrainedDemo:
         federation = write_demo(folder / "demo", rows=1500)
         change(folder / "demo")
         self.glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-        self.glassleaf.add_federation(folder / "demo")
-        self.record = self.glassleaf.start_training(TrainingRequest("demo", PARAMETERS)).get()
+        self.glassleaf.federations.add(folder / "demo")
+        self.record = self.glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
         self.runtime = self.glassleaf._catalogue.runtime("demo")
-        self.offered = self.glassleaf.guest_model(self.record.id).dictionary
+        self.offered = self.glassleaf.models.guest_model(self.record.id).dictionary
         self.measured = Measured(
             self.runtime,
             self.record,
-            self.glassleaf.guest_model(self.record.id),
+            self.glassleaf.models.guest_model(self.record.id),
             self.glassleaf._compiled_model(self.record),
             self.glassleaf._test_ids(self.record),
             Workers(),
@@ -54,7 +56,7 @@ class TrainedDemo:
     def margins(self, people):
         """Every tree walked with all parties' rules and columns in one place."""
         model, rules = self.measured.model, dict(self.measured.model.rules)
-        for host in self.runtime._simulated._hosts.values():
+        for host in self.runtime._simulated.hosts.values():
             rules |= host._partial_models.get(self.record.id).model.rules
         total = np.full(len(people), model.base_scores[0])
         for t, tree in enumerate(model.trees):

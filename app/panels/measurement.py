@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,18 +11,19 @@ from app.panels import frame, run
 from app.session import Work
 from app.texts import Texts
 from app.view_models import View
-from backend.services import Job
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
 
 
 def offer(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:
     """A button called `words` that begins the work, and what has become of it so far."""
-    running = work.job is not None and work.job.state == "running"
     if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=work.busy, key=f"{work.name}_go"):
         work.start(begin)
         work.redraw()
     if work.refused:
         frame.problem(t, work.refused)
-    if running:
+    if work.job is not None and work.job.state == "running":
         run.train(t, view.federation, work.job, "", work.redraw)
     elif work.job is not None:
         run.ended(t, work.job)

@@ -1,15 +1,22 @@
-"""The sidebar below the navigation: which model, which language, what runs in the background."""
+"""The sidebar below the navigation: which model, which language, in which role, which version."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, cut, markdown
-from backend.services import LANGUAGES, ROLES, Federation, ModelRecord
+from backend import __version__
+from backend.i18n import LANGUAGES
+from backend.services.audit import ROLES
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.results import ModelRecord
 
 SHOWN = {"en": "English", "zh": "中文"}
 
@@ -55,6 +62,11 @@ def role(t: Texts, key: str, account: str) -> None:
     if account:
         st.caption(t("sidebar.signed_in", name=markdown(account)))
         st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+
+
+def version() -> None:
+    """Which version this is, below everything else."""
+    st.caption(f"Glassleaf {__version__}")
 
 
 def sign_in(t: Texts) -> None:

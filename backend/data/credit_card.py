@@ -11,6 +11,7 @@ of the table from elsewhere the same federation comes from::
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1
 ROWS = 30_000
 POSITIVES = 6_636  # clients who defaulted, UCI's description
 NAME = "credit_card"  # the federation's
-DICTIONARY = Path(__file__).parents[2] / "assets" / "credit_card" / "dictionary.csv"
+DICTIONARY = Path(str(files("assets") / "credit_card" / "dictionary.csv"))
 CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature, in the table's own order
 
 ID_COLUMN = "ID"

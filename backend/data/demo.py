@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
 
-DICTIONARY = Path(__file__).parents[2] / "assets" / "demo" / "dictionary.csv"
+DICTIONARY = Path(str(files("assets") / "demo" / "dictionary.csv"))
 SEED = 20261
 DEFAULT_RATE = 0.20  # share of applicants who default within 90 days
 
@@ -103,7 +104,6 @@ class Planted:
     ----------
     gender, marital_status, age : (party, feature)
         Protected attributes.
-    gender_codes : dict of str to str
     proxy_of_gender : (party, feature)
         A neutral name at another party than gender; rank correlation with being female about 0.75.
     contradiction : (party, feature)
@@ -151,7 +151,6 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
         Made where absent.
     rows : int
         Applicants at the bank, at least 100.
-    seed : int
     """
     if rows < 100:
         raise ValueError(f"rows: found {rows}, expected at least 100")

@@ -16,8 +16,9 @@ import pandas as pd
 
 from backend.data.credit_card import DICTIONARY
 from backend.data.demo import write_demo
+from backend.data.split import Division
 from backend.errors import FederationError
-from backend.services import Division, Glassleaf
+from backend.services import Glassleaf
 from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent
@@ -103,7 +104,9 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
         "name": name,
     }
     division = Division(label=table.label, guest=guest, hosts=hosts, **options)
-    return glassleaf.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
+    return glassleaf.federations.init(
+        folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name
+    ).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}

@@ -11,17 +11,15 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from backend.crypto.registry import Cipher
+from backend.protocols.baselines.comparison import ProtocolResult
 from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import as_bits, as_gaps, as_json, pack_rows, unpack_rows
 from backend.protocols.transport.simulated_latency import Link, simulate
-from backend.services import (
-    ComparisonRequest,
-    Glassleaf,
-    ModelRecord,
-    ProtocolResult,
-    SecureBoostParameters,
-    TrainingRequest,
-)
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.protocol_comparison import ComparisonRequest
+from backend.services.training import TrainingRequest
 from bench.paper.centralised_trees import random_forest
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
 from bench.pooled import pooled
@@ -73,7 +71,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
 
 def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
     """A model, and what its training took here and would take over the paper's link."""
-    job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
+    job = glassleaf.training.start(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
     costs = {"linked_seconds": exchange.total, "bytes": exchange.bytes, "rounds": exchange.rounds}
@@ -128,7 +126,9 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
 def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Results:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
-        glassleaf.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
+        glassleaf.protocol_comparison.start(
+            ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed)
+        )
         .get()
         .runs.over(LINK)
         .rows[0]

@@ -16,7 +16,10 @@ from app import session
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 771_300_000  # added to every number of a Host, so that none of them can turn up by chance, not even as bytes
@@ -64,9 +67,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=500)
     glassleaf = Glassleaf(home, pools=False)
-    federation = glassleaf.add_federation(home / "demo")
+    federation = glassleaf.federations.add(home / "demo")
     offset_host_numbers(federation)
-    grown = glassleaf.start_training(
+    grown = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))
     ).wait(120)
     assert grown.result is not None, grown.error
@@ -98,12 +101,9 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
     def open_page(page: str = "overview", **links: str) -> AppTest:
         at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-        at.run()
         for name, value in links.items():
             at.query_params[name] = value
-        if page != "overview":
-            at.switch_page(f"../pages/{page}.py")
-        return at.run()
+        return at.switch_page(f"../pages/{page}.py").run()  # found by its name, which is its address too
 
     return open_page
 

@@ -51,7 +51,7 @@ def served(home: Path, log: Path) -> Iterator[str]:
     url = f"http://localhost:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port)]
     with log.open("wb") as out:
-        server = subprocess.Popen(  # noqa: S603 - our own
+        server = subprocess.Popen(
             [*command, "--server.headless", "true"],
             cwd=ROOT,
             env={**os.environ, "GLASSLEAF_HOME": str(home)},

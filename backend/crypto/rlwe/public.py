@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import tenseal.sealapi as seal
 from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan
 from backend.crypto.pool import Pool
+from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
 from backend.crypto.rlwe.ring import Ring, read, ring, written
 from backend.errors import SecurityError
@@ -35,7 +35,7 @@ class FloodMaker:
         """`count` flooded zeros."""
         return [self._flooded(self._noise()) for _ in range(count)]
 
-    def make_quietly(self, count: int) -> list[Any]:
+    def make_unlocked(self, count: int) -> list[Any]:
         """The same: SEAL's calls are short."""
         return self.make(count)
 

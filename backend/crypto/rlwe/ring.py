@@ -10,11 +10,11 @@ import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-import tenseal.sealapi as seal
-
+from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.parameters import BGV, RlweParameters, parameters_named
 from backend.errors import ParameterError, SecurityError
 
@@ -74,7 +74,7 @@ class Ring:
 
     def ciphertext_of(self, residues: bytes) -> Any:
         """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q."""
-        values = HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
+        values = HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
         values += struct.pack("<Q", len(residues) // 8) + residues
         count = len(self.parameters.data_bits)
         body = struct.pack("<4QB3QdQ", *self.first, False, 2, self.parameters.degree, count, 1.0, 1) + values
@@ -82,7 +82,7 @@ class Ring:
         read(
             made,
             self.context,
-            HEADER.pack(MAGIC, HEADER.size, *VERSION, UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
+            HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
         )
         return made
 
@@ -100,24 +100,25 @@ def ring(name: str) -> Ring:
 
 
 @contextmanager
-def _memory_file() -> Iterator[tuple[int, str]]:
+def _memory_file() -> Iterator[Path]:
     """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
     if not hasattr(os, "memfd_create"):
-        with tempfile.NamedTemporaryFile() as file:
-            yield file.fileno(), file.name
+        # Not NamedTemporaryFile: Windows lets nobody open a second time what it holds open.
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "seal"
         return
     number = os.memfd_create("seal", os.MFD_CLOEXEC)
     try:
-        yield number, f"/proc/self/fd/{number}"
+        yield Path(f"/proc/self/fd/{number}")
     finally:
         os.close(number)
 
 
 def written(thing: Any) -> bytes:
     """Bytes of something that SEAL can save."""
-    with _memory_file() as (number, path):
-        thing.save(path)
-        return os.pread(number, os.fstat(number).st_size, 0)
+    with _memory_file() as file:
+        thing.save(str(file))
+        return file.read_bytes()
 
 
 def read(thing: Any, context: Any, blob: bytes) -> None:
@@ -131,10 +132,10 @@ def read(thing: Any, context: Any, blob: bytes) -> None:
     if len(blob) >= HEADER.size:
         magic, own, *_, size = HEADER.unpack_from(blob)
         if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
-            with _memory_file() as (number, path):
-                os.write(number, blob)
+            with _memory_file() as file:
+                file.write_bytes(blob)
                 try:
-                    thing.load(context, path)
+                    thing.load(context, str(file))
                 except (RuntimeError, ValueError, IndexError, MemoryError) as error:
                     raise SecurityError(
                         f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
@@ -148,9 +149,7 @@ def _width(coefficients: int) -> int:
     return HEADER.size + int(estimate)
 
 
+@cache
 def _version() -> tuple[int, int]:
     header = seal.Serialization.SEALHeader()
     return header.version_major, header.version_minor
-
-
-VERSION = _version()

@@ -1,0 +1,46 @@
+"""`run`: the demo prepared and the dashboard opened; the dashboard is a process of its own, and nothing here imports it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backend.cli.output import say
+from backend.errors import GlassleafError
+
+NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
+MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="Port of the dashboard.", min=1, max=65535)] = 8501,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
+    ] = "localhost",
+) -> None:
+    """Prepare the demo and open the dashboard in the browser (needs Streamlit)."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise GlassleafError(
+            f"The dashboard needs {' and '.join(missing)}, not installed here. "
+            "Run: pip install 'glassleaf[dashboard]' (from a clone: pip install '.[dashboard]')."
+        )
+    context.find_root().command.main(["demo"], standalone_mode=False)
+    say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
+    # -P: a folder that holds a streamlit.py or an app/ of its own is not searched.
+    # The words are ours, but for an address that the user gives, and no shell reads them.
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(MAIN)]
+    command += ["--server.address", address, "--server.port", str(port), "--server.showEmailPrompt", "false"]
+    if sys.platform == "win32":  # exec would return to the shell at once there
+        sys.exit(subprocess.call(command))  # noqa: S603
+    os.execv(sys.executable, command)  # noqa: S606

@@ -1,0 +1,318 @@
+"""The canonical report: JSON, HTML and PDF agree, nothing of a Host is in them, and a change of any of them shows."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pypdfium2
+import pytest
+
+from backend.data.demo import write_demo
+from backend.data.dictionary import Kind
+from backend.errors import ModelError, ParameterError
+from backend.fairness.evidence import Evidence
+from backend.i18n import LANGUAGES, Catalogue, catalogue
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.reports.build import content_of
+from backend.reports.document import canonical, content_hash, make, read, schema, sha256
+from backend.reports.files import check
+from backend.reports.render import pdf_form, pdf_page
+from backend.reports.render.html_form import read_html, to_html
+from backend.reports.render.pdf_form import to_pdf
+from backend.reports.sections.writer import figure, percent
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
+from backend.store.party_store import PartyStore
+from backend.trees.serialization import load_host
+
+ROOT = Path(__file__).resolve().parents[2]
+OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
+HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
+HASH = re.compile(r"[0-9a-f]{64}")
+HOSTILE = "</script><script>alert(1)</script> & <b>bold</b>"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    federation = write_demo(home / "demo", rows=400)
+    for host in federation.hosts:
+        file = federation.folder / host.file
+        table = pd.read_csv(file, dtype=str)
+        for feature in host.features:
+            if feature.kind is Kind.NUMERIC:
+                table[feature.name] = pd.to_numeric(table[feature.name]) + OFFSET
+        table.to_csv(file, index=False)
+    toml = home / "demo" / "federation.toml"
+    meaning = next(f.meaning for f in federation.guest.features)
+    toml.write_text(toml.read_text().replace(json.dumps(meaning, ensure_ascii=False), json.dumps(HOSTILE)))
+    return home
+
+
+@pytest.fixture(scope="module")
+def glassleaf(home):
+    glassleaf = Glassleaf(home, pools=False, actor="ana")
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
+    federation = glassleaf.federations.get("demo")
+    ids = "\n".join([federation.guest.id, *glassleaf.samples.table("latest").index[:2]])
+    glassleaf.scoring.start(
+        ScoringRequest("latest", glassleaf.samples.read("latest", ids.encode()), cipher="none")
+    ).get()
+    yield glassleaf
+    glassleaf.close()
+
+
+@pytest.fixture(scope="module")
+def report(glassleaf):
+    first = glassleaf.compliance.assess("latest").findings[0]
+    glassleaf.reviews.decide("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
+    glassleaf.reports.sign_off("latest", "Rita", "Read, and discussed with the owner.")
+    return glassleaf.reports.make("latest")
+
+
+class _Shown(HTMLParser):
+    """The text of a page, without scripts and styles."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts, self._hidden = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._hidden -= tag in ("script", "style")
+        self.parts.append(" ")
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def html_text(page):
+    shown = _Shown()
+    shown.feed(page)
+    return "".join(shown.parts)
+
+
+def pdf_text(blob):
+    pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(blob)]
+    return "\n".join(re.sub(r"Page \d+ of \d+|第 \d+ 页，共 \d+ 页", "", page) for page in pages)
+
+
+def squeezed(text):
+    return re.sub(r"\s", "", text)
+
+
+def numbers(report):
+    """Every figure of the JSON as it has to be written."""
+    content, issued = report.content, report.issued
+    shown = [percent(f.gain_share) for f in content.features if f.splits]
+    shown += [f"{f.strength:+.2f}" for f in content.features if f.splits]
+    shown += [percent(p.gain_share) for p in content.parties]
+    shown += [f"{t.n:,}" for t in [content.quality]]
+    shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
+    shown += [percent(f.gain_share) for f in content.assessment.findings if f.splits]
+    for lines in (content.training_traffic, issued.use.traffic):
+        totals = {}
+        for line in lines:  # the two Hosts stand on one row
+            way = line.kind, line.sender == "bank", line.receiver == "bank"
+            totals[way] = totals.get(way, 0) + line.bytes
+        shown += [f"{total:,}" for total in totals.values()]
+    shown += [report.sha256, report.content_sha256, content.identity.guest_sha256, issued.audit.head_sha256]
+    return [*shown, *content.identity.host_sha256.values()]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_number_of_the_json_is_in_the_html_and_in_the_pdf(report, language):
+    page, pdf = squeezed(html_text(to_html(report, language))), squeezed(pdf_text(to_pdf(report, language)))
+    wanted = [squeezed(number) for number in numbers(report)]
+    assert len(wanted) > 50
+    assert [n for n in wanted if n not in page] == [] and [n for n in wanted if n not in pdf] == []
+
+
+def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report):
+    def counted(text):
+        return sorted(re.findall(r"\d+(?:[.,]\d+)*", text))
+
+    page, pdf = counted(html_text(to_html(report, "en"))), counted(pdf_text(to_pdf(report, "en")))
+    short = [n for n in page if len(n) > 3 and page.count(n) != pdf.count(n)]
+    assert len(page) > 300 and short == []
+
+
+@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, report, form, language):
+    record, thresholds = glassleaf.models.get("latest"), []
+    for host in glassleaf.federations.get("demo").hosts:
+        store = PartyStore(home / "parties" / "demo" / host.name)
+        rules = load_host(store.artefact(record.id)).rules.values()
+        thresholds += [r.threshold for r in rules if r.threshold is not None and r.threshold > OFFSET / 2]
+        store.close()
+    assert thresholds
+    blob = glassleaf.reports.export("latest", form, language)
+    text = pdf_text(blob) + canonical(pdf_form.read_pdf(blob).body()) if form == "pdf" else blob.decode()
+    text = re.sub(r'"bytes":\d+', "", HASH.sub("", text))
+    assert HOST_NUMBER.search(f"below {thresholds[0]:.1f} months") and not HOST_NUMBER.search(text)
+    assert not [t for t in thresholds if f"{t:.6g}" in text or f"{t:,.1f}" in text]
+    assert str(home) not in text and "federation.toml" not in text
+    assert not [i for i in glassleaf.samples.table("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
+
+
+@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+def test_a_written_report_passes_its_check_and_the_log_names_it(glassleaf, form):
+    blob = glassleaf.reports.export("latest", form)
+    made = check(blob).report
+    entry = glassleaf.audit.entries("demo")[-1]
+    assert [(name, e.number) for name, e in glassleaf.reports.check(blob).named_by] == [("demo", entry.number)]
+    assert entry.action == "report" and entry.body["report_sha256"] == made.sha256 and entry.body["format"] == form
+
+
+def test_a_changed_number_in_the_json_shows(glassleaf):
+    text = glassleaf.reports.export("latest", "json").decode()
+    body = json.loads(text)
+    body["content"]["quality"]["auc"] = 0.999
+    with pytest.raises(ModelError, match="does not have its hash"):
+        read(json.dumps(body))
+    body["sha256"] = sha256({k: v for k, v in body.items() if k != "sha256"})
+    with pytest.raises(ModelError, match="content does not have its hash"):
+        read(json.dumps(body))
+
+
+def test_a_changed_word_on_the_page_shows(report):
+    page = to_html(report, "en")
+    assert read_html(page) == report
+    word = Catalogue("en")("document.undecided")
+    assert word in page
+    with pytest.raises(ModelError, match="not what this version draws"):
+        read_html(page.replace(word, "Approved."))
+    with pytest.raises(ModelError, match="holds no report"):
+        read_html("<html lang='en'></html>")
+
+
+def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
+    blob = to_pdf(report, "en")
+    assert pdf_form.is_drawn_here(blob, report)
+    assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
+    auc = f'"auc":{report.content.quality.auc}'.encode()
+    assert auc in blob
+    with pytest.raises(ModelError, match="does not have its hash"):
+        check(blob.replace(auc, auc[:-1] + (b"1" if auc[-1:] != b"1" else b"2")))
+
+
+def test_the_line_for_readers_without_glassleaf_computes_the_documents_hash(report):
+    body = report.body()
+    digest = body.pop("sha256")
+    assert sha256(body) == digest and content_hash(report.content) == report.content_sha256
+
+
+def test_what_is_no_report_is_refused():
+    with pytest.raises(ModelError, match="no report of version 2"):
+        read("{}")
+    with pytest.raises(ModelError, match="no report of version 2"):
+        read("not json")
+
+
+def test_a_hostile_meaning_stays_text(report):
+    assert any(f.meaning == HOSTILE for f in report.content.features)
+    page = to_html(report, "en")
+    assert "<b>bold" not in page and page.count("<script") == 1 and page.count("</script>") == 1
+
+
+def test_a_page_needs_nothing_from_elsewhere(report):
+    assert not re.search(r"""(?:src|href)=|url\(|@import""", to_html(report, "en"))
+
+
+def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_content_only(glassleaf, report):
+    decided = [f.decision for f in report.content.assessment.findings if f.decision]
+    assert [d.reason for d in decided] == ["It has to go before use."]
+    assert [(s.person, s.role, s.covers) for s in report.issued.sign_offs] == [("Rita", "operator", True)]
+    last = glassleaf.compliance.assess("latest").findings[-1]
+    glassleaf.reviews.decide(
+        "latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita"
+    )
+    assert [s.covers for s in glassleaf.reports.make("latest").issued.sign_offs] == [False]
+    assert [e.action for e in glassleaf.audit.entries("demo") if e.action in ("override", "sign-off")] == [
+        "override",
+        "sign-off",
+        "override",
+    ]
+
+
+def test_a_finding_that_there_is_not_cannot_be_overridden(glassleaf):
+    with pytest.raises(ParameterError, match="has no finding"):
+        glassleaf.reviews.decide("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
+
+
+def test_what_was_not_measured_is_reported_as_not_measured(report):
+    assert report.content.fairness is None and report.content.proxies is None
+    page, words = html_text(to_html(report, "en")), Catalogue("en")
+    assert all(words(f"document.{claim}_not_measured") in page for claim in ("fairness", "proxies"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
+    feature = report.content.features[0].name
+    measured = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
+    few = Evidence("others", "selection rate", 7, None, None, None)
+    sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
+    sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
+    made = make(content_of(sources), report.issued)
+    for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
+        assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))
+        assert text.count(Catalogue(language)("document.fairness_not_measured")) == 0
+    assert made.content.fairness[0].measures[0].value == 0.7124 and made.content.proxies == ()
+
+
+def test_the_report_counts_what_travelled(glassleaf, report):
+    assert {t.kind for t in report.content.training_traffic} >= {"BinSums", "TakeSplit", "KeepModel"}
+    assert {t.kind for t in report.issued.use.traffic} >= {"DecisionVectors", "EncryptedScores"}
+    assert report.issued.use.rows == report.issued.use.in_the_clear == 2
+
+
+def test_an_unknown_form_or_language_is_refused(glassleaf):
+    with pytest.raises(ParameterError, match="json, html, pdf"):
+        glassleaf.reports.export("latest", "docx")
+    with pytest.raises(ParameterError, match="en, zh"):
+        glassleaf.reports.export("latest", "html", "fr")
+
+
+def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
+    monkeypatch.setattr(pdf_page, "CHINESE", ())
+    assert pdf_form.language_of_pdf("zh") == "en"
+    assert Catalogue("en")("document.summary") in pdf_text(to_pdf(report, "zh"))
+
+
+def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
+    monkeypatch.setattr(pdf_page, "CHINESE", ())
+    monkeypatch.setattr(pdf_page, "LATIN", ())
+    text = squeezed(pdf_text(to_pdf(report, "en")))
+    assert [n for n in numbers(report) if squeezed(n) not in text] == []
+
+
+def test_the_schema_in_the_documents_is_that_of_the_code():
+    assert (ROOT / "docs" / "report-schema.json").read_text(encoding="utf-8") == schema(), (
+        "run: python -m backend report --schema > docs/report-schema.json"
+    )
+
+
+def test_every_word_of_a_printed_report_is_asked_for():
+    files = [*(ROOT / "backend" / "reports").rglob("*.py"), ROOT / "backend" / "fairness" / "age_discrimination.py"]
+    code = "".join(f.read_text() for f in files)
+    named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
+    composed = {  # first words of the keys whose last ones come out of a result
+        "ask", "limit", "head", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks", "parameter",
+    }  # fmt: skip
+    keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
+    unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]
+    assert unused == []
+
+
+def test_an_unknown_language_has_no_words():
+    with pytest.raises(ParameterError, match="en, zh"):
+        Catalogue("de")
