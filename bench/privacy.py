@@ -1,5 +1,4 @@
-"""Privacy–utility trade-off on the credit-card data: paths that fit a score, AUC and KS, by resolution and dither;
-and how fast the leak meter is.
+"""Privacy–utility trade-off on the credit-card data, by resolution and dither; and how fast the leak meter is.
 
 An operator's view: the population count is a joint audit, which no party could make alone.
 """
@@ -63,6 +62,7 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         began = time.thread_time()
         meter.read(own.columns, units)
         rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
+    workspace.close()
     return rows
 
 

@@ -55,15 +55,9 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     trees, few = (10, 1) if quick else (TREES, None)
     with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
         bench = _Bench(glassleaf, trees)
-        results: Results = {
-            "data": table.title,
-            "trees": trees,
-            "depth": DEPTH,
-            "learning_rate": RATE,
-            "guest_features": GUEST_FEATURES,
-            "n_features": len(table.features),
-            "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
-        }
+        results: Results = {"data": table.title, "trees": trees, "depth": DEPTH, "learning_rate": RATE}
+        results |= {"guest_features": GUEST_FEATURES, "n_features": len(table.features)}
+        results["sampled"] = [bench.sampled(table, rate) for rate in SAMPLING[:few]]
         whole = bench.model(table, "whole", trees)
         results["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
         results["features"] = [
@@ -123,13 +117,9 @@ class _Bench:
         n = record.parts["test"]
         runs = self._runs(record, n)
         labels = read_labels(self._glassleaf.federations.get(record.federation))[self._rows(record, n)]
-        return {
-            "rate": rate,
-            "instances": n,
-            "auc_training": record.curve[-1].auc_training,
-            "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
-            **_costs(runs),
-        }
+        quality = {name: auc_and_ks(labels, run.units) for name, run in runs.items()}
+        line = {"rate": rate, "instances": n, "auc_training": record.curve[-1].auc_training, "quality": quality}
+        return line | _costs(runs)
 
     def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
