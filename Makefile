@@ -8,7 +8,7 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
-CLAIMS := cipher curves training alignment score_bits ranking reasons privacy
+CLAIMS := cipher curves training alignment score_bits ranking reasons privacy startup
 
 .PHONY: help
 help: ## List the targets

@@ -102,7 +102,7 @@ def _samples(home: str, model_id: str) -> pd.DataFrame:
     return _service(home).samples(model_id)
 
 
-def steady(model_id: str, measure: str, *, by_party: bool = False) -> tuple[SteadyImportance, ...]:
+def steady(model_id: str, measure: ImportanceMeasure, *, by_party: bool = False) -> tuple[SteadyImportance, ...]:
     """Importances with their intervals, drawn once per model and measure."""
     return _steady(os.environ.get("GLASSLEAF_HOME", ""), model_id, measure, by_party)
 
@@ -143,12 +143,12 @@ def signed_in() -> bool | None:
 
 
 def account() -> str:
-    """The account that the identity provider told; empty where nobody signed in."""
+    """The account that the identity provider names; empty where nobody signed in."""
     return str(st.user.get("email") or st.user.get("name") or st.user.get("sub") or "") if signed_in() else ""
 
 
 def actor() -> str:
-    """Who the audit log says it was."""
+    """Whom the audit log names."""
     return account() or "not signed in"
 
 
@@ -161,19 +161,19 @@ def note_sign_in() -> None:
 
 
 def attempt(done: str, act: Callable[[], object]) -> None:
-    """Do something that may be refused, and draw the page again: it tells the reason, or `done`."""
+    """Do something that may be refused, and draw the page again, which shows the reason, or `done`."""
     try:
         act()
     except GlassleafError as error:
-        st.session_state["told"] = False, str(error)
+        st.session_state["outcome"] = False, str(error)
     else:
-        st.session_state["told"] = True, done
+        st.session_state["outcome"] = True, done
     st.rerun()
 
 
-def told() -> tuple[bool, str] | None:
-    """What became of the last attempt, told once."""
-    found: tuple[bool, str] | None = st.session_state.pop("told", None)
+def outcome() -> tuple[bool, str] | None:
+    """What became of the last attempt (whether it succeeded, and the words), once."""
+    found: tuple[bool, str] | None = st.session_state.pop("outcome", None)
     return found
 
 
@@ -308,7 +308,7 @@ def selected_row(name: str) -> int | None:
 
 
 def notices() -> list[tuple[str, str]]:
-    """Links followed in this run that named something unknown: (what, the name), each told once."""
+    """Links followed in this run that named something unknown: (what, the name), each once."""
     return list(st.session_state.pop("notices", []))
 
 
@@ -334,10 +334,14 @@ def job(name: str) -> Job[Any] | None:
     return st.session_state.get(f"job:{name}")
 
 
+def running(current: Job[Any] | None) -> Job[Any] | None:
+    """The job while it runs."""
+    return current if current is not None and current.state == "running" else None
+
+
 def start(name: str, begin: Callable[[], Job[Any]]) -> None:
     """Start a job unless one is running under `name`; keep only its handle, or the reason why it did not start."""
-    current = job(name)
-    if current is not None and current.state == "running":
+    if running(job(name)):
         return
     st.session_state.pop(f"refused:{name}", None)
     try:
@@ -348,12 +352,12 @@ def start(name: str, begin: Callable[[], Job[Any]]) -> None:
 
 
 def progress(name: str) -> int:
-    """Samples that the job is through with: the most it has told, for some stages of a round count again."""
+    """Samples that the job is through with: the highest count so far, for some stages of a round count again."""
     current = job(name)
     if current is None:
         return 0
-    most: tuple[Job[Any], int] = st.session_state.get(f"progress:{name}", (current, 0))
-    done = max(current.done, most[1] if most[0] is current else 0)
+    before: tuple[Job[Any], int] = st.session_state.get(f"progress:{name}", (current, 0))
+    done = max(current.done, before[1] if before[0] is current else 0)
     st.session_state[f"progress:{name}"] = current, done
     return done
 
@@ -371,11 +375,9 @@ def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
 def works(model_id: str, *names: str) -> tuple[Work, ...]:
     """Kinds of work on one model, of which one runs at a time."""
     keys = {name: f"{name}:{model_id}" for name in names}
-    running = {name: job(key) for name, key in keys.items()}
-    busy = any(found is not None and found.state == "running" for found in running.values())
-    return tuple(
-        Work(name, running[name], refused(key), busy, partial(start, key), rerun) for name, key in keys.items()
-    )
+    jobs = {name: job(key) for name, key in keys.items()}
+    busy = any(running(found) for found in jobs.values())
+    return tuple(Work(name, jobs[name], refused(key), busy, partial(start, key), rerun) for name, key in keys.items())
 
 
 def refused(name: str) -> str:

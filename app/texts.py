@@ -92,6 +92,10 @@ class Texts:
         """A federation's title in the chosen language."""
         return federation.title_zh if self.language == "zh" and federation.title_zh else federation.title
 
+    def label(self, federation: Federation) -> str:
+        """What is predicted, in the chosen language."""
+        return self.either(federation.label.meaning, federation.label.meaning_zh)
+
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""
         return chinese if self.language == "zh" and chinese else english

@@ -122,7 +122,7 @@ def scale(view: View) -> Scale:
     return "share" if outputs.task == "binary" else "class_share"
 
 
-def said(view: View, leaf: Leaf) -> tuple[float, ...]:
+def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
     """What a leaf says on the model's `scale`: one number, or a share for each class.
 
     A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
@@ -138,7 +138,7 @@ def middle(view: View, tree: GuestTree) -> float:
         return 0.0
     leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
     covered = sum(leaf.cover for leaf in leaves)
-    return sum(said(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
+    return sum(answer(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
 
 
 def class_of(view: View, index: int) -> str:
@@ -300,9 +300,10 @@ def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[
 
     def visit(node: int, depth: int) -> float:
         item = tree.nodes[node]
-        ends = not isinstance(item, Split) or depth == levels
-        below = [next(rows)] if ends else [visit(child, depth + 1) for child in (item.left, item.right)]
-        row = sum(below) / len(below)
+        if isinstance(item, Split) and depth != levels:
+            row = (visit(item.left, depth + 1) + visit(item.right, depth + 1)) / 2
+        else:
+            row = float(next(rows))
         found[node] = (depth, row)
         return row
 

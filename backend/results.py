@@ -1,32 +1,26 @@
-"""What the service is asked for and what it answers: requests, records, scores. Nothing in here is a Host's."""
+"""What services answer with: models' records, scores and their files. Nothing in here is a Host's."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
-from backend.data.label import Task
-from backend.data.table import PartyTable, SampleSheet
-from backend.explain.contribution import Expectation
 from backend.protocols.alignment.exchange import Alignment
-from backend.protocols.baselines.batch_sizes import Point, points
-from backend.protocols.baselines.comparison import PROTOCOLS, Comparison
-from backend.protocols.guest import Scored
-from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.synthetic_model import Shape
-from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import TreeProgress
-from backend.protocols.transport.channel import TranscriptEntry
-from backend.protocols.transport.simulated_latency import Link
-from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics
+
+if TYPE_CHECKING:
+    from backend.data.label import Task
+    from backend.protocols.transport.channel import TranscriptEntry
+
+DEMO = "demo"  # the built-in federation
+RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
+JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
+TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
+PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement that are kept, beside evidence
 
 
 @dataclass(frozen=True)
@@ -111,45 +105,6 @@ class ModelRecord:
     task: Task = "binary"
     retrained_from: str = ""
     release: ReleaseCheck | None = None
-
-
-class Compiled:
-    """What is worked out of the Guest's partial model once, for all scorings."""
-
-    def __init__(self, model: GuestModel) -> None:
-        self.guest, self.expectation, self.outputs = CompiledGuest(model), Expectation(model), model.outputs
-
-
-@dataclass(frozen=True)
-class TrainingRequest:
-    """A training to be started; `hosts` None means all of the federation's, in its order.
-
-    A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
-    :func:`backend.services.leakage.usual_bound`). With `coarser` it is trained once more instead, with the finest
-    scale of scores that does.
-    """
-
-    federation: str
-    parameters: Parameters
-    hosts: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    most_named: float | None = None
-    coarser: bool = False
-
-
-@dataclass(frozen=True)
-class ScoringRequest:
-    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
-
-    With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
-    """
-
-    model_id: str
-    samples: SampleSheet
-    cutoff: float = 0.5
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    canaries: bool = True
 
 
 @dataclass(frozen=True)
@@ -242,80 +197,6 @@ class Evaluation:
     seconds: float
 
 
-RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
-NODE_BY_NODE = "multi-interactive-node"
-NODE_BY_NODE_SAMPLES = (
-    20  # from more samples on it is left out unless asked for: a round trip for every node of every sample
-)
-
-
-def usual_protocols(samples: int) -> tuple[str, ...]:
-    """Protocols that are compared on so many samples where nobody asks for all."""
-    return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
-
-
-@dataclass(frozen=True)
-class ComparisonRequest:
-    """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`.
-
-    Attributes
-    ----------
-    shape : Shape or None
-        A synthetic model to run them on instead, under the key of the model's federation.
-    batches : tuple of int
-        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
-    """
-
-    model_id: str
-    samples: int = 1
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    names: tuple[str, ...] | None = None
-    seed: int = 7
-    shape: Shape | None = None
-    batches: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A comparison of protocols on one model.
-
-    Attributes
-    ----------
-    pools : {"warm", "cold", "none"}
-        Whether all obfuscators of the run were made before it; "none" where the cipher takes none.
-    runs : Comparison
-        The protocols, each with its exchange and what each party learned.
-    shape : Shape or None
-        Of a synthetic model.
-    batches : tuple of Compared
-        Fed-EINI and its baseline on other numbers of samples.
-    left_out : tuple of int
-        Numbers of samples that would have taken too long.
-    """
-
-    model_id: str
-    pools: Literal["warm", "cold", "none"]
-    runs: Comparison
-    shape: Shape | None = None
-    batches: tuple[Compared, ...] = ()
-    left_out: tuple[int, ...] = ()
-
-    @property
-    def points(self) -> tuple[Point, ...]:
-        """Fed-EINI against its baseline by the number of samples, the race itself included."""
-        return points((self.runs, *(batch.runs for batch in self.batches)))
-
-    def over(self, link: Link) -> Compared:
-        """The same runs over another link; nothing is scored again."""
-        return replace(self, runs=self.runs.over(link), batches=tuple(batch.over(link) for batch in self.batches))
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: every figure of the race, no transcript."""
-        shape = None if self.shape is None else asdict(self.shape)
-        return {"model": self.model_id, "shape": shape, "pools": self.pools, **self.runs.as_dict()}
-
-
 def read_record(body: dict[str, Any]) -> ModelRecord:
     """A record as it was stored."""
     curve = tuple(TreeProgress(**p) for p in body["curve"])
@@ -327,56 +208,6 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
         release = ReleaseCheck(**{**body["release"], "unique": unique})
     told = {"metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment, "release": release}
     return ModelRecord(**{**body, **tuples, **told})
-
-
-def stages(scored: Scored) -> tuple[Stage, ...]:
-    """Seconds by stage and party, in the order of the protocol."""
-    order = ("encode", "encrypt", "mask", "decrypt")
-    timed = sorted(scored.timings.seconds.items(), key=lambda item: order.index(item[0][0]))
-    return tuple(Stage(name, party, seconds) for (name, party), seconds in timed)
-
-
-def sample_scores(
-    sheet: SampleSheet, good: Any, compiled: Compiled, own: PartyTable, scored: Scored, cutoff: float
-) -> tuple[Score, ...]:
-    """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
-    outputs = compiled.outputs
-    answered = [
-        0 if k in scored.refused else units for k, units in enumerate(scored.units)
-    ]  # a refused row is no number of the model
-    margins = compiled.guest.margins(answered)
-    predictions = outputs.predict(margins)
-    expected = compiled.expectation.given(own.columns, len(own.ids))
-    best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
-    out: list[Score] = []
-    place = {int(row): k for k, row in enumerate(good)}
-    for i, sample_id in enumerate(sheet.ids):
-        k = place.get(i)
-        problem = sheet.problems[i] if k is None else scored.refused.get(k, "")
-        if k is None or problem:
-            nan = float("nan")
-            out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))
-            continue
-        at = best[k]
-        chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
-        out.append(
-            Score(
-                id=sample_id,
-                status="ok",
-                problem="",
-                margin=float(margins[k, at]),
-                probability=float("nan") if outputs.task == "number" else chosen,
-                decision="" if outputs.task != "binary" else "decline" if chosen >= cutoff else "accept",
-                predictions=tuple(predictions[k].tolist()),
-                predicted=outputs.classes[at] if outputs.classes else "",
-                base=base,
-                guest_part=float(expected[k, at]) - base,
-                hosts_part=float(margins[k, at] - expected[k, at]),
-                units=scored.units[k],
-                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
-            )
-        )
-    return tuple(out)
 
 
 def scores_csv(batch: ScoreBatch) -> bytes:

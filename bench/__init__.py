@@ -1,1 +1,1 @@
-"""One script per claim: each measures, prints what it found, and prints it as JSON with ``--json``."""
+"""One script per claim: each measures, and prints its results as Markdown, or as JSON with ``--json``."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.methods import METHODS, guest_sides, host_side
-from bench.setting import REPEATS, run, say
+from bench.setting import REPEATS, progress, run
+from bench.tables import alignment as describe
 
 RECORDS = 30_000  # of each party; as many as the credit-card data has
 JOINT = 20_000
@@ -29,12 +31,12 @@ class Meter:
         self.bytes = {"guest": 0, "host": 0}
         self.messages = 0
 
-    def of(self, party: str, work: Callable[..., Any], *given: Any) -> Any:
-        """Do `work` on the party's account."""
+    def timed(self, party: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of `work`, whose time is the party's."""
         began = time.process_time()
-        made = work(*given)
+        result = work(*arguments)
         self.seconds[party] += time.process_time() - began
-        return made
+        return result
 
     def sent(self, party: str, blob: bytes) -> bytes:
         """Count what a party sends."""
@@ -43,78 +45,65 @@ class Meter:
         return blob
 
 
+def summary(meters: Sequence[Meter]) -> dict[str, Any]:
+    """Median seconds of each party over repetitions; bytes and messages, which are the same in all."""
+    first = meters[0]
+    seconds = {f"{party}_seconds": median(meter.seconds[party] for meter in meters) for party in first.seconds}
+    return seconds | {f"{party}_bytes": sent for party, sent in first.bytes.items()} | {"messages": first.messages}
+
+
 def measure() -> dict[str, Any]:
     """Medians, and ratios to plain hashing and to each other."""
     rng = np.random.default_rng(0)
-    numbers = [f"customer-{i:08d}" for i in range(2 * RECORDS - JOINT)]
-    guest = [numbers[i] for i in rng.permutation(RECORDS)]
-    host = [numbers[len(numbers) - RECORDS + i] for i in rng.permutation(RECORDS)]
-    ways: dict[str, Callable[[list[str], list[str]], Meter]] = {
-        "hashing": hashing,
-        **{method: (lambda g, h, method=method: aligned(method, g, h)) for method in METHODS},
-    }
-    found: dict[str, Any] = {"records": RECORDS, "joint": JOINT, "repeats": REPEATS}
+    ids = [f"customer-{i:08d}" for i in range(2 * RECORDS - JOINT)]
+    guest = [ids[i] for i in rng.permutation(RECORDS)]
+    host = [ids[len(ids) - RECORDS + i] for i in rng.permutation(RECORDS)]
+    ways = {"hashing": hashing} | {method: partial(aligned, method) for method in METHODS}
+    results: dict[str, Any] = {"records": RECORDS, "joint": JOINT, "repeats": REPEATS}
     for name, way in ways.items():
-        say(name)
-        meters = [way(guest, host) for _ in range(REPEATS + 1)][1:]
-        found[name] = {
-            "guest_seconds": median(m.seconds["guest"] for m in meters),
-            "host_seconds": median(m.seconds["host"] for m in meters),
-            "guest_bytes": meters[0].bytes["guest"],
-            "host_bytes": meters[0].bytes["host"],
-            "messages": meters[0].messages,
+        progress(name)
+        results[name] = summary([way(guest, host) for _ in range(REPEATS + 1)][1:])
+    results["hashing"]["broken"] = "whoever sees the hashes can try all ids that it can think of"
+    for name, other in (("bloom", "dh"), ("dh", "hashing")):
+        results[f"{name}_times_{other}"] = {
+            unit: _ratio(results[name], results[other], unit) for unit in ("seconds", "bytes")
         }
-    found["hashing"]["broken"] = "whoever sees the hashes can try all ids that it can think of"
-    total = {name: found[name]["guest_seconds"] + found[name]["host_seconds"] for name in ways}
-    size = {name: found[name]["guest_bytes"] + found[name]["host_bytes"] for name in ways}
-    found["bloom_times_dh"] = {"seconds": total["bloom"] / total["dh"], "bytes": size["bloom"] / size["dh"]}
-    found["dh_times_hashing"] = {"seconds": total["dh"] / total["hashing"], "bytes": size["dh"] / size["hashing"]}
-    return found
+    return results
+
+
+def _ratio(row: dict[str, Any], other: dict[str, Any], unit: str) -> float:
+    return (row[f"guest_{unit}"] + row[f"host_{unit}"]) / (other[f"guest_{unit}"] + other[f"host_{unit}"])
 
 
 def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
     """One alignment from two lists of ids to two lists of rows."""
     meter = Meter()
-    side = meter.of("guest", guest_sides, method, "guest", guest, ["host"])["host"]
-    other = meter.of("host", host_side, method, host)
-    opening = meter.sent("guest", meter.of("guest", side.open))
-    answer = meter.sent("host", meter.of("host", other.open, len(guest), opening))
-    meter.of("guest", side.opened, other.records, answer)
+    side = meter.timed("guest", guest_sides, method, "guest", guest, ["host"])["host"]
+    other = meter.timed("host", host_side, method, host)
+    opening = meter.sent("guest", meter.timed("guest", side.open))
+    answer = meter.sent("host", meter.timed("host", other.open, len(guest), opening))
+    meter.timed("guest", side.opened, other.records, answer)
     pieces = side.pieces()
-    while (piece := meter.of("guest", next, pieces, None)) is not None:
-        meter.of("guest", side.take, meter.sent("host", meter.of("host", other.take, meter.sent("guest", piece))))
-    places = meter.of("guest", side.places)
-    rows = meter.of("guest", joint_rows, "guest", guest, {"host": places})
-    joint = meter.sent("guest", meter.of("guest", mark, places, rows, other.records))
-    theirs = meter.of("host", other.rows, joint)
+    while (piece := meter.timed("guest", next, pieces, None)) is not None:
+        meter.timed("guest", side.take, meter.sent("host", meter.timed("host", other.take, meter.sent("guest", piece))))
+    indices = meter.timed("guest", side.positions)
+    rows = meter.timed("guest", joint_rows, "guest", guest, {"host": indices})
+    joint = meter.sent("guest", meter.timed("guest", mark, indices, rows, other.records))
+    theirs = meter.timed("host", other.rows, joint)
     if len(rows) != JOINT or any(guest[g] != host[h] for g, h in zip(rows, theirs, strict=True)):
-        raise RuntimeError("the alignment is wrong")
+        raise RuntimeError("The alignment is wrong.")
     return meter
 
 
 def hashing(guest: list[str], host: list[str]) -> Meter:
     """Both send SHA-256 of their ids. Broken: ids can be guessed."""
-    meter = Meter()
-    own = meter.of("guest", lambda: [hashlib.sha256(i.encode()).digest() for i in guest])
-    theirs = meter.of("host", lambda: [hashlib.sha256(i.encode()).digest() for i in host])
-    meter.sent("guest", b"".join(own))
-    meter.sent("host", b"".join(theirs))
-    for party, held, other in (("guest", own, theirs), ("host", theirs, own)):
-        meter.of(party, lambda held=held, other=other: [h in other for other in [set(other)] for h in held])
+    meter, hashes = Meter(), {}
+    for party, ids in (("guest", guest), ("host", host)):
+        hashes[party] = meter.timed(party, lambda ids=ids: [hashlib.sha256(i.encode()).digest() for i in ids])
+        meter.sent(party, b"".join(hashes[party]))
+    for party, other in (("guest", "host"), ("host", "guest")):
+        meter.timed(party, lambda p=party, o=other: set(hashes[o]).intersection(hashes[p]))
     return meter
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a way."""
-    lines = [
-        f"{name}: Guest {r['guest_seconds']:.2f} s and {r['guest_bytes'] / 1e6:.2f} MB, Host {r['host_seconds']:.2f} s and "
-        f"{r['host_bytes'] / 1e6:.2f} MB, {r['messages']} messages"
-        for name, r in ((name, found[name]) for name in ("hashing", *METHODS))
-    ]
-    ratio, price = found["bloom_times_dh"], found["dh_times_hashing"]
-    lines.append(f"bloom / dh: {ratio['seconds']:.2f} of the time, {ratio['bytes']:.1f} of the bytes")
-    lines.append(f"dh / hashing (broken): {price['seconds']:.0f} times the time, {price['bytes']:.1f} of the bytes")
-    return "\n".join([f"{found['records']:,} records each, {found['joint']:,} joint", *lines])
 
 
 if __name__ == "__main__":

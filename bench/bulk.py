@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from backend.crypto.workers import Workers
 from bench.cases import Case
+from bench.chain import median_seconds
 from bench.engines import Engine, rlwe_sides
-from bench.parties import Rooms, host_process
-from bench.setting import say
-from bench.timing import on_cores, repeated, took
+from bench.parties import HostProcess, ServedParties
+from bench.setting import fresh_folder, progress
+from bench.timing import on_cores, repeated
 
 SIZES = {"paillier": (4,), "paillier-short": (4,), "rlwe": (1, 5, 50, 500, 5000, 8192), "none": (5000,)}
 TWO_CORES = (5000, 8192)
@@ -23,50 +22,42 @@ QUICK = (5,)
 
 def bulk(engine: Engine, repeats: int, quick: bool) -> list[dict[str, Any]]:
     """Batches of several sizes, cold, one party after the other on one core."""
-    say(f"bulk: {engine.label} {engine.key}")
+    progress(f"bulk: {engine.label} {engine.key}")
     rows = []
     for samples in QUICK if quick else SIZES[engine.name]:
         began = time.process_time()
         runs = repeated(partial(engine.sample, "cold", samples), repeats)
         worked = time.process_time() - began
-        seconds = median(r.total for r in runs)
-        guest = median(r.of(engine.guest) for r in runs)
-        rows.append(
-            {
-                "engine": engine.name,
-                "label": engine.label,
-                "key": engine.key,
-                "samples": samples,
-                "repeats": len(runs),
-                "seconds": seconds,
-                "cpu_seconds": worked / len(runs),
-                "guest_seconds": guest,
-                "host_seconds": median(r.total - r.of(engine.guest) for r in runs),
-                "per_second": samples / seconds,
-                "bytes_a_sample": sum(runs[0].bytes.values()) / samples,
-            }
-        )
+        seconds = median_seconds(runs, engine.guest)
+        row = {
+            "engine": engine.name,
+            "label": engine.label,
+            "key": engine.key,
+            "samples": samples,
+            "repeats": len(runs),
+        }
+        row |= seconds | {"cpu_seconds": worked / len(runs), "per_second": samples / seconds["seconds"]}
+        rows.append(row | {"bytes_a_sample": sum(runs[0].bytes.values()) / samples})
     return rows
 
 
 def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
     """RLWE: Guest and Host in a process and on a core each; and the service's parties with two workers."""
-    say("bulk: RLWE on two cores")
+    progress("bulk: RLWE on two cores")
     key = rlwe_sides(case).key
     rows: list[dict[str, Any]] = []
     sizes = QUICK if quick else TWO_CORES
     if len(case.hosts) == 1:
-        with host_process(case, key) as other, on_cores(1):
+        with HostProcess(case, key) as other, on_cores(1):
             other.score(1)
             for samples in sizes:
-                found = repeated(partial(other.score, samples), repeats)
-                row = {name: median(f[name] for f in found) for name in found[0]}
-                rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(found)} | row)
-    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(2):
-        runtimes = Rooms(case, 0, Path(folder))
-        runtimes.score(key, 5000 if not quick else 5, Workers(2))  # workers start and meet the key
+                runs = repeated(partial(other.score, samples), repeats)
+                row = {name: median(run[name] for run in runs) for name in runs[0]}
+                rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(runs)} | row)
+    with fresh_folder() as folder, on_cores(2):
+        parties = ServedParties(case, 0, folder)
         for samples in sizes:
-            times = repeated(partial(took, runtimes.score, key, samples, Workers(2)), repeats)
+            times = parties.seconds(key, samples, Workers(2), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})
-        runtimes.close()
+        parties.close()
     return [row | {"per_second": row["samples"] / row["seconds"]} for row in rows]

@@ -1,13 +1,14 @@
-"""The models that ciphers are measured on, with every party's partial model and records: the credit-card model, or a
-random one of its shape.
-"""
+"""The models that ciphers are measured on, with all parties' records: the credit-card model, or a random one of its shape."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan
 from backend.data.dictionary import Feature
@@ -15,11 +16,11 @@ from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.data.table import PartyTable, read_table
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
 from backend.store.party_store import PartyStore
-from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
+from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import load_host
-from bench.setting import add_credit_card, fresh_home, say
+from bench.setting import add_credit_card, fresh_glassleaf, progress, train
 
 TREES, DEPTH = 100, 4  # the forest of Fed-EINI §V-B; some 1,500 leaves
 SHRUNK = 0.1  # scale of a random leaf weight, as after a learning rate of 0.1
@@ -35,13 +36,13 @@ class Case:
     ----------
     title : str
     model : GuestModel
-    halves : dict of str to HostModel
+    partial_models : dict of str to HostModel
     tables : dict of str to PartyTable
     """
 
     title: str
     model: GuestModel = field(repr=False)
-    halves: dict[str, HostModel] = field(repr=False)
+    partial_models: dict[str, HostModel] = field(repr=False)
     tables: dict[str, PartyTable] = field(repr=False)
 
     @cached_property
@@ -51,13 +52,25 @@ class Case:
 
     @cached_property
     def hosts(self) -> list[CompiledHost]:
-        """The halves of the chain, ready to score."""
-        return [CompiledHost(step, self.halves[step.host].rules) for step in self.guest.folding.steps]
+        """The partial models of the chain, ready to score."""
+        return [CompiledHost(step, self.partial_models[step.host].rules) for step in self.guest.folding.steps]
 
     @cached_property
     def plans(self) -> list[FoldPlan]:
         """How each Host of the chain folds."""
-        return [host_plan(self.guest.folding, place) for place in range(len(self.hosts))]
+        return [host_plan(self.guest.folding, index) for index in range(len(self.hosts))]
+
+    def together(self, ids: Sequence[str]) -> tuple[dict[NodeKey, SplitRule], dict[str, NDArray[Any]]]:
+        """All parties' rules, and their columns for some people, ``(n,)`` each; missing where a party holds no record."""
+        rules, columns = dict(self.model.rules), {}
+        for party, table in self.tables.items():
+            if party in self.partial_models:
+                rules |= self.partial_models[party].rules
+            rows = np.array([table.row_of.get(i, -1) for i in ids], dtype=np.intp)
+            for name, column in table.take(np.maximum(rows, 0)).columns.items():
+                missing = np.array(None if column.dtype == object else np.nan, dtype=column.dtype)
+                columns[name] = np.where(rows < 0, missing, column)
+        return rules, columns
 
     @property
     def chain(self) -> list[str]:
@@ -65,12 +78,12 @@ class Case:
         return [step.host for step in self.guest.folding.steps]
 
     def records(self, n: int) -> PartyTable:
-        """`n` of the Guest's records; they come again where there are fewer."""
+        """`n` of the Guest's records; repeated where there are fewer."""
         own = self.tables[self.model.guest]
         return own.take(np.arange(n) % len(own.ids))
 
     def facts(self) -> dict[str, str | int]:
-        """Its size, for a table of results."""
+        """Its size, for the results."""
         folding = self.guest.folding
         return {
             "model": self.title,
@@ -100,20 +113,29 @@ class Case:
 
 def credit_card_case() -> Case | None:
     """A model grown on the credit-card data, the Guest with 13 features and one Host with 10; None where the data is absent."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
+    with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         if name is None:
             return None
-        say("growing the credit-card model")
+        progress("growing the credit-card model")
         parameters = SecureBoostParameters(trees=TREES, depth=DEPTH, learning_rate=0.1, cipher="none")
-        record = glassleaf.start_training(TrainingRequest(name, parameters, most_named=1.0)).get()
-        model, federation = glassleaf.guest_model(record.id), glassleaf.federation(name)
-        stores = {h: PartyStore(home / "parties" / name / h) for h in model.hosts}
-        halves = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
-        tables = {p.name: read_table(federation, p.name) for p in federation.parties}
-        glassleaf.close()
-    return Case(f"credit card, {TREES} trees of depth {DEPTH}", model, halves, tables)
+        return case_of(glassleaf, train(glassleaf, name, parameters), "credit card")
+
+
+def demo_case() -> Case:
+    """The built-in demo with its first model."""
+    with fresh_glassleaf() as glassleaf:
+        name = glassleaf.prepare_demo()
+        return case_of(glassleaf, glassleaf.models(name)[0], "demo")
+
+
+def case_of(glassleaf: Glassleaf, record: ModelRecord, title: str) -> Case:
+    """A model of the registry with all parties' records."""
+    model, federation = glassleaf.guest_model(record.id), glassleaf.federation(record.federation)
+    stores = {h: PartyStore(glassleaf.home / "parties" / record.federation / h) for h in model.hosts}
+    partial_models = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
+    tables = {p.name: read_table(federation, p.name) for p in federation.parties}
+    return Case(f"{title}, {record.n_trees} trees of depth {record.depth}", model, partial_models, tables)
 
 
 def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> Case:
@@ -144,5 +166,11 @@ def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> 
         trees.append(GuestTree(tuple(nodes)))
     dictionary = tuple((p, f) for p, own in features.items() for f in own)
     model = GuestModel(GUEST, tuple(names), tuple(trees), (0.0,), 10, dictionary, rules[GUEST])
-    halves = {h: HostModel(h, GUEST, tuple(names), model.skeletons, rules[h], "salt") for h in names}
-    return Case(f"random, {len(trees)} trees of depth {DEPTH}", model, halves, tables)
+    partial_models = {h: HostModel(h, GUEST, tuple(names), model.skeletons, rules[h], "salt") for h in names}
+    return Case(f"random, {len(trees)} trees of depth {DEPTH}", model, partial_models, tables)
+
+
+def weights_by_tree(trees: Sequence[GuestTree]) -> list[NDArray[np.float64]]:
+    """``(n_leaves,)`` a tree, its leaves from left to right."""
+    leaves = [[tree.nodes[i] for i in tree.leaves] for tree in trees]
+    return [np.array([leaf.weight for leaf in own if isinstance(leaf, Leaf)]) for own in leaves]

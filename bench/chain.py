@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 from typing import Any, cast
 
 import numpy as np
@@ -19,44 +20,41 @@ import numpy as np
 from backend.crypto.interface import KeySide, PublicSide
 from backend.crypto.pool import Pool
 from backend.data.table import PartyTable
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords, MoreVectors
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import chunks, to_bitmap
 from bench.cases import Case
 
 Stage = tuple[str, str]  # (party, stage)
-TALK, MODEL = "c1", "m0123456789"  # as long as the service's own names
+SESSION, MODEL = "c1", "m0123456789"  # as long as the service's own names
 
 
 class Stopwatch:
     """Seconds by (party, stage); a span inside another counts for the inner one alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
         self.seconds: dict[Stage, float] = defaultdict(float)
         self._inside: list[float] = []
 
     @contextmanager
     def span(self, party: str, stage: str) -> Iterator[None]:
         """Count what is done within."""
-        began = time.perf_counter()
+        began = self._clock()
         self._inside.append(0.0)
         try:
             yield
         finally:
-            took = time.perf_counter() - began
-            self.seconds[party, stage] += took - self._inside.pop()
+            elapsed = self._clock() - began
+            self.seconds[party, stage] += elapsed - self._inside.pop()
             if self._inside:
-                self._inside[-1] += took
+                self._inside[-1] += elapsed
 
     def around(self, party: str, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function`, counted whenever it is called."""
-
-        def counted(*args: Any) -> Any:
-            with self.span(party, stage):
-                return function(*args)
-
-        return counted
+        return self.span(party, stage)(function)
 
 
 @dataclass
@@ -72,12 +70,15 @@ class Run:
     bytes : dict of (sender, receiver) to int
     rounds : int
         Batches, each of which waits for the scores of the one before.
+    kept : int
+        Numbers of all records that the first Host's columns do not rule out.
     """
 
     units: list[int] = field(default_factory=list)
     seconds: dict[Stage, float] = field(default_factory=dict)
     bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     rounds: int = 0
+    kept: int = 0
 
     def of(self, party: str) -> float:
         """Seconds of one party."""
@@ -89,15 +90,24 @@ class Run:
         return sum(self.seconds.values())
 
 
+def median_seconds(runs: Sequence[Run], guest: str) -> dict[str, float]:
+    """Of all parties, of the Guest, and of the Hosts."""
+    return {
+        "seconds": median(run.total for run in runs),
+        "guest_seconds": median(run.of(guest) for run in runs),
+        "host_seconds": median(run.total - run.of(guest) for run in runs),
+    }
+
+
 class HostSide:
     """One Host of the chain."""
 
-    def __init__(self, case: Case, place: int, side: PublicSide) -> None:
-        self.name, self._side = case.chain[place], side
-        self._table, self._compiled, self._plan = case.tables[self.name], case.hosts[place], case.plans[place]
+    def __init__(self, case: Case, index: int, side: PublicSide) -> None:
+        self.name, self._side, self.kept = case.chain[index], side, 0
+        self._table, self._compiled, self._plan = case.tables[self.name], case.hosts[index], case.plans[index]
 
     def answer(self, blobs: Iterator[bytes], clock: Stopwatch) -> Iterator[bytes]:
-        """Messages for the next party, from those of the one before; the first tells the Guest which ids are held."""
+        """Messages for the next party, from those of the previous one; the first reports to the Guest which ids are held."""
         pool = getattr(self._side, "obfuscators", None) or getattr(self._side, "floods", None)
         if pool is not None:
             pool.take = clock.around(self.name, "refresh", partial(Pool.take, pool))
@@ -106,8 +116,9 @@ class HostSide:
             rows = np.fromiter((self._table.row_of.get(i, -1) for i in request.ids), np.intp, len(request.ids))
             held = rows >= 0
             keep = self._compiled.decide(self._table.take(np.where(held, rows, 0)).columns, held)
+        self.kept += int(keep.sum())
         with clock.span(self.name, "serialise"):
-            note = encode(HeldRecords(TALK, to_bitmap(held)))
+            note = encode(HeldRecords(SESSION, to_bitmap(held)))
         yield note
         with clock.span(self.name, "fold"):
             fold = self._side.start_fold(keep, self._plan)
@@ -119,11 +130,11 @@ class HostSide:
         with clock.span(self.name, "refresh"):
             pieces = list(fold.finish())
         for i, piece in enumerate(pieces):
-            out: Message = MoreVectors(TALK, piece)
+            out: Message = MoreVectors(SESSION, piece)
             if self._plan.last:
-                out = EncryptedScores(TALK, piece)
+                out = EncryptedScores(SESSION, piece)
             elif i == 0:
-                out = DecisionVectors(TALK, MODEL, request.ids, self._plan.n_out, len(pieces), piece)
+                out = DecisionVectors(SESSION, MODEL, request.ids, self._plan.n_out, len(pieces), piece)
             with clock.span(self.name, "serialise"):
                 blob = encode(out)
             yield blob
@@ -156,8 +167,8 @@ class GuestSide:
             with clock.span(self.name, "encrypt"):
                 vectors = self._key.encrypt(entries[:, piece.start : piece.stop])
             with clock.span(self.name, "serialise"):
-                first = DecisionVectors(TALK, MODEL, batch.ids, m, len(pieces), vectors)
-                blob = encode(first if i == 0 else MoreVectors(TALK, vectors))
+                first = DecisionVectors(SESSION, MODEL, batch.ids, m, len(pieces), vectors)
+                blob = encode(first if i == 0 else MoreVectors(SESSION, vectors))
             yield blob
 
     def read(self, blob: bytes, n: int, units: list[int], clock: Stopwatch) -> None:
@@ -169,11 +180,13 @@ class GuestSide:
                 units[i] += value
 
 
-def run_chain(case: Case, key: KeySide, sides: Sequence[PublicSide], n: int) -> Run:
+def run_chain(
+    case: Case, key: KeySide, sides: Sequence[PublicSide], n: int, timer: Callable[[], float] = time.perf_counter
+) -> Run:
     """Score `n` records, party by party."""
-    clock, run = Stopwatch(), Run()
+    clock, run = Stopwatch(timer), Run()
     guest = GuestSide(case, key)
-    hosts = [HostSide(case, place, side) for place, side in enumerate(sides)]
+    hosts = [HostSide(case, i, side) for i, side in enumerate(sides)]
     names = [guest.name, *(h.name for h in hosts), guest.name]
 
     def counted(link: int, blobs: Iterator[bytes]) -> Iterator[bytes]:
@@ -183,12 +196,12 @@ def run_chain(case: Case, key: KeySide, sides: Sequence[PublicSide], n: int) -> 
 
     for batch in guest.batches(case.records(n)):
         flow = counted(0, guest.ask(batch, run.units, clock))
-        for place, host in enumerate(hosts, 1):
+        for link, host in enumerate(hosts, 1):
             answers = host.answer(flow, clock)
             run.bytes[host.name, guest.name] += len(next(answers))
-            flow = counted(place, answers)
+            flow = counted(link, answers)
         for blob in flow:
             guest.read(blob, len(batch.ids), run.units, clock)
         run.rounds += 1
-    run.seconds = dict(clock.seconds)
+    run.seconds, run.kept = dict(clock.seconds), sum(host.kept for host in hosts[:1])
     return run

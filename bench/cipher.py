@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,12 +18,13 @@ from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers
 from bench.bulk import bulk, two_cores
 from bench.cases import Case, credit_card_case, random_case
-from bench.chain import Run
-from bench.engines import ENGINES, HOST_POOL, Engine, make_engine, obfuscation_of, paillier_tables
-from bench.parties import Rooms
-from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, Phe, peers_present
-from bench.setting import REPEATS, machine, run, say
-from bench.timing import interleaved, median_ratio, on_cores, took
+from bench.chain import Run, median_seconds
+from bench.engines import ENGINES, HOST_POOL, PAILLIER, Engine, make_engine, paillier_tables
+from bench.parties import ServedParties
+from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
+from bench.setting import REPEATS, fresh_folder, machine, progress, run
+from bench.tables import cipher as describe
+from bench.timing import interleaved, median_ratio, on_cores
 
 LEAVES, QUICK_LEAVES = 1500, 100  # of a random model
 QUICK_REPEATS = 2
@@ -55,105 +55,90 @@ def measure(
             cipher_named(name)
     case = random_case(QUICK_LEAVES) if quick else credit_card_case() or random_case(LEAVES)
     repeats = QUICK_REPEATS if quick else REPEATS
-    found: dict[str, Any] = {
-        "machine": machine(),
-        "repeats": repeats,
-        "phe_numbers_each_time": TEXTBOOK_NUMBERS,
-        "sample": case.facts(),
-        "keys": [],
-        "bulk": [],
-    }
+    results: dict[str, Any] = {"machine": machine(), "repeats": repeats, "phe_numbers_each_time": TEXTBOOK_NUMBERS}
+    results |= {"sample": case.facts(), "keys": [], "bulk": []}
     for size in bits:
-        with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder, on_cores(1):
-            one = _OneKey(case, size, names, repeats, Path(folder))
-            found["keys"].append({"bits": size, "rows": one.rows()})
-            known = {row["engine"] for row in found["bulk"]}  # what has no Paillier key is measured once
+        with fresh_folder() as folder, on_cores(1):
+            one = _KeySize(case, size, names, repeats, folder)
+            results["keys"].append({"bits": size, "rows": one.rows()})
+            known = {row["engine"] for row in results["bulk"]}  # what has no Paillier key is measured once
             fresh = [e for e in one.ours if e.name.startswith("paillier") or e.name not in known]
-            found["bulk"] += [row for e in fresh for row in bulk(e, repeats, quick)]
+            results["bulk"] += [row for e in fresh for row in bulk(e, repeats, quick)]
             del one, fresh  # some hundred MiB of tables
     if "rlwe" in names:
-        found["two_cores"] = two_cores(case, repeats, quick)
-    return found
+        results["two_cores"] = two_cores(case, repeats, quick)
+    return results
 
 
-class _OneKey:
+class _KeySize:
     """Everything that is compared at one key size."""
 
     def __init__(self, case: Case, bits: int, names: tuple[str, ...], repeats: int, folder: Path) -> None:
-        say(f"{bits} bits: tables and pools")
+        progress(f"{bits} bits: tables and pools")
         self._case, self._bits, self._repeats, self._folder = case, bits, repeats, folder
         secret = PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR))
         leaves, entries = case.model.n_leaves, case.guest.folding.n_entries
         draw = np.random.default_rng(1)
         self._values, self._kept = draw.integers(-999, 1000, leaves), draw.random(leaves) < 0.5
-        self._tables = {
-            name: paillier_tables(secret, folder, obfuscation_of(name)) for name in names if name.startswith("paillier")
-        }
+        self._tables = {name: paillier_tables(secret, folder, PAILLIER[name]) for name in names if name in PAILLIER}
         warm = (repeats + 1) * leaves + (2 * repeats + 1) * entries  # what is taken from a warm Guest's pool below
         self.ours = [make_engine(name, case, secret, folder, warm) for name in ENGINES if name in names]
-        self._phe = Phe(secret)
-        self._peers: list[Peer] = [self._phe, *(p for p in peers_present(secret, names) if p.name != "phe")]
+        self._phe = phe_peer(secret)
+        self._peers: list[Peer] = [self._phe, *(p for p in installed_peers(secret, names) if p.name != "phe")]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a cipher."""
-        everybody: list[Engine | Peer] = [*self.ours, *self._peers]
-        self._say("encrypt")
+        engines: list[Engine | Peer] = [*self.ours, *self._peers]
+        progress(f"{self._bits} bits: encrypt")
         encrypted = interleaved(
-            {(e.name, how): partial(e.encrypt, how, self._values) for e in everybody for how in e.ways}, self._repeats
+            {(e.name, state): partial(e.encrypt, state, self._values) for e in engines for state in e.states},
+            self._repeats,
         )
-        self._say("masked sum, decrypt, refresh")
-        sums = interleaved({e.name: partial(e.masked_sum, self._values, self._kept) for e in everybody}, self._repeats)
-        refreshed = {e.name: e.refresh(self._repeats) for e in everybody}
-        self._say("one sample")
+        progress(f"{self._bits} bits: masked sum, decrypt, refresh")
+        sums = interleaved({e.name: partial(e.masked_sum, self._values, self._kept) for e in engines}, self._repeats)
+        refreshed = {e.name: e.refresh(self._repeats) for e in engines}
+        progress(f"{self._bits} bits: one sample")
         tasks: dict[Any, Callable[[], Any]] = {"textbook": partial(self._phe.encrypt, "cold", self._values)}
         samples = interleaved(
-            tasks | {(e.name, how): partial(e.sample, how) for e in self.ours for how in e.ways}, self._repeats
+            tasks | {(e.name, state): partial(e.sample, state) for e in self.ours for state in e.states}, self._repeats
         )
         textbook = [s * self._case.model.n_leaves for s in samples.pop("textbook")]
         _check_equal([runs[0] for runs in samples.values()])
         rows = []
-        for e in everybody:
+        for e in engines:
             summed, decrypted = (median(s) for s in zip(*sums[e.name], strict=True))
             row = {
                 "engine": e.name,
                 "label": e.label,
                 "peer": e.peer,
                 "key": e.key,
-                "encrypt": {how: _rate(encrypted[e.name, how], encrypted["phe", "cold"]) for how in e.ways},
+                "encrypt": {state: _rate(encrypted[e.name, state], encrypted["phe", "cold"]) for state in e.states},
                 "masked_sum_seconds": summed,
                 "refresh": refreshed[e.name],
                 "decrypt_seconds": decrypted,
             }
             if isinstance(e, Peer):
-                row["sample"] = self._put_together(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
+                row["sample"] = self._composed(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
             else:
                 row["tables"] = self._tables.get(e.name)
-                row["sample"] = self._sample({how: samples[e.name, how] for how in e.ways}, textbook)
+                row["sample"] = self._sample({state: samples[e.name, state] for state in e.states}, textbook)
                 row["sample"]["through_messages_seconds"] = self._through_messages(e)
             rows.append(row)
         return rows
 
-    def _say(self, what: str) -> None:
-        say(f"{self._bits} bits: {what}")
-
     def _sample(self, runs: dict[str, list[Run]], textbook: list[float]) -> dict[str, Any]:
         """One sample cold and warm, the share of each party, and the bytes of each direction."""
         guest = self._case.model.guest
-        found: dict[str, Any] = {
-            how: {
-                "seconds": median(r.total for r in several),
-                "guest_seconds": median(r.of(guest) for r in several),
-                "host_seconds": median(r.total - r.of(guest) for r in several),
-                "ratio": median_ratio(textbook, [r.total for r in several]),
-            }
-            for how, several in runs.items()
+        results: dict[str, Any] = {
+            state: median_seconds(own, guest) | {"ratio": median_ratio(textbook, [run.total for run in own])}
+            for state, own in runs.items()
         }
         sent = runs["cold"][0].bytes
         back = sum(b for (_, to), b in sent.items() if to == guest)
         entries = self._case.guest.folding.n_entries
-        return found | {"numbers": entries, "bytes_up": sum(sent.values()) - back, "bytes_back": back}
+        return results | {"numbers": entries, "bytes_up": sum(sent.values()) - back, "bytes_back": back}
 
-    def _put_together(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
+    def _composed(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
         """A peer's sample from its medians: a number a leaf, one masked sum, one decryption; no message and no tree is read."""
         leaves, size = self._case.model.n_leaves, peer.bytes_per_number()
         seconds = leaves * encrypt + rest
@@ -162,14 +147,12 @@ class _OneKey:
 
     def _through_messages(self, engine: Engine) -> float:
         """Seconds of one sample, pools full, through the protocol's own parties: a thread each and mailboxes, on two cores."""
-        key = engine.sides[engine.ways[-1]].key
+        key = engine.sides[engine.states[-1]].key
         with on_cores(2):
-            runtimes = Rooms(self._case, HOST_POOL, self._folder)
-            runtimes.score(key, 1, Workers())  # Hosts meet the key
-            runtimes.wait_for_pools()
-            found = [took(runtimes.score, key, 1, Workers()) for _ in range(self._repeats)]
-            runtimes.close()
-        return median(found)
+            parties = ServedParties(self._case, HOST_POOL, self._folder)
+            seconds = parties.seconds(key, 1, Workers(), self._repeats)
+            parties.close()
+        return median(seconds)
 
 
 def _check_equal(runs: list[Run]) -> None:
@@ -180,31 +163,6 @@ def _check_equal(runs: list[Run]) -> None:
 def _rate(seconds: list[float], textbook: list[float]) -> dict[str, float]:
     middle = median(seconds)
     return {"seconds": middle, "per_second": 1 / middle, "ratio": median_ratio(textbook, seconds)}
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a cipher and key size, then bulk."""
-    facts = found["sample"]
-    lines = [f"{facts['model']}: {facts['leaves']:,} leaves, {facts['entries']:,} numbers after folding"]
-    for key in found["keys"]:
-        for row in key["rows"]:
-            parts = [
-                f"encrypt {how} {e['per_second']:,.0f}/s ({e['ratio']:,.1f}× phe)" for how, e in row["encrypt"].items()
-            ]
-            sample = row["sample"]
-            parts += [f"sample {how} {1000 * sample[how]['seconds']:,.1f} ms" for how in row["encrypt"]]
-            parts.append(f"{(sample['bytes_up'] + sample['bytes_back']) / 1000:,.0f} KB")
-            lines.append(f"{key['bits']} {row['label']}: {', '.join(parts)}")
-    lines += [
-        f"bulk {row['label']} {row['key']}: {row['samples']:,} samples {row['per_second']:,.1f} a second on one core, "
-        f"{row['bytes_a_sample'] / 1000:,.1f} KB a sample"
-        for row in found["bulk"]
-    ]
-    lines += [
-        f"bulk RLWE on two cores, {row['how']}: {row['samples']:,} samples {row['per_second']:,.0f} a second"
-        for row in found.get("two_cores", [])
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

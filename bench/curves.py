@@ -5,7 +5,6 @@ One party after the other on one core, unless cores are what is counted. Paillie
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,16 +17,16 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.workers import Workers
 from backend.errors import ParameterError
 from bench.cases import Case, credit_card_case, random_case
-from bench.chain import Run, run_chain
+from bench.chain import Run, median_seconds, run_chain
 from bench.engines import Sides, paillier_sides, paillier_tables, plain_sides, rlwe_parameters, rlwe_sides
-from bench.parties import Rooms
-from bench.peers import TEXTBOOK_NUMBERS, Phe
-from bench.setting import REPEATS, run, say
-from bench.timing import on_cores, repeated, took
-from bench.where import where_time_goes
+from bench.parties import ServedParties
+from bench.peers import TEXTBOOK_NUMBERS, phe_peer
+from bench.setting import REPEATS, fresh_folder, progress, run
+from bench.tables import curves as describe
+from bench.timing import on_cores, repeated
+from bench.where import time_by_stage
 
 CAP = 60.0  # seconds a point may take
-BITS = 2048  # of Paillier where both sizes would say the same
 SAMPLES = (1, 10, 100, 1000, 10_000, 100_000)
 LEAVES = (100, 300, 1000, 3000, 10_000)
 HOSTS = (1, 2, 3, 4, 5)
@@ -43,24 +42,26 @@ def measure(quick: bool = False) -> dict[str, Any]:
     """Every curve; `quick` on tiny settings, to see that everything runs."""
     case = random_case(100) if quick else credit_card_case() or random_case(GROWN)
     sizes = (512,) if quick else (2048, 3072)
-    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as name:
-        bench = _Bench(Path(name), 2 if quick else REPEATS, sizes)
+    with fresh_folder() as folder:
+        bench = _Bench(folder, 2 if quick else REPEATS, sizes)
         with on_cores(1):
-            found: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
-            found["textbook"] = [bench.textbook(case, bits) for bits in sizes]
-            found["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
-            found["leaves"] = bench.by_leaves(LEAVES[:1] if quick else LEAVES)
-            found["hosts"] = bench.by_hosts(HOSTS[:2] if quick else HOSTS, 100 if quick else GROWN)
-            found["where"] = where_time_goes(case, bench.secrets, bench.folder, bench.repeats, quick)
-        found["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
-    return found
+            results: dict[str, Any] = {"repeats": bench.repeats, "cap_seconds": CAP, "sample": case.facts()}
+            results["textbook"] = [bench.textbook(case, bits) for bits in sizes]
+            results["samples"] = bench.by_samples(case, SAMPLES[:2] if quick else SAMPLES)
+            leaves, hosts = (LEAVES[:1], HOSTS[:2]) if quick else (LEAVES, HOSTS)
+            results["leaves"] = [point for n in leaves for point in bench.sample(random_case(n), {"leaves": n})]
+            grown = 100 if quick else GROWN
+            results["hosts"] = [point for n in hosts for point in bench.sample(random_case(grown, n), {"hosts": n})]
+            results["where"] = time_by_stage(case, bench.secrets, bench.folder, bench.repeats, quick)
+        results["cores"] = bench.by_cores(case, {"rlwe": 20, "paillier": 2} if quick else ON_CORES)
+    return results
 
 
 class _Bench:
     """Keys and tables, and one method a curve."""
 
     def __init__(self, folder: Path, repeats: int, sizes: tuple[int, ...]) -> None:
-        say("keys and tables")
+        progress("keys and tables")
         self.folder, self.repeats = folder, repeats
         self.secrets = {bits: PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
         for secret in self.secrets.values():
@@ -68,7 +69,7 @@ class _Bench:
 
     def textbook(self, case: Case, bits: int) -> Point:
         """`phe`: a number a leaf."""
-        phe = Phe(self.secrets[bits])
+        phe = phe_peer(self.secrets[bits])
         values = np.array(case.guest.encode(case.records(TEXTBOOK_NUMBERS).columns, TEXTBOOK_NUMBERS)[0])
         each = median(phe.encrypt("cold", values) for _ in range(self.repeats))
         return {"bits": bits, "encrypt_seconds": each, "per_second": 1 / (each * case.model.n_leaves)}
@@ -76,39 +77,28 @@ class _Bench:
     def by_samples(self, case: Case, sizes: tuple[int, ...]) -> list[Point]:
         """Scores a second by batch size."""
         points: list[Point] = []
-        paillier = {
-            f"paillier {b}": partial(paillier_sides, s, self.folder, len(case.hosts)) for b, s in self.secrets.items()
-        }
-        makers: dict[str, Callable[[], Sides]] = {
-            "rlwe": partial(rlwe_sides, case),
-            "none": partial(plain_sides, len(case.hosts)),
-        }
-        for name, make in (makers | paillier).items():
-            say(f"samples: {name}")
+        makers: dict[str, Callable[[], Sides]] = {"rlwe": partial(rlwe_sides, case), "none": partial(plain_sides, case)}
+        for bits, secret in self.secrets.items():
+            makers[f"paillier {bits}"] = partial(paillier_sides, secret, self.folder, len(case.hosts))
+        for name, make in makers.items():
+            progress(f"samples: {name}")
             sides, before = make(), 0.0
             for n in sizes:
                 point = {"engine": name, "samples": n}
-                if before * 10 > CAP:
-                    points.append(point | {"left_out": f"about {before * 10:.0f} s, more than {CAP:.0f}"})
-                    before *= 10
+                before *= 10  # ten times the samples of the last point
+                if before > CAP:
+                    points.append(point | {"left_out": f"about {before:.0f} s, more than {CAP:.0f}"})
                     continue
                 runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
                 before = median(r.total for r in runs)
                 points.append(point | {"seconds": before, "per_second": n / before, "repeats": len(runs)})
         return points
 
-    def by_leaves(self, sizes: tuple[int, ...]) -> list[Point]:
-        """Seconds of one sample, and of one in a batch, by leaves."""
-        return [point for leaves in sizes for point in self._sample(random_case(leaves), {"leaves": leaves})]
-
-    def by_hosts(self, counts: tuple[int, ...], leaves: int) -> list[Point]:
-        """The same by Hosts in the chain."""
-        return [point for n in counts for point in self._sample(random_case(leaves, n), {"hosts": n})]
-
-    def _sample(self, case: Case, of: Point) -> list[Point]:
-        say(f"{of}")
+    def sample(self, case: Case, size: Point) -> list[Point]:
+        """Seconds of one sample, and of one in a batch, at some size."""
+        progress(f"{size}")
         bits = min(self.secrets)
-        facts = of | {"entries": case.guest.folding.n_entries}
+        facts = size | {"entries": case.guest.folding.n_entries}
         sides = paillier_sides(self.secrets[bits], self.folder, len(case.hosts))
         points = [facts | {"engine": f"paillier {bits}"} | self._seconds(case, sides, 1)]
         del sides
@@ -122,11 +112,11 @@ class _Bench:
 
     def _seconds(self, case: Case, sides: Sides, n: int) -> Point:
         runs: list[Run] = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
-        guest = case.model.guest
+        seconds = median_seconds(runs, case.model.guest)
         return {
             "samples": n,
-            "seconds_a_sample": median(r.total for r in runs) / n,
-            "guest_seconds_a_sample": median(r.of(guest) for r in runs) / n,
+            "seconds_a_sample": seconds["seconds"] / n,
+            "guest_seconds_a_sample": seconds["guest_seconds"] / n,
             "bytes_a_sample": sum(runs[0].bytes.values()) / n,
             "repeats": len(runs),
         }
@@ -138,44 +128,15 @@ class _Bench:
         keys = {"rlwe": rlwe_sides(case).key, "paillier": paillier_sides(self.secrets[bits], self.folder, 1).key}
         for name, key in keys.items():
             for cores in CORES:
-                say(f"cores: {name}, {cores}")
+                progress(f"cores: {name}, {cores}")
                 with on_cores(cores):
-                    runtimes = Rooms(case, 0, self.folder)
-                    runtimes.score(key, sizes[name], Workers(cores))  # workers start and meet the key
-                    seconds = repeated(partial(took, runtimes.score, key, sizes[name], Workers(cores)), self.repeats)
-                    runtimes.close()
+                    parties = ServedParties(case, 0, self.folder)
+                    seconds = parties.seconds(key, sizes[name], Workers(cores), self.repeats)
+                    parties.close()
                 point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
                 middle = median(seconds)
                 points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})
         return points
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a point."""
-    lines = [f"textbook {t['bits']}: {t['per_second']:.3f} samples a second" for t in found["textbook"]]
-    for p in found["samples"]:
-        lines.append(
-            f"samples {p['engine']} {p['samples']:,}: " + p.get("left_out", f"{p.get('per_second', 0):,.2f}/s")
-        )
-    for curve in ("leaves", "hosts"):
-        for p in found[curve]:
-            cost = (
-                p.get("left_out")
-                or f"{1000 * p['seconds_a_sample']:,.2f} ms a sample, {p['bytes_a_sample'] / 1000:,.1f} KB"
-            )
-            lines.append(
-                f"{curve} {p[curve]:,} ({p['entries']:,} numbers) {p['engine']}, {p.get('samples', 1)} at once: {cost}"
-            )
-    lines += [f"cores {p['cores']} {p['engine']}: {p['per_second']:,.1f}/s" for p in found["cores"]]
-    for w in found["where"]:
-        lines.append(f"{w['engine']}, {w['samples']} samples, {w['how']}: {1000 * w['seconds']:.1f} ms")
-        lines += [
-            f"  {s['party']} {s['stage']}: {1000 * s['seconds']:.2f} ms"
-            + (f", floor {1000 * s['floor_seconds']:.2f} ms ({s['floor']})" if s["floor_seconds"] is not None else "")
-            for s in w["stages"]
-        ]
-        lines += [f"  wire {v['wire']}: {v['seconds']:.3f} s, floor {v['floor_seconds']:.3f} s" for v in w["wires"]]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

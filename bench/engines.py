@@ -1,8 +1,9 @@
-"""Our ciphers as they are measured: both ends of each, cold (tables at hand, nothing made in advance) and warm (pools full)."""
+"""Our ciphers as they are measured: both ends of each, cold (tables in memory, nothing precomputed) and warm (pools full)."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,13 +19,13 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.public import FloodMaker, RlwePublicSide
-from backend.crypto.rlwe.scheme import PaillierSecretKey as LatticeKey
-from backend.crypto.rlwe.scheme import RlweKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
-from bench.timing import took
+from bench.timing import seconds_of
 
 HOST_POOL = 64  # obfuscators or flooded zeros that a warm Host has
+PAILLIER: dict[str, Obfuscation] = {"paillier": "full", "paillier-short": "short"}
 ENGINES = {
     "paillier": "Paillier",
     "paillier-short": "Paillier, short exponents",
@@ -35,7 +36,7 @@ ENGINES = {
 
 @dataclass
 class Sides:
-    """Both ends of a cipher: the Guest's and one a Host."""
+    """Both ends of a cipher: the Guest's, and one for each Host."""
 
     key: KeySide
     hosts: list[Any]
@@ -56,7 +57,7 @@ def paillier_sides(
 
 def rlwe_sides(case: Case, warm: bool = False) -> Sides:
     """RLWE with the smallest parameters that hold the case."""
-    key = RlweKeySide(LatticeKey.generate(rlwe_parameters(case)))
+    key = RlweKeySide(RlweSecretKey.generate(rlwe_parameters(case)))
     publics = [RlwePublicSide(key.offer(), HOST_POOL if warm else 0) for _ in case.hosts]
     for side in publics:
         fill(side.floods)
@@ -68,13 +69,13 @@ def rlwe_parameters(case: Case) -> Any:
     return parameters_for(max(1, len(case.hosts)), max(1, case.guest.folding.n_entries), case.guest.largest)
 
 
-def plain_sides(hosts: int) -> Sides:
+def plain_sides(case: Case) -> Sides:
     """No cipher."""
-    return Sides(PlainKeySide(), [PlainPublicSide() for _ in range(hosts)])
+    return Sides(PlainKeySide(), [PlainPublicSide() for _ in case.hosts])
 
 
 def fill(pool: Pool[Any]) -> None:
-    """Fill a pool and close it: what it holds is handed out, the rest is made by this process alone."""
+    """Fill a pool and close it: what it holds is handed out, the rest is computed by this process alone."""
     pool.fill()
     while pool.ready < pool.target:
         time.sleep(0.05)
@@ -93,33 +94,34 @@ class Engine:
     name : str
         One of :data:`ENGINES`.
     key : str
-        Its key, in words.
+        Its key's size or parameters.
     sides : dict of str to Sides
-        ``cold`` and, where the cipher has something to make in advance, ``warm``.
+        ``cold`` and, where the cipher has something to precompute, ``warm``.
     """
 
     peer = False
 
     def __init__(self, name: str, key: str, case: Case, sides: dict[str, Sides]) -> None:
         self.name, self.label, self.key, self.sides = name, ENGINES[name], key, sides
-        self.ways = tuple(sides)
+        self.states = tuple(sides)
         self._case, self.guest = case, case.model.guest
         self._vector = b""
 
-    def encrypt(self, how: str, values: np.ndarray) -> float:
+    def encrypt(self, state: str, values: np.ndarray) -> float:
         """Seconds a number."""
-        key = self.sides[how].key
-        if isinstance(key, PaillierKeySide):  # as `phe` returns them: numbers, not yet bytes
-            return took(key.encrypt_numbers, values.tolist()) / len(values)
-        return took(key.encrypt, values[None, :]) / len(values)
+        key = self.sides[state].key
+        # as `phe` returns them: numbers, not yet bytes
+        if isinstance(key, PaillierKeySide):
+            return seconds_of(key.encrypt_numbers, values.tolist()) / len(values)
+        return seconds_of(key.encrypt, values[None, :]) / len(values)
 
-    def sample(self, how: str, n: int = 1) -> Run:
+    def sample(self, state: str, n: int = 1) -> Run:
         """Score `n` samples."""
-        return run_chain(self._case, self.sides[how].key, self.sides[how].hosts, n)
+        return run_chain(self._case, self.sides[state].key, self.sides[state].hosts, n)
 
     def masked_sum(self, values: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
         """Seconds to read, check, mask and add up one sample's numbers, and to decrypt the sum (Fed-EINI eq. 10)."""
-        sides, m = self.sides[self.ways[-1]], len(values)
+        sides, m = self.sides[self.states[-1]], len(values)
         plan = FoldPlan((0,) * m, (True,) * m, 1, tuple(range(m)), 0, 1)
         self._vector = self._vector or sides.key.encrypt(values[None, :])
         began = time.perf_counter()
@@ -127,29 +129,27 @@ class Engine:
         fold.add(self._vector)
         reply = next(fold.finish())
         summed = time.perf_counter()
-        found = sides.key.decrypt(reply, 1)
+        decrypted = sides.key.decrypt(reply, 1)
         done = time.perf_counter()
-        if found != [int(values[kept].sum())]:
-            raise ArithmeticError(f"{self.name} decrypts {found}; the sum is {values[kept].sum()}.")
+        if decrypted != [int(values[kept].sum())]:
+            raise ArithmeticError(f"{self.name} decrypts {decrypted}; the sum is {values[kept].sum()}.")
         return summed - began, done - summed
 
     def refresh(self, repeats: int) -> dict[str, float]:
-        """Seconds of one obfuscator (or flooded zero) at a Host: made now, from the pool, by a textbook power."""
+        """Seconds of one obfuscator (or flooded zero) at a Host: computed on demand, from the pool, by a textbook power."""
         if self.name == "none":
             return {}
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
-            cold = self.sides["cold"].hosts[0].obfuscators
-            quiet = PublicMaker(side.key.n).make_quietly
-            ways = {
-                "made": lambda: cold.take(1),
-                "pool": lambda: side.obfuscators.take(1),
-                "textbook": lambda: quiet(1),
-            }
+            cold, warm = self.sides["cold"].hosts[0].obfuscators, side.obfuscators
+            textbook = PublicMaker(side.key.n).make_unlocked
+            sources = {"made": lambda: cold.take(1), "pool": lambda: warm.take(1), "textbook": lambda: textbook(1)}
         else:
             maker = FloodMaker(side.ring, side.encryptor)
-            ways = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
-        return {f"{way}_seconds": median(took(make) for _ in range(repeats)) for way, make in ways.items()}
+            sources = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
+        return {
+            f"{source}_seconds": median(seconds_of(take) for _ in range(repeats)) for source, take in sources.items()
+        }
 
 
 def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, warm: int) -> Engine:
@@ -159,8 +159,8 @@ def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, 
         sides = {"cold": rlwe_sides(case), "warm": rlwe_sides(case, warm=True)}
         return Engine(name, rlwe_parameters(case).name, case, sides)
     if name == "none":
-        return Engine(name, "", case, {"cold": plain_sides(hosts)})
-    obfuscation = obfuscation_of(name)
+        return Engine(name, "", case, {"cold": plain_sides(case)})
+    obfuscation = PAILLIER[name]
     sides = {
         "cold": paillier_sides(secret, folder, hosts, obfuscation),
         "warm": paillier_sides(secret, folder, hosts, obfuscation, warm),
@@ -168,21 +168,18 @@ def make_engine(name: str, case: Case, secret: PaillierSecretKey, folder: Path, 
     return Engine(name, f"{secret.public.bits:,} bits", case, sides)
 
 
-def obfuscation_of(name: str) -> Obfuscation:
-    """How a Paillier engine draws its exponents."""
-    return "short" if name == "paillier-short" else "full"
-
-
 def paillier_tables(secret: PaillierSecretKey, folder: Path, obfuscation: Obfuscation) -> dict[str, dict[str, float]]:
     """Seconds to build the tables of both parties and to read them again, each once, and their bytes."""
     owner = folder / f"owner-{secret.public.bits}-{obfuscation}.tables"
     host = _public_tables(folder, secret)
     host.unlink(missing_ok=True)
-    found = {}
-    for party, file, make in (
-        ("guest", owner, lambda: OwnerMaker(secret.p, secret.q, obfuscation, owner)),
-        ("host", host, lambda: PublicMaker(secret.public.n, host)),
-    ):
-        build, load = took(make().prepare), took(make().prepare)
-        found[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
-    return found
+    makers: dict[str, tuple[Path, Callable[[], Any]]] = {
+        "guest": (owner, lambda: OwnerMaker(secret.p, secret.q, obfuscation, owner)),
+        "host": (host, lambda: PublicMaker(secret.public.n, host)),
+    }
+    costs = {}
+    for party, (file, make) in makers.items():
+        # the second maker finds the file that the first wrote
+        build, load = seconds_of(make().prepare), seconds_of(make().prepare)
+        costs[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
+    return costs

@@ -1,4 +1,4 @@
-"""What the work of a scoring would take if there were nothing but arithmetic: operations counted, times what one costs on this machine."""
+"""Lower bounds of the time of a scoring: the arithmetic operations counted, times the measured cost of one on this machine."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ROUNDS, EACH = 7, 200
 
 def each(function: Callable[[], object], times: int = EACH) -> float:
     """Median seconds of one call among many."""
-    found = []
+    means = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
         for _ in range(times):
             function()
-        found.append((time.perf_counter() - began) / times)
-    return median(found)
+        means.append((time.perf_counter() - began) / times)
+    return median(means)
 
 
 class PaillierFloor:

@@ -10,7 +10,8 @@ import pandas as pd
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from bench.setting import train
 
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}
 TREES, DEPTH = 300, 4
@@ -52,15 +53,15 @@ def write_large(folder: Path, rows: int = ROWS, seed: int = 7) -> Federation:
     return federation
 
 
-def _feature(party: str, place: int) -> Feature:
-    barred = BARRED[place // EVERY % len(BARRED)] if place % EVERY == 0 else ""
+def _feature(party: str, index: int) -> Feature:
+    barred = BARRED[index // EVERY % len(BARRED)] if index % EVERY == 0 else ""
     words = barred.replace("_", " ").capitalize() or "Synthetic figure"
     return Feature(
-        name=f"{party}_{barred or 'figure'}_{place}",
-        meaning=f"{words} number {place} as the {party} keeps it",
-        meaning_zh=f"{party} 第 {place} 项合成指标",
-        kind=Kind.BOOLEAN if place % 7 == 3 else Kind.NUMERIC,
-        expected_direction=(ExpectedDirection.UP, ExpectedDirection.DOWN, ExpectedDirection.NONE)[place % 3],
+        name=f"{party}_{barred or 'figure'}_{index}",
+        meaning=f"{words} number {index} as the {party} keeps it",
+        meaning_zh=f"{party} 第 {index} 项合成指标",
+        kind=Kind.BOOLEAN if index % 7 == 3 else Kind.NUMERIC,
+        expected_direction=(ExpectedDirection.UP, ExpectedDirection.DOWN, ExpectedDirection.NONE)[index % 3],
     )
 
 
@@ -77,4 +78,4 @@ def grow_large(glassleaf: Glassleaf) -> ModelRecord:
     parameters = SecureBoostParameters(
         trees=TREES, depth=DEPTH, learning_rate=0.05, bins=8, column_sample=COLUMNS, cipher="none"
     )
-    return glassleaf.start_training(TrainingRequest(federation.name, parameters, most_named=1.0)).get()
+    return train(glassleaf, federation.name, parameters)

@@ -6,12 +6,9 @@ Noise, ranks, growth and rules are the package's own; alignment, network and enc
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +17,7 @@ from numpy.typing import NDArray
 from backend.data.credit_card import split_credit_card
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.protocols.guest import draw_parts
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import TEST, Grown, Joint
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.grow import grow
@@ -30,9 +27,12 @@ from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.opboost.privacy import privacy_of
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
-from backend.trees.ensemble import GuestTree, Leaf, SplitRule
+from backend.trees.compiled import candidate_leaves
+from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import measure as metrics_of
-from bench.setting import ABSENT, CREDIT_CARD, fresh_home, machine, say
+from bench.cases import weights_by_tree
+from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
+from bench.tables import Column, table
 
 EPSILONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)  # the paper's
 QUICK_ROWS, QUICK_EPSILONS = 6_000, (0.01, 0.16, 2.56)
@@ -41,7 +41,7 @@ PARAMETERS = OpBoostParameters(trees=80, depth=3, learning_rate=0.1)  # the pape
 
 @dataclass(frozen=True)
 class Records:
-    """The joint records in one hand, as an operator of a simulation sees them."""
+    """All parties' joint records, as an operator of a simulation sees them."""
 
     federation: Federation
     tables: dict[str, PartyTable]
@@ -49,8 +49,8 @@ class Records:
     parts: NDArray[np.int8]
 
 
-class Straight:
-    """A conversation that calls the Hosts' side instead of sending."""
+class DirectSession:
+    """A session that calls the Hosts' side instead of sending."""
 
     name = "curve"
 
@@ -97,29 +97,28 @@ def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any
     if not CREDIT_CARD.exists():
         return []
     records = _records(rows, seed)
-    undisturbed, alone = (
-        _reference(records, parties) for parties in (records.federation.parties, [records.federation.guest])
-    )
+    federation = records.federation
+    undisturbed, alone = (_reference(records, parties) for parties in (federation.parties, [federation.guest]))
     points = []
     for name in MAPS:
         for epsilon in epsilons:
-            say(f"{name}, ε = {epsilon:g}")
+            progress(f"{name}, ε = {epsilon:g}")
             parameters = replace(PARAMETERS, map=name, epsilon=epsilon, seed=seed)
             began = time.perf_counter()
-            found = _point(records, parameters)
-            points.append(found | {"undisturbed": undisturbed, "alone": alone, "seconds": time.perf_counter() - began})
+            point = _point(records, parameters) | {"undisturbed": undisturbed, "alone": alone}
+            points.append(point | {"seconds": time.perf_counter() - began})
     return points
 
 
 def _records(rows: int, seed: int) -> Records:
-    with fresh_home() as home:
-        federation = split_credit_card(CREDIT_CARD, home / "credit_card")
+    with fresh_folder() as folder:
+        federation = split_credit_card(CREDIT_CARD, folder)
         labels = read_labels(federation)[:rows].astype(np.float64)
         tables = {p.name: read_table(federation, p.name).take(np.arange(rows)) for p in federation.parties}
     return Records(federation, tables, labels, draw_parts(rows, seed))
 
 
-def _joint(records: Records, session: Straight, table: PartyTable, features: dict[str, Any]) -> Joint:
+def _joint(records: Records, session: DirectSession, table: PartyTable, features: dict[str, Any]) -> Joint:
     return Joint(
         conversation=cast(Session, session),
         key=cast(Any, None),
@@ -141,12 +140,12 @@ def _reference(records: Records, parties: Sequence[Any]) -> float:
     guest = records.federation.guest.name
     table = replace(records.tables[guest], columns=columns)
     features = {guest: tuple(f for p in parties for f in p.features)}
-    return _auc(records, grow(_joint(records, Straight(records, ()), table, features), PARAMETERS).margins[:, 0])
+    return _auc(records, grow(_joint(records, DirectSession(records, ()), table, features), PARAMETERS).margins[:, 0])
 
 
 def _point(records: Records, parameters: OpBoostParameters) -> dict[str, Any]:
     federation = records.federation
-    session = Straight(records, [h.name for h in federation.hosts])
+    session = DirectSession(records, [h.name for h in federation.hosts])
     features = {p.name: p.features for p in federation.parties}
     grown = grow(_joint(records, session, records.tables[federation.guest.name], features), parameters)
     figures = privacy_of(parameters.noise, [f for h in federation.hosts for f in h.features])
@@ -166,32 +165,15 @@ def _auc(records: Records, margins: NDArray[np.float64]) -> float:
     return metrics_of(records.labels[test], margins[test], "test").auc
 
 
-def _released(records: Records, grown: Grown, session: Straight) -> NDArray[np.float64]:
-    """``(n,)`` margins with every party's rules on its true values, node by node."""
+def _released(records: Records, grown: Grown, session: DirectSession) -> NDArray[np.float64]:
+    """``(n,)`` margins with every party's rules on its true values."""
     rules = dict(grown.rules) | {key: rule for host in session.at.values() for key, rule in host.rules.items()}
     columns = {name: column for table in records.tables.values() for name, column in table.columns.items()}
-
-    @cache
-    def left(rule: SplitRule) -> NDArray[np.bool_]:
-        return rule.goes_left(columns[rule.feature])
-
-    margins = np.full(len(records.labels), grown.base_scores[0])
-    for t, tree in enumerate(grown.trees):
-        margins += _leaf_weights(tree, {key[1]: left(rules[key]) for key in rules if key[0] == t}, len(margins))
-    return margins
-
-
-def _leaf_weights(tree: GuestTree, left: dict[int, NDArray[np.bool_]], n: int) -> NDArray[np.float64]:
-    weights = np.zeros(n)
-    stack = [(0, np.ones(n, dtype=bool))]
-    while stack:
-        number, rows = stack.pop()
-        node = tree.nodes[number]
-        if isinstance(node, Leaf):
-            weights[rows] = node.weight
-        else:
-            stack += [(node.left, rows & left[number]), (node.right, rows & ~left[number])]
-    return weights
+    guest = records.federation.guest.name
+    model = GuestModel(guest, session.hosts, grown.trees, grown.base_scores, 0, (), grown.rules)
+    reached = candidate_leaves(model.skeletons, rules, columns, len(records.labels))
+    sums = [kept @ weights for kept, weights in zip(reached, weights_by_tree(grown.trees), strict=True)]
+    return grown.base_scores[0] + np.sum(sums, axis=0)
 
 
 def measure(quick: bool = False) -> dict[str, Any]:
@@ -203,27 +185,22 @@ def measure(quick: bool = False) -> dict[str, Any]:
     return {"rows": rows, "parameters": PARAMETERS.as_dict(), "points": points}
 
 
-def describe(found: dict[str, Any]) -> str:
-    """One line a point."""
-    if "skipped" in found:
-        return f"Left out: {found['skipped']}"
-    first = found["points"][0]
-    lines = [
-        f"undisturbed AUC {first['undisturbed']:.4f}, Guest alone {first['alone']:.4f}, {first['n_test']:,} test rows"
-    ]
-    lines += [
-        f"{p['map']:>6} ε {p['epsilon']:<5g} AUC {p['auc']:.4f} (on ranks {p['auc_on_ranks']:.4f}), ε·W "
-        + ("unlimited" if p["feature_bound"] is None else f"{p['feature_bound']:.1f}")
-        + f", {p['seconds']:.1f} s"
-        for p in found["points"]
-    ]
-    return "\n".join(lines)
+def describe(results: dict[str, Any]) -> str:
+    """A line a point."""
+    if "skipped" in results:
+        return f"Left out: {results['skipped']}"
+    columns: dict[str, Column] = {
+        "map": "{map}",
+        "ε": "{epsilon:g}",
+        "AUC": "{auc:.4f}",
+        "AUC on ranks": "{auc_on_ranks:.4f}",
+        "ε·W": lambda point: "unlimited" if point["feature_bound"] is None else f"{point['feature_bound']:.1f}",
+        "time": "{seconds:.1f} s",
+    }
+    first = results["points"][0]
+    reference = f"AUC without noise {first['undisturbed']:.4f}, of the Guest's columns alone {first['alone']:.4f}"
+    return f"{table(results['points'], columns)}\n\n{reference}, on {first['n_test']:,} test rows."
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rows and values of ε, under a minute")
-    options = parser.parse_args()
-    result = {"machine": machine(), **measure(options.quick)}
-    print(json.dumps(result, indent=1) if options.json else describe(result))
+    run(__doc__, measure, describe)

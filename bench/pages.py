@@ -1,6 +1,6 @@
 """How long a page takes in a real browser on a model of 500 features and 300 trees: from the click to the last element drawn.
 
-Needs Chromium and Playwright. The federation is made up (`bench.large`), the dashboard runs in a process of its own.
+Needs Chromium and Playwright. The federation is synthetic (`bench.large`), the dashboard runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,26 +16,15 @@ from playwright.sync_api import sync_playwright
 
 from backend.services import Glassleaf, RetrainingRequest
 from bench.large import grow_large
-from bench.setting import machine, run, say
+from bench.setting import machine, progress, run
+from bench.tables import pages as describe
 from tests.e2e.measure_pages import measure as walk
 from tests.e2e.serving import CHROMIUM, FLAGS, served
 
-TITLES = (
-    "Overview",
-    "Features",
-    "Structure",
-    "Importance",
-    "Model card",
-    "Compliance",
-    "Compare models",
-    "Score",
-    "Privacy",
-    "Protocols",
-    "Attack lab",
-    "Train",
-    "Report",
-    "Audit",
-)
+TITLES = [
+    *("Overview", "Features", "Structure", "Importance", "Model card", "Compliance", "Compare models"),
+    *("Score", "Privacy", "Protocols", "Attack lab", "Train", "Report", "Audit"),
+]
 ROUNDS = 5
 TARGET = 1.0  # seconds
 
@@ -45,20 +34,20 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
     with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder:
         home = Path(folder) / "home"
         glassleaf = Glassleaf(home, pools=False)
-        say("growing the model")
+        progress("growing the model")
         record = grow_large(glassleaf)
-        found = glassleaf.compliance(record.id).findings
-        say("training again")
-        glassleaf.start_retraining(RetrainingRequest(record.id, (found[0].feature,), cipher="none")).get()
+        results = glassleaf.compliance(record.id).findings
+        progress("training again")
+        glassleaf.start_retraining(RetrainingRequest(record.id, (results[0].feature,), cipher="none")).get()
         facts = {
             "features": len(glassleaf.guest_model(record.id).dictionary),
             "trees": record.n_trees,
             "leaves": record.n_leaves,
-            "findings": len(found),
+            "findings": len(results),
         }
         glassleaf.close()
         with served(home, Path(folder) / "dashboard.log") as url, sync_playwright() as play:
-            say("walking")
+            progress("walking")
             browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
             page = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US").new_page()
             page.goto(f"{url}/?model={record.id}")
@@ -79,16 +68,6 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
         for title, own in times.items()
     ]
     return {"rounds": rounds, "target_seconds": TARGET, "load_after": machine()["load_before"], **facts, "rows": rows}
-
-
-def describe(found: dict[str, Any]) -> str:
-    """A line a page."""
-    head = f"{found['features']} features, {found['trees']} trees, {found['leaves']:,} leaves; median of {found['rounds']} walks"
-    lines = [
-        f"{r['page']:<16} title {r['title_seconds']:.2f} s, done {r['seconds']:.2f} s, worst {r['worst_seconds']:.2f} s"
-        for r in found["rows"]
-    ]
-    return "\n".join([head, *lines])
 
 
 if __name__ == "__main__":

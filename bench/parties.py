@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import struct
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
 from backend.trees.serialization import dump_host
 from bench.cases import Case
 from bench.chain import GuestSide, HostSide, Stopwatch
+from bench.timing import repeated, seconds_of
 
 MODEL = "m-bench"
 KEY_FLOOR = 512  # bits; tests measure with small keys
-READY = b"ready"
-SECONDS = struct.Struct("d")
 
 
-class _OneModel:
-    """A Host's store."""
+class _SingleModelStore:
+    """A Host's store that holds one partial model."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def artefact(self, model_id: str) -> str:
-        """Its only half."""
+        """Its only partial model."""
         return self._text
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
         """Nothing is trained here."""
 
 
-class Rooms:
+class ServedParties:
     """A Guest and served Hosts on one network.
 
     Parameters
@@ -57,27 +55,17 @@ class Rooms:
     def __init__(self, case: Case, pool: int, tables: Path) -> None:
         self._case, self._network = case, Network()
         federation = case.federation()
-        self._hosts = SimulatedHosts(
-            self._network,
-            [
-                HostParty(
-                    name,
-                    case.tables[name],
-                    federation.party(name).features,
-                    _OneModel(dump_host(half)),
-                    simulated=True,
-                    key_floor=KEY_FLOOR,
-                    pool=pool,
-                    tables=tables,
-                )
-                for name, half in case.halves.items()
-            ],
-        )
+        options = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
+        hosts = []
+        for name, partial_model in case.partial_models.items():
+            store, features = _SingleModelStore(dump_host(partial_model)), federation.party(name).features
+            hosts.append(HostParty(name, case.tables[name], features, store, **options))
+        self._hosts = SimulatedHosts(self._network, hosts)
         self._guest = GuestParty(federation, case.tables[case.model.guest])
         self._sessions = 0
 
     def score(self, key: KeySide, n: int, workers: Workers) -> Scored:
-        """Score `n` records in one conversation."""
+        """Score `n` records in one session."""
         self._sessions += 1
         session = Session(self._network, self._guest.name, f"c{self._sessions}", self._case.model.hosts)
         try:
@@ -85,10 +73,12 @@ class Rooms:
         finally:
             session.close()
 
-    def wait_for_pools(self) -> None:
-        """Until every Host that has met a key has its pool full."""
-        while any(ready < wanted for ready, wanted in self._hosts.pool_levels().values()):
+    def seconds(self, key: KeySide, n: int, workers: Workers, repeats: int) -> list[float]:
+        """Of scoring `n` records, once Hosts and workers have met the key and every pool is full."""
+        self.score(key, n, workers)
+        while any(ready < wanted for ready, wanted in (host.pool_level() for host in self._hosts.hosts.values())):
             time.sleep(0.05)
+        return repeated(partial(seconds_of, self.score, key, n, workers), repeats)
 
     def close(self) -> None:
         """Stop the Hosts."""
@@ -96,7 +86,7 @@ class Rooms:
 
 
 class HostProcess:
-    """The only Host of a case in a process of its own, on the last core."""
+    """The only Host of a case in a process of its own, on the last core; a context manager."""
 
     def __init__(self, case: Case, key: KeySide) -> None:
         context = multiprocessing.get_context("spawn")
@@ -104,51 +94,37 @@ class HostProcess:
         self._process = context.Process(target=_serve, args=(theirs, case, key.scheme, key.offer()), daemon=True)
         self._process.start()
         theirs.close()
-        self._pipe.recv_bytes()
+        self._pipe.recv()
         self._case, self._guest = case, GuestSide(case, key)
 
     def score(self, n: int) -> dict[str, float]:
         """Score `n` records; seconds until the last score, and the processor's seconds of both parties."""
-        records = self._case.records(n)
         began, own, theirs = time.perf_counter(), time.process_time(), 0.0
         units: list[int] = []
-        for batch in self._guest.batches(records):
+        for batch in self._guest.batches(self._case.records(n)):
             for blob in self._guest.ask(batch, units, Stopwatch()):
                 self._pipe.send_bytes(blob)
             self._pipe.recv_bytes()  # which ids are held
             self._guest.read(self._pipe.recv_bytes(), len(batch.ids), units, Stopwatch())
-            theirs += SECONDS.unpack(self._pipe.recv_bytes())[0]
+            theirs += self._pipe.recv()
         return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - own + theirs}
 
-    def close(self) -> None:
-        """End the process."""
+    def __enter__(self) -> HostProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self._pipe.close()
         self._process.join()
-
-
-@contextmanager
-def host_process(case: Case, key: KeySide) -> Iterator[HostProcess]:
-    """A :class:`HostProcess` that is gone afterwards."""
-    other = HostProcess(case, key)
-    try:
-        yield other
-    finally:
-        other.close()
 
 
 def _serve(pipe: Connection, case: Case, scheme: str, offer: bytes) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
     host = HostSide(case, 0, open_offer(scheme, offer, KEY_FLOOR, 0, None, None)[0])
-    pipe.send_bytes(READY)
+    pipe.send("ready")
     with suppress(EOFError):
         while True:
             began = time.process_time()
-            for blob in host.answer(_received(pipe), Stopwatch()):
+            for blob in host.answer(iter(pipe.recv_bytes, None), Stopwatch()):
                 pipe.send_bytes(blob)
-            pipe.send_bytes(SECONDS.pack(time.process_time() - began))
-
-
-def _received(pipe: Connection) -> Iterator[Any]:
-    while True:
-        yield pipe.recv_bytes()
+            pipe.send(time.process_time() - began)

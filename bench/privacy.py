@@ -16,8 +16,9 @@ from backend.crypto.plain import PlainKeySide
 from backend.privacy.leakage import LeakMeter
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
-from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+from backend.services import Glassleaf, SecureBoostParameters
+from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
+from bench.tables import privacy as describe
 
 PARAMETERS = SecureBoostParameters(cipher="none")
 PEOPLE = 1000
@@ -26,15 +27,14 @@ METER_TREES, METER_BITS, METER_PEOPLE = 100, (10, 16), 5
 
 def measure() -> dict[str, Any]:
     """The frontier of a model of default parameters, and the meter on one of a hundred trees."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
+    with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         skipped = {"skipped": ABSENT} if name is None else {}
-        name = name or add_demo(glassleaf)
-        say(name)
-        record = glassleaf.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
+        name = name or glassleaf.prepare_demo()
+        progress(name)
+        record = train(glassleaf, name, PARAMETERS)
         points = [asdict(point) for point in glassleaf.start_frontier(record.id, PEOPLE).get()]
-        found = {
+        return skipped | {
             "federation": name,
             "trees": record.n_trees,
             "depth": record.depth,
@@ -42,16 +42,12 @@ def measure() -> dict[str, Any]:
             "points": points,
             "meter": _meter(glassleaf, name),
         }
-        glassleaf.close()
-    return found | skipped
 
 
 def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score, in turns with the same model at another width."""
-    say(f"{METER_TREES} trees")
-    record = glassleaf.start_training(
-        TrainingRequest(name, replace(PARAMETERS, trees=METER_TREES), most_named=1.0)
-    ).get()
+    progress(f"{METER_TREES} trees")
+    record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
     model, rows = glassleaf.guest_model(record.id), []
     runtime = glassleaf._catalogue.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
@@ -65,19 +61,6 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         meter.read(own.columns, units)
         rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
     return rows
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a point."""
-    lines = [
-        f"{p['score_bits']:>3} bits, dither {p['dither']:.4f}: {p['paths']:g} paths fit (median), {p['unique']:.1%} unique, "
-        f"AUC {p['metrics']['auc']:.4f}, KS {p['metrics']['ks']:.4f}"
-        for p in found["points"]
-    ]
-    lines += [
-        f"leak meter, {m['trees']} trees at {m['bits']} bits: {m['seconds']:.3f} s a score" for m in found["meter"]
-    ]
-    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
 
 
 if __name__ == "__main__":

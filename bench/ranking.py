@@ -20,8 +20,9 @@ from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
 from backend.protocols.ranking.shape import RankingShape
-from bench.alignment import Meter
-from bench.setting import REPEATS, run, say
+from bench.alignment import Meter, summary
+from bench.setting import REPEATS, progress, run
+from bench.tables import ranking as describe
 from bench.where import WIRES
 
 KEYS = (2048, 3072)
@@ -37,56 +38,45 @@ def measure(keys: tuple[int, ...] = KEYS, numbers: tuple[int, ...] = NUMBERS, re
     """Medians, and ratios to the peer."""
     rows, peers = [], {}
     for bits in keys:
-        say(f"{bits} bits")
+        progress(f"{bits} bits")
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
         sides = PaillierKeySide(secret), PaillierPublicSide(secret.public)
         peers[bits] = _tno(bits, repeats)
         for n in numbers:
             meters = [ranked(*sides, n) for _ in range(repeats + 1)][1:]
             rows.append(_row(bits, n, meters, peers[bits]))
-    return {
-        "names": NAMES,
-        "value_bits": VALUE_BITS,
-        "repeats": repeats,
-        "rounds": ROUNDS,
-        "peer": {str(bits): found for bits, found in peers.items()},
-        "rows": rows,
-    }
+    setting = {"names": NAMES, "value_bits": VALUE_BITS, "repeats": repeats, "rounds": ROUNDS}
+    return setting | {"peer": {str(bits): peer for bits, peer in peers.items()}, "rows": rows}
 
 
 def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
     """One ranking of random numbers, from ciphertexts at the Host to names at the Guest."""
-    most = (1 << VALUE_BITS) - 1
-    values = [secrets.randbelow(2 * most + 1) - most for _ in range(n)]
+    max_value = (1 << VALUE_BITS) - 1
+    values = [secrets.randbelow(2 * max_value + 1) - max_value for _ in range(n)]
     values_enc, shape, meter = key.encrypt_numbers(values), RankingShape(n, NAMES, VALUE_BITS), Meter()
     packing = RankingPacking(shape, key.bits)
     guest = RankingGuest(PackedOpener(key, packing).opened, shape)
     host = RankingHost(PackedBlinds(public, values_enc, packing).blinded, shape)
-    offer = meter.sent("guest", meter.of("guest", guest.open))
-    shares = meter.sent("host", meter.of("host", host.share, offer))
-    choices = meter.sent("guest", meter.of("guest", guest.choose, shares))
-    circuit = meter.sent("host", meter.of("host", host.garble, choices))
-    if meter.of("guest", guest.names, circuit) != top_names(values, NAMES, range(n)):
-        raise RuntimeError("the ranking is wrong")
+    offer = meter.sent("guest", meter.timed("guest", guest.open))
+    shares = meter.sent("host", meter.timed("host", host.share, offer))
+    choices = meter.sent("guest", meter.timed("guest", guest.choose, shares))
+    circuit = meter.sent("host", meter.timed("host", host.garble, choices))
+    if meter.timed("guest", guest.names, circuit) != top_names(values, NAMES, range(n)):
+        raise RuntimeError("The ranking is wrong.")
     return meter
 
 
 def _row(bits: int, n: int, meters: list[Meter], peer: dict[str, Any]) -> dict[str, Any]:
     shape = RankingShape(n, NAMES, VALUE_BITS)
-    guest, host = (median(m.seconds[party] for m in meters) for party in ("guest", "host"))
     comparisons = n - 1 + NAMES * (n - 1).bit_length()
     row: dict[str, Any] = {
         "key_bits": bits,
         "numbers": n,
         "gates": gates_needed(shape.width, n, NAMES),
-        "guest_seconds": guest,
-        "host_seconds": host,
-        "seconds": guest + host,
-        "guest_bytes": meters[0].bytes["guest"],
-        "host_bytes": meters[0].bytes["host"],
-        "messages": meters[0].messages,
         "comparisons": comparisons,
+        **summary(meters),
     }
+    row["seconds"] = row["guest_seconds"] + row["host_seconds"]
     sent = row["guest_bytes"] + row["host_bytes"]
     row["wires"] = [
         {"wire": name, "seconds": sent / rate + row["messages"] * latency} for name, (rate, latency) in WIRES.items()
@@ -108,7 +98,7 @@ def _tno(bits: int, repeats: int) -> dict[str, Any]:
     from tno.mpc.encryption_schemes.utils import next_prime  # noqa: PLC0415
     from tno.mpc.protocols.secure_comparison import Initiator, KeyHolder  # noqa: PLC0415
 
-    say(f"tno, {bits} bits")
+    progress(f"tno, {bits} bits")
     width = VALUE_BITS + 1  # of differences
     paillier = Paillier.from_security_parameter(key_length=bits)
     began = time.process_time()
@@ -127,7 +117,7 @@ def _tno(bits: int, repeats: int) -> dict[str, Any]:
             answer = _compared(host, guest, paillier, dgk, width, x_enc, y_enc)
             seconds.append(time.process_time() - began)
             if paillier.decrypt(answer) != (x <= y):
-                raise RuntimeError("the peer's comparison is wrong")
+                raise RuntimeError("The peer's comparison is wrong.")
     finally:
         paillier.shut_down()
         dgk.shut_down()
@@ -152,24 +142,6 @@ def _compared(host: Any, guest: Any, paillier: Any, dgk: Any, width: int, x_enc:
         blinded_enc.randomize()
     zeta_1, zeta_2, theirs = guest.step_5(z, width, guest.step_4j(c_enc, dgk), paillier)
     return host.step_7(zeta_1, zeta_2, r, width, host.step_6(delta, theirs), paillier)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a size."""
-    return "\n".join(
-        f"{r['key_bits']} bits, {found['names']} of {r['numbers']}: Guest {r['guest_seconds']:.3f} s, "
-        f"Host {r['host_seconds']:.3f} s, {(r['guest_bytes'] + r['host_bytes']) / 1e3:.0f} kB, {found['rounds']} rounds"
-        f"{_beside(r)}"
-        for r in found["rows"]
-    )
-
-
-def _beside(row: dict[str, Any]) -> str:
-    if "ratio" not in row:
-        return ""
-    return (
-        f"; {row['comparisons']} comparisons by tno.mpc: at least {row['peer_seconds']:.1f} s, {row['ratio']:.0f} times"
-    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
-"""What reasons cost beside the score alone and beside plain `phe`, and whether the names are those of plain SHAP values.
+"""What reasons cost beside the score alone and beside plain `phe`, and whether the names are those of plaintext SHAP values.
 
-One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: all
-partial models and records are in
-one hand here. The peer does what SECURITY.md sketches with `phe`'s floats, leaf by leaf; its operations are counted and one of each is
-timed, nothing is charged for refreshing or for finding the largest, so its figure is a lower bound.
+One thread and processor seconds; the parties take turns, so that each one's are its own. An operator's view: it holds all partial models
+and records. The peer works with `phe`'s floats, leaf by leaf; its operations are counted and one of each is timed. Refreshing and finding
+the largest are not charged, so its figure is a lower bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from time import process_time
 from typing import Any
 
@@ -20,16 +18,14 @@ from numpy.typing import NDArray
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
-from backend.data.table import read_table
-from backend.services import Glassleaf
-from backend.store.party_store import PartyStore
-from backend.trees.serialization import load_host
 from backend.trees.shap import paths
-from bench.alignment import Meter
-from bench.cases import Case, credit_card_case
+from bench.alignment import Meter, summary
+from bench.cases import Case, credit_card_case, demo_case
+from bench.chain import median_seconds, run_chain
 from bench.engines import rlwe_sides
-from bench.reason_ways import NAMES, Parties, Way
-from bench.setting import ABSENT, add_demo, fresh_home, run, say
+from bench.reason_pipeline import NAMES, Parties, ReasonPipeline
+from bench.setting import ABSENT, progress, run
+from bench.tables import reasons as describe
 
 KEYS = (2048, 3072)
 PEOPLE = 3  # of whom each is timed; the first pays for tables and is left out
@@ -43,67 +39,43 @@ def measure(
     keys: Sequence[int] = KEYS, people: int = PEOPLE, faithful: int = FAITHFUL, cohort: int = COHORT
 ) -> dict[str, Any]:
     """Both models, the second where its data is there."""
-    found = [case for case in (demo_case(), credit_card_case()) if case is not None]
+    cases = [case for case in (demo_case(), credit_card_case()) if case is not None]
     rows, groups, faith = [], [], []
-    for case in found:
+    for case in cases:
         parties = Parties.of(case)
         for bits in (0, *keys):
-            say(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
+            progress(f"{case.title}, {f'Paillier, {bits} bits' if bits else 'RLWE'}")
             rows.append(cost_of(parties, bits, people))
             groups.append(cohort_of(parties, bits, cohort, min(cohort, FEW) if bits else cohort))
         faith.append(faithfulness(parties, faithful))
     out: dict[str, Any] = {"names": NAMES, "rows": rows, "cohorts": groups, "faithfulness": faith}
-    return out | ({} if len(found) > 1 else {"skipped": ABSENT})
-
-
-def demo_case() -> Case:
-    """The built-in demo with its first model."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
-        name = add_demo(glassleaf)
-        record = glassleaf.models(name)[0]
-        model, federation = glassleaf.guest_model(record.id), glassleaf.federation(name)
-        halves = {h: load_host(PartyStore(home / "parties" / name / h).artefact(record.id)) for h in model.hosts}
-        tables = {p.name: read_table(federation, p.name) for p in federation.parties}
-        glassleaf.close()
-    return Case(f"demo, {record.n_trees} trees of depth {record.depth}", model, halves, tables)
-
-
-def scored(case: Case, key: KeySide, publics: Sequence[Any], sample: str) -> Meter:
-    """The score alone of one person."""
-    meter = Meter()
-    own = case.tables[case.model.guest]
-    one = own.take(np.array([own.row_of[sample]]))
-    _, entries = meter.of("guest", case.guest.encode, one.columns, 1)
-    sent = meter.sent("guest", meter.of("guest", key.encrypt, entries))
-    for host, public, name, plan in zip(case.hosts, publics, case.chain, case.plans, strict=True):
-        table = case.tables[name]
-        at = table.row_of.get(sample, -1)
-        columns = table.take(np.array([max(at, 0)])).columns
-        fold = public.start_fold(meter.of("host", host.decide, columns, np.array([at >= 0])), plan)
-        meter.of("host", fold.add, sent)
-        sent = meter.sent("host", meter.of("host", lambda fold=fold: next(iter(fold.finish()))))
-    meter.of("guest", key.decrypt, sent, 1)
-    return meter
+    return out | ({} if len(cases) > 1 else {"skipped": ABSENT})
 
 
 def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
     """One model under a Paillier key of that size, or 0 for RLWE: medians of processor seconds, bytes, ratios."""
     case = parties.case
-    way = Way.paillier(parties, bits) if bits else Way.rlwe(parties)
+    pipeline = ReasonPipeline.under(parties, bits)
     key, publics = _score_sides(case, bits)
     samples = case.tables[case.model.guest].ids[: people + 1]
-    runs = [(way.named(s), scored(case, key, publics, s)) for s in samples][1:]
-    row: dict[str, Any] = {**case.facts(), "cipher": way.cipher, "key_bits": way.bits, "key_bytes": way.key_bytes}
-    row |= {"features": sum(parties.shape.features), "ciphertexts": way.encryption.ciphertexts}
-    for name, pick in (("terms", lambda r: r[0][0]), ("ranking", lambda r: r[0][1]), ("score", lambda r: r[1])):
-        for party in ("guest", "host"):
-            row[f"{name}_{party}_seconds"] = median(pick(r).seconds[party] for r in runs)
-        row[f"{name}_bytes"] = sum(pick(runs[0]).bytes.values())
-        row[f"{name}_messages"] = pick(runs[0]).messages
-    row["bytes"] = way.key_bytes + row["terms_bytes"] + row["ranking_bytes"]
+    runs = [(pipeline.named(s), run_chain(case, key, publics, 1, process_time)) for s in samples][1:]
+    row: dict[str, Any] = {
+        **case.facts(),
+        "cipher": pipeline.cipher,
+        "key_bits": pipeline.bits,
+        "key_bytes": pipeline.key_bytes,
+    }
+    row |= {"features": sum(parties.shape.features), "ciphertexts": pipeline.encryption.ciphertexts}
+    for index, name in enumerate(("terms", "ranking")):
+        costs = summary([meters[index] for meters, _ in runs])
+        row |= {f"{name}_{field}": value for field, value in costs.items()}
+        row[f"{name}_bytes"] = costs["guest_bytes"] + costs["host_bytes"]
+    row |= {
+        f"score_{field}": value for field, value in median_seconds([run for _, run in runs], case.model.guest).items()
+    }
+    row["score_bytes"] = sum(runs[0][1].bytes.values())
+    row["bytes"] = pipeline.key_bytes + row["terms_bytes"] + row["ranking_bytes"]
     row["seconds"] = sum(row[f"{n}_{p}_seconds"] for n in ("terms", "ranking") for p in ("guest", "host"))
-    row["score_seconds"] = row["score_guest_seconds"] + row["score_host_seconds"]
     row["to_score"] = row["seconds"] / row["score_seconds"]
     row |= _peer(parties, bits or KEY_BITS)
     row["ratio"] = row["peer_seconds"] / (row["terms_guest_seconds"] + row["terms_host_seconds"])
@@ -122,22 +94,22 @@ def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
 
 
 def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[str, Any]:
-    """Sums over a group under a Paillier key of that size, or 0 for RLWE; worked out from the first `measured` people."""
-    way, meter = Way.paillier(parties, bits, people) if bits else Way.rlwe(parties, people), Meter()
+    """Sums over a group under a Paillier key of that size, or 0 for RLWE; extrapolated from the first `measured` people."""
+    pipeline, meter = ReasonPipeline.under(parties, bits, people), Meter()
     samples = parties.case.tables[parties.case.model.guest].ids[:measured]
-    sums = way.summed(samples, meter)
+    sums = pipeline.summed(samples, meter)
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
-        raise RuntimeError("the sums are wrong")
+        raise RuntimeError("The sums are wrong.")
     times = people / measured
     return {
         "model": parties.case.title,
-        "cipher": way.cipher,
-        "key_bits": way.bits,
+        "cipher": pipeline.cipher,
+        "key_bits": pipeline.bits,
         "people": people,
         "measured": measured,
         "guest_seconds": meter.seconds["guest"] * times,
         "host_seconds": meter.seconds["host"] * times,
-        "bytes": way.key_bytes + round(sum(meter.bytes.values()) * times),
+        "bytes": pipeline.key_bytes + round(sum(meter.bytes.values()) * times),
     }
 
 
@@ -157,7 +129,7 @@ def _peer(parties: Parties, bits: int) -> dict[str, Any]:
     numbers = [public.encrypt(0.1 * i) for i in range(1, 6)]
     encrypted = (process_time() - began) / len(numbers)
     began = process_time()
-    _ = sum((number * (0.3 + 0.01 * i) for i, number in enumerate(numbers[1:])), numbers[0])
+    sum((number * (0.3 + 0.01 * i) for i, number in enumerate(numbers[1:])), numbers[0])
     multiplied = (process_time() - began) / (len(numbers) - 1)
     return {
         "peer_encryptions": encryptions,
@@ -171,25 +143,18 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     case = parties.case
     own = case.tables[case.model.guest]
     samples = [own.ids[i] for i in np.random.default_rng(7).choice(len(own.ids), people, replace=False)]
-    exact, way = parties.plain(samples), Way.plain(parties, 1)
-    found = np.array([way.summed([sample], Meter()) for sample in samples])
+    exact, pipeline = parties.plain(samples), ReasonPipeline.plain(parties, 1)
+    released = np.array([pipeline.summed([sample], Meter()) for sample in samples])
     names, draw = [_top(row) for row in exact], np.random.default_rng(8)
-    kept = {
-        str(width): float(
-            np.mean(
-                [
-                    _top(row + draw.uniform(-width / 2, width / 2, len(row))) == n
-                    for row, n in zip(exact, names, strict=True)
-                ]
-            )
-        )
-        for width in DITHER
-    }
+    kept = {}
+    for width in DITHER:
+        dithered = exact + draw.uniform(-width / 2, width / 2, exact.shape)
+        kept[str(width)] = float(np.mean([_top(row) == n for row, n in zip(dithered, names, strict=True)]))
     return {
         "model": case.title,
         "people": people,
-        "same_names": float(np.mean([_top(row) == n for row, n in zip(found, names, strict=True)])),
-        "largest_error": float(np.abs(found - exact).max()),
+        "same_names": float(np.mean([_top(row) == n for row, n in zip(released, names, strict=True)])),
+        "largest_error": float(np.abs(released - exact).max()),
         "error_bound": parties.terms.error_bound,
         "same_under_dither_of_contributions": kept,
     }
@@ -198,28 +163,6 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
 def _top(values: NDArray[np.float64]) -> frozenset[int]:
     best = np.argsort(-values)[:NAMES]
     return frozenset(int(i) for i in best if values[i] > 0)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """The result as text."""
-    lines = [
-        f"{r['model']}, {r['cipher']} {r['key_bits']:,}: {r['seconds']:.2f} s "
-        f"({r['to_score']:.1f} times a score, 1/{r['ratio']:.0f} of phe), "
-        f"{r['ciphertexts']:,} ciphertexts, {r['bytes']:,} bytes"
-        for r in found["rows"]
-    ]
-    lines += [
-        f"{g['model']}, {g['cipher']} {g['key_bits']:,}: sums over {g['people']:,} people in "
-        f"{g['guest_seconds'] + g['host_seconds']:.1f} s, "
-        f"{g['bytes']:,} bytes ({g['measured']:,} people measured)"
-        for g in found["cohorts"]
-    ]
-    lines += [
-        f"{f['model']}: same four names for {f['same_names']:.1%} of {f['people']}; under dither of contributions "
-        + ", ".join(f"{share:.1%} at {width}" for width, share in f["same_under_dither_of_contributions"].items())
-        for f in found["faithfulness"]
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

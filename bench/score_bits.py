@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
-from backend.data.table import read_labels, read_table
-from backend.services import Glassleaf, GuestModel, Leaf, SecureBoostParameters, TrainingRequest
-from backend.store.party_store import PartyStore
-from backend.trees.candidates import candidate_leaves
+from backend.data.table import read_labels
+from backend.services import Glassleaf, SecureBoostParameters
+from backend.trees.compiled import candidate_leaves
 from backend.trees.metrics import measure as metrics_of
-from backend.trees.serialization import load_host
-from bench.setting import ABSENT, add_credit_card, add_demo, fresh_home, run, say
+from bench.cases import case_of, weights_by_tree
+from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
+from bench.tables import score_bits as describe
 
 BITS = (16, 10, 8, 6)
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=24)
@@ -25,23 +25,23 @@ PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=
 
 def measure() -> dict[str, Any]:
     """Both federations, the second where its data is there."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
-        names = [add_demo(glassleaf), *(n for n in [add_credit_card(glassleaf)] if n)]
-        found = [_one(glassleaf, name) for name in names]
-        glassleaf.close()
-    return {"runs": found} | ({} if len(names) > 1 else {"skipped": ABSENT})
+    with fresh_glassleaf() as glassleaf:
+        names = [glassleaf.prepare_demo(), *(n for n in [add_credit_card(glassleaf)] if n)]
+        runs = [_one(glassleaf, name) for name in names]
+    return {"runs": runs} | ({} if len(names) > 1 else {"skipped": ABSENT})
 
 
 def _one(glassleaf: Glassleaf, name: str) -> dict[str, Any]:
-    say(name)
-    record = glassleaf.start_training(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
+    progress(name)
+    record = train(glassleaf, name, PARAMETERS)
     model = glassleaf.guest_model(record.id)
     frame = glassleaf.samples(record.id)
     test = (frame["part"] == "test").to_numpy()
     labels = read_labels(glassleaf.federation(name))[test]
-    reached = _leaves_reached(glassleaf, name, record.id, model, [str(i) for i in frame.index[test]])
-    weights = [np.array([n.weight for n in (t.nodes[i] for i in t.leaves) if isinstance(n, Leaf)]) for t in model.trees]
+    ids = [str(i) for i in frame.index[test]]
+    # the one leaf of each record, (n, n_leaves) a tree; what a Host does not hold counts as missing
+    reached = candidate_leaves(model.skeletons, *case_of(glassleaf, record, name).together(ids), len(ids))
+    weights = weights_by_tree(model.trees)
     exact = model.base_scores[0] + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
     rows = [{"bits": "float", **_quality(labels, np.asarray(exact)), "alone": _alone(np.asarray(exact))}]
     for bits in BITS:
@@ -54,50 +54,15 @@ def _one(glassleaf: Glassleaf, name: str) -> dict[str, Any]:
     return {"federation": name, "trees": record.n_trees, "depth": record.depth, "n_test": len(labels), "rows": rows}
 
 
-def _leaves_reached(
-    glassleaf: Glassleaf, name: str, model_id: str, model: GuestModel, ids: list[str]
-) -> list[NDArray[np.bool_]]:
-    """Per tree ``(n, n_leaves)``: the one leaf of each record; what a Host does not hold counts as missing."""
-    federation = glassleaf.federation(name)
-    n = len(ids)
-    reached = [np.ones((n, len(t.leaves)), dtype=bool) for t in model.trees]
-    for party in federation.parties:
-        table = read_table(federation, party.name)
-        rows = np.array([table.row_of.get(i, -1) for i in ids], dtype=np.intp)
-        columns = {key: _where_held(column, rows) for key, column in table.columns.items()}
-        rules = model.rules
-        if party.name != model.guest:
-            rules = load_host(PartyStore(glassleaf.home / "parties" / name / party.name).artefact(model_id)).rules
-        own = candidate_leaves(model.skeletons, rules, columns, n)
-        reached = [kept & mine for kept, mine in zip(reached, own, strict=True)]
-    return reached
-
-
-def _where_held(column: NDArray[np.generic], rows: NDArray[np.intp]) -> NDArray[np.generic]:
-    blank: Any = None if column.dtype == object else np.nan
-    return np.where(rows < 0, blank, column[rows])
-
-
 def _quality(labels: NDArray[np.float64], margins: NDArray[np.float64]) -> dict[str, float]:
-    found = metrics_of(labels, margins, "test")
-    return {"auc": found.auc, "ks": found.ks}
+    metrics = metrics_of(labels, margins, "test")
+    return {"auc": metrics.auc, "ks": metrics.ks}
 
 
 def _alone(margins: NDArray[np.float64]) -> float:
     """Share of records whose score no other record has."""
     _, counts = np.unique(margins, return_counts=True)
     return float((counts == 1).sum() / len(margins))
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a width."""
-    lines = [
-        f"{r['federation']}: {row['bits']!s:>5} bits  AUC {row['auc']:.5f}  KS {row['ks']:.5f}  "
-        f"{row['alone']:.1%} have a score of their own"
-        for r in found["runs"]
-        for row in r["rows"]
-    ]
-    return "\n".join(lines + ([f"Left out: {found['skipped']}"] if "skipped" in found else []))
 
 
 if __name__ == "__main__":

@@ -1,96 +1,171 @@
-"""Tables of what `bench.cipher` and `bench.curves` found, in Markdown. Standard library alone."""
+"""What the measurements results, as Markdown for people: printed by each script and written into the documents by `bench.readme`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-Found = dict[str, Any]
+import pandas as pd
+
+Results = dict[str, Any]
+Column = str | Callable[[Any], str]
+
+DATA = {"demo": "demo", "credit_card": "credit card"}
+# a short cell that begins like this is a figure, and is aligned right
+FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
+RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
+PAILLIER = re.compile(r"paillier (\d+)")
 
 
-def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; columns of figures are aligned right."""
+    frame = pd.DataFrame(list(rows), columns=pd.Index(header), dtype=str)
+    figures = [bool(frame.iloc[:, i].str.match(FIGURE).all()) for i in range(len(header))]
+    sides = ["right" if is_figure else "left" for is_figure in figures]
+    return frame.to_markdown(index=False, disable_numparse=True, colalign=sides)
 
 
-def cipher(found: Found) -> str:
+def table(rows: Collection[Mapping[str, Any]], columns: Mapping[str, Column]) -> str:
+    """A line a row; a column is a format string over the row's fields, or a function of the row."""
+    cells = [[c.format_map(row) if isinstance(c, str) else c(row) for c in columns.values()] for row in rows]
+    return markdown(list(columns), cells)
+
+
+def rounded(number: float) -> str:
+    """Two significant figures at least."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Two significant figures at least."""
+    return f"{rounded(1000 * seconds)} ms"
+
+
+def in_words(key: str) -> str:
+    """A parameter set or engine as the reader knows it: ``n8192-q120-t557057`` is N = 8,192, q = 120 bits."""
+    if match := RLWE_KEY.fullmatch(key):
+        return f"N = {int(match[1]):,}, q = {match[2]} bits"
+    if match := PAILLIER.fullmatch(key):
+        return f"Paillier, {int(match[1]):,} bits"
+    return {"rlwe": "RLWE", "none": "plaintext"}.get(key, key)
+
+
+def measured_on(machine: Results) -> str:
+    """The machine behind a block of figures."""
+    return f"Measured on one machine: {machine['cores']} cores ({machine['cpu']}), Python {machine['python']}, gmpy2 {machine['gmpy2']}."
+
+
+def _rounded_seconds(*fields: str) -> Callable[[Results], str]:
+    return lambda row: f"{rounded(sum(row[field] for field in fields))} s"
+
+
+def cipher(results: Results) -> str:
     """Every cipher beside its peers: those whose key has a size at every size, the others once."""
-    largest, facts = found["keys"][-1], found["sample"]
+    largest, facts = results["keys"][-1], results["sample"]
     rows = [
-        _cipher_row(found, row)
+        row | {"batches": [b for b in results["bulk"] if (b["engine"], b["key"]) == (row["engine"], row["key"])]}
         for last in largest["rows"]
-        for key in found["keys"]
+        for key in results["keys"]
         for row in key["rows"]
         if row["engine"] == last["engine"] and (key is largest or row["key"] != last["key"])
     ]
-    header = ["", "key", "encrypt: cold", "warm", "one sample: cold", "warm", "bulk, one core", "KB a sample"]
+    columns: dict[str, Column] = {
+        "": lambda row: row["label"] if row["engine"] != "none" else in_words(row["engine"]),
+        "key": lambda row: in_words(row["key"]),
+        "encrypt, cold": lambda row: _times_phe(row, "cold"),
+        "warm": lambda row: _times_phe(row, "warm"),
+        "one sample, cold": lambda row: milliseconds(row["sample"]["cold"]["seconds"]),
+        "one sample, warm": lambda row: (
+            milliseconds(row["sample"]["warm"]["seconds"]) if "warm" in row["sample"] else ""
+        ),
+        "bulk, one core": _bulk_rate,
+        "KB a sample": _kilobytes,
+    }
     note = (
         f"One model, {facts['model']}: {facts['leaves']:,} leaves, which ours fold into {facts['entries']:,} numbers; peers encrypt a "
         f"number a leaf. Encryption: times as fast as `phe` with a key of the same size ({largest['bits']:,} bits where the cipher has no "
-        "such key), in turns. Cold: nothing is made in advance, tables are in memory. Warm: pools are full. Everything on one core, the "
-        f"work of Guest and Host added up, medians of {found['repeats']}. Bulk: at the best batch size; in brackets KB of a sample there. "
+        "such key), measured in turns; for RLWE, N is the degree of the polynomials and q the size of their coefficients. Cold: nothing is "
+        "precomputed, tables are in memory. Warm: pools of precomputed randomness are full. Everything on one core, the work of Guest "
+        f"and Host added up, medians of {results['repeats']}. Bulk: at the best batch size; in brackets KB of a sample there. "
         "A peer's sample is put together from its encryption, masked sum and decryption."
     )
-    return "\n\n".join([markdown(header, rows), note, *_two_cores(found)])
-
-
-def _cipher_row(found: Found, row: Found) -> list[str]:
-    sample, encrypt = row["sample"], row["encrypt"] if row["engine"] != "none" else {}
-    batches = [b for b in found["bulk"] if (b["engine"], b["key"]) == (row["engine"], row["key"])]
-    rate = max((b["per_second"] for b in batches), default=1 / sample["cold"]["seconds"])
-    alone = (sample["bytes_up"] + sample["bytes_back"]) / 1000
-    least = min((b["bytes_a_sample"] / 1000 for b in batches), default=alone)
-    return [
-        row["label"],
-        row["key"],
-        *(f"{encrypt[how]['ratio']:,.0f}×" if how in encrypt else "" for how in ("cold", "warm")),
-        *(milliseconds(sample[how]["seconds"]) if how in sample else "" for how in ("cold", "warm")),
-        f"{rounded(rate)} scores/s",
-        f"{alone:,.0f}" + (f" ({least:,.0f})" if least < 0.9 * alone else ""),
-    ]
-
-
-def _two_cores(found: Found) -> list[str]:
-    best = {row["how"]: row for row in sorted(found.get("two_cores", []), key=lambda row: row["per_second"])}
+    best = {row["how"]: row for row in sorted(results.get("two_cores", []), key=lambda row: row["per_second"])}
     rates = [f"{row['per_second']:,.0f} scores a second ({how})" for how, row in best.items()]
-    return [f"RLWE on two cores: {', '.join(rates)}."] if rates else []
+    two_cores = [f"RLWE on two cores: {', '.join(rates)}."] if rates else []
+    return "\n\n".join([table(rows, columns), note, *two_cores])
 
 
-def growth(found: Found) -> str:
+def _times_phe(row: Results, state: str) -> str:
+    return f"{row['encrypt'][state]['ratio']:,.0f}×" if row["engine"] != "none" and state in row["encrypt"] else ""
+
+
+def _bulk_rate(row: Results) -> str:
+    rate = max((b["per_second"] for b in row["batches"]), default=1 / row["sample"]["cold"]["seconds"])
+    return f"{rounded(rate)} scores/s"
+
+
+def _kilobytes(row: Results) -> str:
+    single = (row["sample"]["bytes_up"] + row["sample"]["bytes_back"]) / 1000
+    batched = min((b["bytes_a_sample"] / 1000 for b in row["batches"]), default=single)
+    return f"{single:,.0f}" + (f" ({batched:,.0f})" if batched < 0.9 * single else "")
+
+
+def growth(results: Results) -> str:
     """Cost as leaves, Hosts and cores grow."""
-    by_cores = [
-        [p["engine"], f"{p['samples']:,}", str(p["cores"]), f"{rounded(p['per_second'])} scores/s"]
-        for p in found["cores"]
-    ]
+    columns: dict[str, Column] = {
+        "cipher": lambda point: in_words(point["engine"]),
+        "samples": "{samples:,}",
+        "cores": "{cores}",
+        "throughput": lambda point: f"{rounded(point['per_second'])} scores/s",
+    }
     note = (
-        f"Seconds and bytes of one sample, all parties on one core, Paillier cold, medians of {found['repeats']} (once where one takes "
+        f"Seconds and bytes of one sample, all parties on one core, Paillier cold, medians of {results['repeats']} (once where one takes "
         "over 20 s); by cores: through the service's own parties with a worker a core."
     )
-    cores = markdown(["engine", "samples", "cores", "throughput"], by_cores)
-    return "\n\n".join([_grown(found["leaves"], "leaves"), _grown(found["hosts"], "hosts"), cores, note])
+    by_size = [_by_size(results[curve], curve) for curve in ("leaves", "hosts")]
+    return "\n\n".join([*by_size, table(results["cores"], columns), note])
 
 
-def _grown(points: list[Found], by: str) -> str:
-    measured = {(p[by], p["engine"], p["samples"]): p for p in points if "left_out" not in p}
+def _by_size(points: Sequence[Results], size: str) -> str:
+    measured = {(p[size], p["engine"], p["samples"]): p for p in points if "left_out" not in p}
     kinds = list(dict.fromkeys((engine, n) for _, engine, n in measured))
 
-    def cell(value: int, kind: tuple[str, int]) -> str:
-        point = measured.get((value, *kind))
+    def cell(value: int, engine: str, n: int) -> str:
+        point = measured.get((value, engine, n))
         if point is None:
             return "left out"
         return f"{milliseconds(point['seconds_a_sample'])}, {rounded(point['bytes_a_sample'] / 1000)} KB"
 
-    numbers = {p[by]: p["entries"] for p in points}
-    rows = [[f"{value:,}", f"{n:,}", *(cell(value, kind) for kind in kinds)] for value, n in numbers.items()]
-    return markdown([by, "numbers", *(f"{engine}, {n:,} at once" for engine, n in kinds)], rows)
+    entries = {p[size]: p["entries"] for p in points}
+    rows = [[f"{value:,}", f"{n:,}", *(cell(value, *kind) for kind in kinds)] for value, n in entries.items()]
+    header = [
+        size.replace("hosts", "Hosts"),
+        "numbers",
+        *(f"{in_words(engine)}: {_together(n)}" for engine, n in kinds),
+    ]
+    return markdown(header, rows)
 
 
-def where(found: Found) -> str:
+def _together(n: int) -> str:
+    return "one by one" if n == 1 else f"{n:,} together"
+
+
+def curves(results: Results) -> str:
+    """Everything of `bench.curves`: scores by batch size, and both blocks of docs/speed.md."""
+    columns: dict[str, Column] = {
+        "cipher": lambda point: in_words(point["engine"]),
+        "samples": "{samples:,}",
+        "scores a second": lambda point: point.get("left_out") or rounded(point["per_second"]),
+    }
+    return "\n\n".join([table(results["samples"], columns), growth(results), where(results)])
+
+
+def where(results: Results) -> str:
     """Where the time goes, stage by stage, beside its floor."""
     rows = []
-    for work in found["where"]:
-        name = f"{work['engine']}, {work['how']}, {work['samples']:,} at once"
+    for work in results["where"]:
+        name = f"{in_words(work['engine'])}, {work['how']}, {_together(work['samples'])}"
         for stage in work["stages"]:
             floor = "" if stage["floor_seconds"] is None else milliseconds(stage["floor_seconds"])
             rows.append([name, stage["party"], stage["stage"], milliseconds(stage["seconds"]), floor, stage["floor"]])
@@ -101,34 +176,180 @@ def where(found: Found) -> str:
     return markdown(["", "party", "stage", "time", "floor", "what the floor counts"], rows)
 
 
-def milliseconds(seconds: float) -> str:
-    """Two figures at least."""
-    return f"{rounded(1000 * seconds)} ms"
+def score_bits(results: Results) -> str:
+    """Quality by number of score bits."""
+    rows = [row | {"data": DATA[run["federation"]]} for run in results["runs"] for row in run["rows"]]
+    columns = {"data": "{data}", "bits": "{bits}", "AUC": "{auc:.4f}", "KS": "{ks:.4f}", "alone": "{alone:.1%}"}
+    return table(rows, columns)
 
 
-def rounded(number: float) -> str:
-    """Two figures at least."""
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
-
-
-def pages(found: Found) -> str:
-    """Every page of the dashboard on a large model."""
-    rows = [
-        [r["page"], *(f"{r[name]:.2f} s" for name in ("title_seconds", "seconds", "worst_seconds"))]
-        for r in found["rows"]
-    ]
+def training(results: Results) -> str:
+    """Quality and time beside XGBoost."""
+    if "encrypted" not in results:
+        return f"Left out: {results['skipped']}."
+    names = {"numbers": "coded columns as numbers", "codes": "coded columns as categories"}
+    columns = {
+        "credit card": "{title}",
+        "AUC": "{auc:.4f}",
+        "XGBoost's AUC": "{xgboost_auc:.4f}",
+        "KS": "{ks:.4f}",
+        "XGBoost's KS": "{xgboost_ks:.4f}",
+        "time": "{seconds:.2f} s",
+        "XGBoost's time": "{xgboost_seconds:.2f} s",
+    }
+    e = results["encrypted"]
+    same = "are the same trees, byte for byte" if e["same_trees_as_plain"] else "DIFFER from the plaintext ones"
     note = (
-        f"{found['features']} features of three parties, {found['trees']} trees, {found['leaves']:,} leaves, {found['findings']} findings, "
-        f"all made up. From the click in the sidebar to the title and to the last change of the page, in Chromium at 1440 × 900, "
-        f"warm; median and worst of {found['rounds']} walks. The load average of the machine was {found['machine']['load_before']} before "
-        f"and {found['load_after']} after, browser and dashboard included."
+        f"{results['trees']} trees of depth {results['depth']}, {results['bins']} bins; XGBoost's `hist` gets the same rows and bins and "
+        "one thread. Our time is of alignment and growth on plaintext, messages included. On ciphertexts "
+        f"{e['trees']} trees of depth {e['depth']} over {e['rows']:,} rows take {e['seconds'] / 60:.1f} minutes at {e['key_bits']:,} bits "
+        f"on all cores (measured once), {e['times_plain']:.0f} times plaintext and {e['times_xgboost']:,.0f} times XGBoost, and {same}."
     )
-    return "\n\n".join([markdown(["page", "title", "complete", "worst"], rows), note])
+    rows = [results[kind] | {"title": title} for kind, title in names.items()]
+    return "\n\n".join([table(rows, columns), note])
 
 
-TABLES: dict[str, tuple[str, Callable[[Found], str]]] = {
+def alignment(results: Results) -> str:
+    """What finding the joint records costs."""
+    names = {"hashing": "plain SHA-256 of ids (broken: ids can be guessed)", "dh": "dh", "bloom": "bloom"}
+    columns: dict[str, Column] = {
+        "": "{title}",
+        "Guest": "{guest_seconds:.2g} s",
+        "Host": "{host_seconds:.2g} s",
+        "sent by Guest": lambda row: f"{row['guest_bytes'] / 1e6:.2f} MB",
+        "sent by Host": lambda row: f"{row['host_bytes'] / 1e6:.2f} MB",
+        "messages": "{messages}",
+    }
+    return table([results[name] | {"title": title} for name, title in names.items()], columns)
+
+
+def ranking(results: Results) -> str:
+    """What finding the largest contributions costs."""
+    wires = [wire["wire"] for wire in results["rows"][0]["wires"]]
+    columns: dict[str, Column] = {
+        "key": "{key_bits:,}",
+        "n": "{numbers}",
+        "Guest": "{guest_seconds:.2g} s",
+        "Host": "{host_seconds:.2g} s",
+        "and-gates": "{gates:,}",
+        "sent": lambda row: f"{(row['guest_bytes'] + row['host_bytes']) / 1e3:.0f} kB",
+        "rounds": str(results["rounds"]),
+        **{name: f"+ {{wires[{i}][seconds]:.2g}} s" for i, name in enumerate(wires)},
+        "peer, at least": lambda row: f"{row['peer_seconds']:.2g} s" if "ratio" in row else "–",
+        "ratio": lambda row: f"{row['ratio']:.0f} ×" if "ratio" in row else "–",
+    }
+    note = (
+        "The peer is `tno.mpc.protocols.secure_comparison`: n − 1 + k·⌈log₂ n⌉ times the measured time of one of its comparisons, both "
+        "parties together; carrying winners and names along and its DGK key are not charged."
+    )
+    return "\n\n".join([table(results["rows"], columns), note])
+
+
+def reasons(results: Results) -> str:
+    """What reasons cost, and whether they are those of plaintext SHAP values."""
+    both: dict[str, Column] = {"model": "{model}", "cipher": _reason_cipher}
+    single = both | {
+        "ciphertexts": "{ciphertexts:,}",
+        "Guest": "{terms_guest_seconds:.2g} s",
+        "Hosts": "{terms_host_seconds:.2g} s",
+        "ranking": lambda row: f"{row['ranking_guest_seconds'] + row['ranking_host_seconds']:.2g} s",
+        "keys": lambda row: f"{row['key_bytes'] / 1e6:.2f} MB",
+        "sent": lambda row: f"{row['bytes'] / 1e6:.2f} MB",
+        "a score": "{score_seconds:.2g} s",
+        "ratio to it": "{to_score:.1f} ×",
+        "peer, at least": _rounded_seconds("peer_seconds"),
+        "ratio": "{ratio:.0f} ×",
+    }
+    cohort = both | {
+        "people": "{people:,}",
+        "measured": "{measured:,}",
+        "Guest": _rounded_seconds("guest_seconds"),
+        "Hosts": _rounded_seconds("host_seconds"),
+        "sent": lambda row: f"{row['bytes'] / 1e6:.0f} MB",
+    }
+    faithful = [
+        f"**Faithfulness** ({f['model']}): the four names by the protocol's own integers are those of plaintext SHAP values for "
+        f"{f['same_names']:.1%} of {f['people']} people; the largest error of a contribution is {f['largest_error']:.1g}, the bound "
+        f"{f['error_bound']:.1g}. "
+        "The dither of scores does not touch contributions; if they were dithered, the four names would stay the same for "
+        + " and ".join(f"{share:.1%} (width {w})" for w, share in f["same_under_dither_of_contributions"].items())
+        + " of these people."
+        for f in results["faithfulness"]
+    ]
+    between = "Means over a group; where fewer people were measured, the figures of all are extrapolated from theirs:"
+    return "\n\n".join([table(results["rows"], single), between, table(results["cohorts"], cohort), *faithful])
+
+
+def _reason_cipher(row: Results) -> str:
+    return "RLWE" if row["cipher"] == "rlwe" else f"Paillier, {row['key_bits']:,}"
+
+
+def privacy(results: Results) -> str:
+    """Paths that fit a score, and quality, by resolution and dither; and the meter's speed."""
+    columns: dict[str, Column] = {
+        "bits": "{score_bits}",
+        "dither (width)": lambda point: f"{point['dither']:g}" if point["dither"] else "none",
+        "one path only": "{unique:.1%}",
+        "paths that fit (median)": "{paths:g}",
+        "AUC": "{metrics[auc]:.4f}",
+        "KS": "{metrics[ks]:.4f}",
+    }
+    first = results["points"][0]
+    meter = ", ".join(f"{m['seconds']:.3f} s at {m['bits']} bits" for m in results["meter"])
+    note = (
+        f"{DATA[results['federation']].capitalize()} data, {results['trees']} trees of depth {results['depth']}, "
+        f"{first['people']:,} test records compared with {first['records']:,} Host records. The leak meter reads a score of a "
+        f"model of {results['meter'][0]['trees']} trees in {meter} (processor time)."
+    )
+    return f"{table(results['points'], columns)}\n\n{note}"
+
+
+def pages(results: Results) -> str:
+    """Every page of the dashboard on a large model."""
+    columns = {
+        "page": "{page}",
+        "title": "{title_seconds:.2f} s",
+        "complete": "{seconds:.2f} s",
+        "worst": "{worst_seconds:.2f} s",
+    }
+    note = (
+        f"{results['features']} features of three parties, {results['trees']} trees, {results['leaves']:,} leaves, "
+        f"{results['findings']} findings, all synthetic. From the click in the sidebar to the title and to the last change of the page, "
+        f"in Chromium at 1440 × 900, warm; median and worst of {results['rounds']} walks. The load average of the machine was "
+        f"{results['machine']['load_before']} before and {results['load_after']} after, browser and dashboard included."
+    )
+    return f"{table(results['rows'], columns)}\n\n{note}"
+
+
+def startup(results: Results) -> str:
+    """How long a command and the library take to start, beside their aims."""
+    columns: dict[str, Column] = {
+        "whole process": "`{command}`",
+        "median": "{seconds:.2f} s",
+        "fastest": "{fastest_seconds:.2f} s",
+        "ratio to the libraries": "{ratio:.1f} ×",
+        "aim": lambda row: _aim(row["aim"]) if row["aim"] else "",
+    }
+    note = f"One process after the other, in turns, medians of {results['repeats']}; the demo was prepared before."
+    return f"{table(results['rows'], columns)}\n\n{note}"
+
+
+def _aim(aim: Results) -> str:
+    unit = {"ratio": "×", "seconds": "s"}[aim["field"]]
+    return f"at most {aim['at_most']:g} {unit}: {'reached' if aim['reached'] else 'not reached'}"
+
+
+# block → (result file, writer)
+BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
+    "alignment": ("alignment", alignment),
     "cipher": ("cipher", cipher),
     "growth": ("curves", growth),
-    "where": ("curves", where),
     "pages": ("pages", pages),
+    "privacy": ("privacy", privacy),
+    "ranking": ("ranking", ranking),
+    "reasons": ("reasons", reasons),
+    "score_bits": ("score_bits", score_bits),
+    "startup": ("startup", startup),
+    "training": ("training", training),
+    "where": ("curves", where),
 }

@@ -15,7 +15,7 @@ ALLOWED = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") el
 LONG = 20.0  # seconds of a run beyond which it is not repeated
 
 
-def took(function: Callable[..., Any], *args: Any) -> float:
+def seconds_of(function: Callable[..., Any], *args: Any) -> float:
     """Seconds of one call."""
     began = time.perf_counter()
     function(*args)
@@ -23,23 +23,23 @@ def took(function: Callable[..., Any], *args: Any) -> float:
 
 
 def repeated(function: Callable[[], T], repeats: int) -> list[T]:
-    """What `function` returns, `repeats` times; once where it takes long."""
-    found: list[T] = []
+    """What `function` returns, `repeats` times; once where it takes longer than :data:`LONG`."""
+    results: list[T] = []
     for _ in range(repeats):
         began = time.perf_counter()
-        found.append(function())
+        results.append(function())
         if time.perf_counter() - began > LONG:
             break
-    return found
+    return results
 
 
 def interleaved(tasks: Mapping[K, Callable[[], T]], repeats: int) -> dict[K, list[T]]:
     """What each task returns, taking turns."""
-    found: dict[K, list[T]] = {name: [] for name in tasks}
+    results: dict[K, list[T]] = {name: [] for name in tasks}
     for _ in range(repeats):
         for name, task in tasks.items():
-            found[name].append(task())
-    return found
+            results[name].append(task())
+    return results
 
 
 def median_ratio(reference: Sequence[float], seconds: Sequence[float]) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -16,16 +15,14 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
-from backend.data.federation import Federation, load_federation, write_federation
-from backend.data.table import read_labels, read_table
-from backend.protocols.alignment.ids import common_order
-from backend.protocols.guest import draw_parts
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.data.federation import write_federation
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
-from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_home, run, say
+from bench.pooled import pooled
+from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_glassleaf, progress, run, train
+from bench.tables import training as describe
 
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
 ENCRYPTED = replace(PARAMETERS, trees=100, learning_rate=0.1, cipher="paillier", key_bits=2048)
@@ -34,29 +31,25 @@ PLAIN_REPEATS = 3
 
 def measure() -> dict[str, Any]:
     """Quality and time; nothing but a reason where the data is absent."""
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
+    with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         if name is None:
             return {"skipped": ABSENT}
-        found = {"repeats": REPEATS, "trees": PARAMETERS.trees, "depth": PARAMETERS.depth, "bins": PARAMETERS.bins}
-        say("codes")
-        found["codes"] = _beside_xgboost(glassleaf, glassleaf.federation(name))
-        say("a training on ciphertexts")
-        found["encrypted"] = _encrypted(glassleaf, glassleaf.federation(name))
-        say("numbers")
-        found["numbers"] = _beside_xgboost(
-            glassleaf, _with_codes_as_numbers(glassleaf, glassleaf.federation(name).folder)
-        )
-        glassleaf.close()
-    return found
+        p = PARAMETERS
+        results: dict[str, Any] = {"repeats": REPEATS, "trees": p.trees, "depth": p.depth, "bins": p.bins}
+        progress("codes")
+        results["codes"] = _beside_xgboost(glassleaf, name)
+        progress("a training on ciphertexts")
+        results["encrypted"] = _encrypted(glassleaf, name)
+        progress("numbers")
+        results["numbers"] = _beside_xgboost(glassleaf, _with_codes_as_numbers(glassleaf, name))
+    return results
 
 
-def _beside_xgboost(glassleaf: Glassleaf, federation: Federation) -> dict[str, Any]:
-    ours = [_train(glassleaf, federation.name, PARAMETERS) for _ in range(REPEATS + 1)][
-        1:
-    ]  # the first reads the tables
-    theirs, seconds = _xgboost(federation, PARAMETERS.trees)
+def _beside_xgboost(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
+    # the first training reads the tables
+    ours = [train(glassleaf, federation, PARAMETERS) for _ in range(REPEATS + 1)][1:]
+    theirs, seconds = _xgboost(glassleaf, ours[0])
     mine = median(r.seconds for r in ours)
     return {
         "auc": ours[0].metrics.auc,
@@ -70,34 +63,30 @@ def _beside_xgboost(glassleaf: Glassleaf, federation: Federation) -> dict[str, A
     }
 
 
-def _train(glassleaf: Glassleaf, federation: str, parameters: SecureBoostParameters) -> ModelRecord:
-    return glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
-
-
-def _encrypted(glassleaf: Glassleaf, federation: Federation) -> dict[str, Any]:
+def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
     """A whole training on ciphertexts, once (it takes minutes), beside the same on plaintext and XGBoost's."""
-    found = _train(glassleaf, federation.name, ENCRYPTED)
-    plain = [_train(glassleaf, federation.name, replace(ENCRYPTED, cipher="none")) for _ in range(PLAIN_REPEATS)]
+    encrypted = train(glassleaf, federation, ENCRYPTED)
+    plain = [train(glassleaf, federation, replace(ENCRYPTED, cipher="none")) for _ in range(PLAIN_REPEATS)]
     plain_seconds = median(r.seconds for r in plain)
-    _, xgboost_seconds = _xgboost(federation, ENCRYPTED.trees)
+    _, xgboost_seconds = _xgboost(glassleaf, encrypted)
     return {
         "key_bits": ENCRYPTED.key_bits,
         "trees": ENCRYPTED.trees,
         "depth": ENCRYPTED.depth,
-        "rows": found.parts["training"],
+        "rows": encrypted.parts["training"],
         "repeats": 1,
-        "seconds": found.seconds,
+        "seconds": encrypted.seconds,
         "plain_seconds": plain_seconds,
-        "times_plain": found.seconds / plain_seconds,
+        "times_plain": encrypted.seconds / plain_seconds,
         "xgboost_seconds": xgboost_seconds,
-        "times_xgboost": found.seconds / xgboost_seconds,
-        "same_trees_as_plain": found.content_hash == plain[0].content_hash,
+        "times_xgboost": encrypted.seconds / xgboost_seconds,
+        "same_trees_as_plain": encrypted.content_hash == plain[0].content_hash,
     }
 
 
-def _with_codes_as_numbers(glassleaf: Glassleaf, folder: Path) -> Federation:
+def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     """A second federation on the same tables in which every feature is numeric."""
-    first = load_federation(folder)
+    first = glassleaf.federation(name)
 
     def numeric(party: Any) -> Any:
         plain = [f.model_copy(update={"kind": Kind.NUMERIC, "categories": {}}) for f in party.features]
@@ -106,19 +95,18 @@ def _with_codes_as_numbers(glassleaf: Glassleaf, folder: Path) -> Federation:
     changed = first.model_copy(
         update={"name": "numbers", "guest": numeric(first.guest), "hosts": tuple(numeric(h) for h in first.hosts)}
     )
-    target = folder.with_name("numbers")
+    target = first.folder.with_name("numbers")
     write_federation(changed, target)
     for party in first.parties:
-        (target / party.file).write_bytes((folder / party.file).read_bytes())
-    return glassleaf.add_federation(target)
+        (target / party.file).write_bytes((first.folder / party.file).read_bytes())
+    return glassleaf.add_federation(target).name
 
 
-def _xgboost(federation: Federation, trees: int) -> tuple[Metrics, float]:
-    """XGBoost's test metrics and median seconds: reading the matrix and growing, one thread."""
-    labels = read_labels(federation)[_order(federation, federation.guest.name)]
-    parts = draw_parts(len(labels), PARAMETERS.seed)
-    features, binned = _binned(federation, parts == 0)
-    kinds = ["c" if categorical else "q" for categorical in features]
+def _xgboost(glassleaf: Glassleaf, record: ModelRecord) -> tuple[Metrics, float]:
+    """XGBoost's test metrics and median seconds on the same bins, as many trees: reading the matrix and growing, one thread."""
+    data = pooled(glassleaf, record, PARAMETERS.bins)
+    bins = np.column_stack(list(data.bins.values()))
+    kinds = ["c" if name in data.categories else "q" for name in data.bins]
     settings = {
         "objective": "binary:logistic",
         "tree_method": "hist",
@@ -126,58 +114,23 @@ def _xgboost(federation: Federation, trees: int) -> tuple[Metrics, float]:
         "eta": PARAMETERS.learning_rate,
         "lambda": PARAMETERS.reg_lambda,
         "min_child_weight": PARAMETERS.min_child_weight,
-        "max_bin": 2 * PARAMETERS.bins,  # more than there are bins, so that ours are kept
+        # more than there are bins, so that ours are kept
+        "max_bin": 2 * PARAMETERS.bins,
         "max_cat_to_onehot": 1,
-        "base_score": float(labels[parts == 0].mean()),
+        "base_score": float(data.labels[data.training].mean()),
         "nthread": 1,
     }
 
-    def matrix(part: int) -> xgboost.DMatrix:
-        rows = parts == part
-        return xgboost.DMatrix(binned[rows], labels[rows], feature_types=kinds, enable_categorical=True, nthread=1)
+    def matrix(rows: NDArray[np.bool_]) -> xgboost.DMatrix:
+        return xgboost.DMatrix(bins[rows], data.labels[rows], feature_types=kinds, enable_categorical=True, nthread=1)
 
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
-        booster = xgboost.train(settings, matrix(0), trees)
+        booster = xgboost.train(settings, matrix(data.training), record.n_trees)
         seconds.append(time.perf_counter() - began)
-    chance = booster.predict(matrix(2)).astype(np.float64)
-    return metrics_of(labels[parts == 2], np.log(chance / (1 - chance)), "test"), median(seconds)
-
-
-def _order(federation: Federation, party: str) -> NDArray[np.intp]:
-    """Rows of a party in the common order of an alignment; here every party holds every id."""
-    ids = read_table(federation, party).ids
-    return common_order(ids, np.arange(len(ids)))
-
-
-def _binned(federation: Federation, training: NDArray[np.bool_]) -> tuple[list[bool], NDArray[np.float64]]:
-    """Our bin numbers as columns, parties put side by side in the common order, and which are categorical."""
-    columns, categorical = [], []
-    for party in federation.parties:
-        table = read_table(federation, party.name).take(_order(federation, party.name))
-        for feature in party.features:
-            column = table.columns[feature.name]
-            columns.append(make_bins(feature, column[training], PARAMETERS.bins).index(column).astype(np.float64))
-            categorical.append(feature.kind is Kind.CATEGORICAL)
-    return categorical, np.column_stack(columns)
-
-
-def describe(found: dict[str, Any]) -> str:
-    """One line a comparison."""
-    if "skipped" in found:
-        return f"Left out: {found['skipped']}"
-    lines = [
-        f"{kind}: AUC {r['auc']:.4f}, KS {r['ks']:.4f} in {r['seconds']:.2f} s; XGBoost AUC {r['xgboost_auc']:.4f}, "
-        f"KS {r['xgboost_ks']:.4f} in {r['xgboost_seconds']:.2f} s"
-        for kind, r in ((k, found[k]) for k in ("numbers", "codes"))
-    ]
-    e = found["encrypted"]
-    lines.append(
-        f"{e['trees']} trees on {e['rows']:,} rows at {e['key_bits']} bits: {e['seconds']:.0f} s, {e['times_plain']:.0f} times plain "
-        f"numbers ({e['plain_seconds']:.1f} s), {e['times_xgboost']:,.0f} times XGBoost; same trees: {e['same_trees_as_plain']}"
-    )
-    return "\n".join(lines)
+    chance = booster.predict(matrix(data.test)).astype(np.float64)
+    return metrics_of(data.labels[data.test], np.log(chance / (1 - chance)), "test"), median(seconds)
 
 
 if __name__ == "__main__":

@@ -7,65 +7,48 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from backend.crypto.paillier.keys import PaillierSecretKey
 from bench.cases import Case
 from bench.chain import Run, run_chain
-from bench.engines import Sides, paillier_sides, rlwe_sides
+from bench.engines import paillier_sides, rlwe_sides
 from bench.floors import GUEST, HOST, Floors, PaillierFloor, RlweFloor, copied
-from bench.setting import say
+from bench.setting import progress
 from bench.timing import repeated
 
 WIRES = {"300 kB/s, 50 ms": (300e3, 0.05), "1 Gbit/s, 1 ms": (125e6, 0.001)}
 BULK = {"rlwe": 5000, "paillier": 4}
 
 
-def where_time_goes(
+def time_by_stage(
     case: Case, secrets: dict[int, PaillierSecretKey], folder: Path, repeats: int, quick: bool
 ) -> list[dict[str, Any]]:
-    """One entry a cipher, way and batch size."""
+    """One entry a cipher, state (cold or warm) and batch size."""
     rows = []
     sizes = dict.fromkeys(BULK, 5) if quick else BULK
     for bits, secret in secrets.items():
-        say(f"where the time goes: paillier {bits}")
+        progress(f"where the time goes: paillier {bits}")
         floor, hosts = PaillierFloor(secret), len(case.hosts)
         ready = (repeats + 1) * case.guest.folding.n_entries
         for how, warm, samples in (("cold", 0, (1, sizes["paillier"])), ("warm", ready, (1,))):
             sides = paillier_sides(secret, folder, hosts, "full", warm)
             for n in samples:
-                row = _row(case, sides, n, repeats, partial(_paillier, case, floor, n, bool(warm)))
+                runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), repeats)
+                row = _row(case, n, runs, floor.of(case, n, runs[0].kept, bool(warm)))
                 rows.append({"engine": f"paillier {bits}", "how": how, "costs": floor.costs} | row)
-    say("where the time goes: rlwe")
+    progress("where the time goes: rlwe")
     for how in ("cold", "warm"):
         sides = rlwe_sides(case, warm=how == "warm")
+        sent = case.model.guest, case.chain[0]
         lattice = RlweFloor(sides.hosts[0].ring, sides.hosts[0].encryptor)
         for n in (1, sizes["rlwe"]):
-            row = _row(case, sides, n, repeats, partial(_rlwe, case, lattice, how == "warm"))
+            runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), repeats)
+            row = _row(case, n, runs, lattice.of(runs[0].rounds, runs[0].bytes[sent], how == "warm"))
             rows.append({"engine": "rlwe", "how": how, "costs": lattice.costs} | row)
     return rows
 
 
-def _paillier(case: Case, floor: PaillierFloor, n: int, warm: bool, run: Run) -> Floors:
-    return floor.of(case, n, _kept_numbers(case, n), warm)
-
-
-def _rlwe(case: Case, floor: RlweFloor, warm: bool, run: Run) -> Floors:
-    return floor.of(run.rounds, run.bytes[case.model.guest, case.chain[0]], warm)
-
-
-def _kept_numbers(case: Case, n: int) -> int:
-    """Numbers of `n` samples that the first Host's columns do not rule out."""
-    ids = case.records(n).ids
-    table = case.tables[case.chain[0]]
-    rows = np.array([table.row_of.get(i, -1) for i in ids])
-    keep = case.hosts[0].decide(table.take(np.where(rows < 0, 0, rows)).columns, rows >= 0)
-    return int(keep.sum())
-
-
-def _row(case: Case, sides: Sides, n: int, repeats: int, floors_of: Any) -> dict[str, Any]:
-    runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), repeats)
-    one, floors = runs[0], floors_of(runs[0])
+def _row(case: Case, n: int, runs: list[Run], floors: Floors) -> dict[str, Any]:
+    one = runs[0]
     sent = sum(one.bytes.values())
     stages = []
     for party, stage in one.seconds:

@@ -9,7 +9,7 @@ t, backend = session.texts(), session.service()
 frame.header(t, "attack_lab", session.notices())
 st.markdown(t("attack_lab.intro"))
 job = session.job("attacks")
-running = job is not None and job.state == "running"
+running = session.running(job)
 shown = len(job.result or ()) if job is not None else 0
 results = session.kept("attacks", {}) | {
     result.id: result for result in (job.result if job is not None else None) or ()
@@ -24,18 +24,18 @@ def run(names: list[str]) -> None:
     session.rerun()
 
 
-if attack_lab.all_button(t, attacks, running):
+if attack_lab.all_button(t, attacks, bool(running)):
     run([attack.id for attack in attacks])
 if session.refused("attacks"):
     frame.problem(t, session.refused("attacks"))
 if running:
-    attack_lab.follow(t, job, shown, session.rerun)
+    attack_lab.follow(t, running, shown, session.rerun)
 elif job is not None:
     attack_lab.ended(t, job)
 if results:
     attack_lab.summary(t, attacks, results)
 for attack in attacks:
-    if attack_lab.card(t, attack, results.get(attack.id), job.stage if running else ""):
+    if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else ""):
         run([attack.id])
 if results:
     attack_lab.table(t, attacks, results)

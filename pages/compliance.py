@@ -1,6 +1,7 @@
 """What would a regulator object to?"""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -18,25 +19,25 @@ view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
 frame.header(t, "compliance", session.notices(), view.federation)
-handler = reviews.Desk(
+deciding = reviews.ReviewForm(
     (role, session.actor()),
     session.kept("deciding") if session.kept("deciding") in report.findings else None,
-    session.told(),
+    session.outcome(),
     lambda finding: session.keep("deciding", finding),
     session.attempt,
-    lambda *said: backend.review(model_id, *said),
+    lambda *given: backend.review(model_id, *given),
 )
-if handler.asked is None:
-    frame.told(t, handler.told)
-reviews.window(t, handler)
+if deciding.asked is None:
+    frame.outcome(t, deciding.outcome)
+reviews.window(t, deciding)
 compliance.summary(t, view)
 
 frame.section(t, "compliance.findings", "flag")
 history = backend.reviews(model_id)
 if linked is not None:
-    findings.only(t, view, found[linked], history, handler, lambda: session.forget("finding"))
+    findings.only(t, view, found[linked], history, deciding, lambda: session.forget("finding"))
 else:
-    findings.listed(t, view, history, handler)
+    findings.listed(t, view, history, deciding)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
 evidence.kept_out(t, view, backend.kept_out(model_id))
@@ -45,25 +46,18 @@ known = evidence.assessable(view)
 if known:
     frame.section(t, "compliance.measure", "evidence")
     keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
-    job_form.handler(
-        t,
-        view,
-        measuring,
-        lambda: evidence.request(t, view, *keys),
-        backend.start_evidence,
-        evidence.measured,
-    )
+    form = partial(evidence.request, t, view, *keys)
+    job_form.draw(t, view, measuring, form, backend.start_evidence, evidence.measured)
 before, after = backend.lineage(model_id)
 if known or before or after:
     frame.section(t, "retraining.title", "retraining")
     if role == OPERATOR:
-        job_form.handler(
-            t, view, retrain, lambda: retraining.request(t, view), backend.start_retraining, retraining.done
-        )
+        retrain_form = partial(retraining.request, t, view)
+        job_form.draw(t, view, retrain, retrain_form, backend.start_retraining, retraining.done)
     else:
         retraining.not_for(t, role)
-    if before or after:
-        pair = (model_id, after[0].id) if after else (before.id, model_id)
+    pair = (model_id, after[0].id) if after else (before.id, model_id) if before else None
+    if pair is not None:
         retraining.beside(t, view, backend.side_by_side(*pair), retrain.job is not None)
 
 frame.section(t, "compliance.contradictions_title", "expected_direction")
@@ -73,5 +67,5 @@ compliance.duties(t, view)
 compliance.packs(t, view)
 frame.section(t, "report.sign")
 reviews.acting(t, role, session.actor())
-reviews.sign_offs(t, backend.sign_offs(model_id), session.attempt, lambda **said: backend.sign_off(model_id, **said))
+reviews.sign_offs(t, backend.sign_offs(model_id), session.attempt, lambda **given: backend.sign_off(model_id, **given))
 st.caption(t("compliance.limits"))

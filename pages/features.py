@@ -35,7 +35,7 @@ else:
     st.info(t("features.none"), icon=":material/search_off:")
 frame.section(t, "features.closer")
 dictionary.picker(t, view, names, chosen.secureboost, key)
-feature = session.publish("feature")
+feature = session.publish("feature") or names[0]
 if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
     st.info(t("features.card_hidden"), icon=":material/visibility_off:")
 else:

@@ -1,5 +1,7 @@
 """What matters most to the model, and in which direction?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session
@@ -20,20 +22,21 @@ model_id = frame.model_or_stop(t, "importance")
 view, backend = session.view(model_id), session.service()
 worth, shap, means = session.works(model_id, "worth", "shap", "means")
 frame.header(t, "importance", session.notices(), view.federation)
-measure, everything = importance.controls(t, view)
+measure, everything = importance.chosen(t, view)
+rows: importance.Rows = ()
+parties: importance.Rows = ()
 if measure == importance.WORTH:
-    rows = backend.permutation(model_id)
-    parties = importance.parties(view, rows)
+    rows = measured = backend.permutation(model_id)
+    parties = importance.parties(view, measured)
     st.markdown(t("importance.worth_why"), help=t("glossary.permutation"))
     words = "importance.worth_again" if rows else "importance.worth_go"
     measurement.offer(t, view, worth, words, lambda: backend.start_permutation(PermutationRequest(model_id)))
 elif measure == importance.SHAP:
-    rows = parties = ()
     st.markdown(t("importance.shap_why"), help=t("glossary.shap"))
     measurement.offer(
         t, view, shap, "importance.shap_go", lambda: backend.start_cohort_importance(CohortRequest(model_id))
     )
-    if shap.job is not None and shap.job.state == "done":
+    if shap.job is not None and shap.job.result is not None:
         importance_shap.contributions(t, view, shap.job.result, everything)
 else:
     rows, parties = session.steady(model_id, measure), session.steady(model_id, measure, by_party=True)
@@ -60,12 +63,12 @@ chosen = importance_curves.choose(t, view, session.remember("curve_feature", off
 if chosen is None:
     st.markdown(t("importance.no_split"))
 elif importance_curves.held_by_guest(view, chosen):
-    importance_curves.own(t, view, lambda: backend.partial_dependence(model_id, chosen))
+    importance_curves.own(t, view, partial(backend.partial_dependence, model_id, chosen))
 else:
     found = backend.means(model_id).get(chosen)
     if found is None:
         st.markdown(t("importance.means_why"))
     else:
         importance_curves.means(t, view, found)
-    words = "importance.means_again" if found else "importance.means_go"
-    measurement.offer(t, view, means, words, lambda: backend.start_means(MeansRequest(model_id, chosen)))
+    words, wanted = "importance.means_again" if found else "importance.means_go", MeansRequest(model_id, chosen)
+    measurement.offer(t, view, means, words, lambda: backend.start_means(wanted))

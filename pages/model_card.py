@@ -18,7 +18,7 @@ if card.parts:
     frame.section(t, "card.how_good", "bootstrap")
     shown = model_card.part(t, card)
     model_card.figures(t, view, card, shown)
-    model_card_charts.charts(t, view, shown)
+    model_card_charts.draw(t, view, shown)
 else:
     st.info(t("card.none"), icon=":material/fact_check:")
 if card.shifts:

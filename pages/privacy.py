@@ -41,15 +41,15 @@ else:
 
 frame.section(t, "privacy.widths", "score_bits")
 job = session.job(f"leak:{model_id}")
-running = job is not None and job.state == "running"
+running = session.running(job)
 points = (job.result if job is not None else None) or ()
 if not points and not running:
     st.markdown(t("privacy.widths_hint"))
-if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=running, key="privacy_go"):
+if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
     session.start(f"leak:{model_id}", lambda: backend.start_leak_curve(model_id))
     session.rerun()
 if running:
-    privacy.follow(t, job, points, session.rerun)
+    privacy.follow(t, running, points, session.rerun)
 if points:
     privacy.curve(t, view, points)
 if job is not None and job.state == "cancelled":
@@ -59,15 +59,15 @@ if job is not None and job.state == "failed":
 
 frame.section(t, "privacy.frontier", "dither")
 work = session.job(f"frontier:{model_id}")
-working = work is not None and work.state == "running"
+working = session.running(work)
 found = (work.result if work is not None else None) or ()
 if not found and not working:
     st.markdown(t("privacy.frontier_hint"))
-if st.button(t("privacy.go"), icon=":material/balance:", disabled=working, key="frontier_go"):
+if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
     session.start(f"frontier:{model_id}", lambda: backend.start_frontier(model_id))
     session.rerun()
 if working:
-    privacy.follow(t, work, found, session.rerun, "frontier")
+    privacy.follow(t, working, found, session.rerun, "frontier")
 if found and not working:
     privacy.frontier(t, view, found, backend.dither(model_id))
 if work is not None and work.state in ("failed", "cancelled"):

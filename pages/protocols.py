@@ -12,13 +12,13 @@ model_id = frame.model_or_stop(t, "protocols")
 view, backend = session.view(model_id), session.service()
 frame.header(t, "protocols", session.notices(), view.federation)
 job = session.job("protocols")
-running = job is not None and job.state == "running"
+running = session.running(job)
 left, right = st.columns([5, 8], gap="large")
 with left:
     frame.section(t, "protocols.setup", "transcript")
     chosen = protocols.setup(t)
     if st.button(
-        t("protocols.go"), type=frame.emphasis(), icon=":material/flag:", disabled=running, key="protocols_go"
+        t("protocols.go"), type=frame.emphasis(), icon=":material/flag:", disabled=bool(running), key="protocols_go"
     ):
         request = ComparisonRequest(
             model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
@@ -30,13 +30,13 @@ with right:
     frame.section(t, "protocols.race", "simulated_time")
     link = protocols.link(t)
     fits = so_far is not None and (so_far.shape is not None or so_far.model_id == model_id)
-    done = so_far.over(link) if fits else None
+    done = so_far.over(link) if so_far is not None and fits else None
     if session.refused("protocols"):
         frame.problem(t, session.refused("protocols"))
     if done is not None:
         race.draw(t, done)
     elif running:
-        protocols.follow(t, job, so_far, session.rerun)
+        protocols.follow(t, running, so_far, session.rerun)
     elif job is None:
         st.info(t("protocols.not_yet"), icon=":material/flag:")
     elif so_far is not None:
@@ -48,8 +48,8 @@ with right:
 if done is not None:
     frame.section(t, "protocols.by_size", "batch")
     if running:
-        protocols.follow(t, job, so_far, session.rerun)
-    elif job.state == "cancelled":
+        protocols.follow(t, running, so_far, session.rerun)
+    elif job is not None and job.state == "cancelled":
         st.info(t("protocols.cancelled_late"), icon=":material/stop_circle:")
     if len(done.points) > 1:
         race.batches(t, done)
@@ -59,4 +59,5 @@ if done is not None:
     protocols.learned(t, view, done)
 if view.record.algorithm == "forest":
     frame.section(t, "serving.title", "forest")
-    serving.offer(t, view, *session.works(model_id, "serving"), backend.start_serving)
+    (work,) = session.works(model_id, "serving")
+    serving.offer(t, view, work, backend.start_serving)

@@ -8,7 +8,7 @@ model_id = frame.model_or_stop(t, "report")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "report", session.notices(), view.federation)
-frame.told(t, session.told())
+frame.outcome(t, session.outcome())
 made = backend.report(model_id)
 report.files(t, model_id, backend.export_report, backend.language_of_pdf(t.language))
 frame.section(t, "report.first_page")

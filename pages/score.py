@@ -25,9 +25,9 @@ with left:
         if way == "pick":
             if chosen := person.pick(t, view, people, session.remember, session.draw):
                 sheet = backend.sample_of(model_id, chosen)
-                person.card(t, view, people.loc[chosen])
+                person.card(t, view, person.row(people, chosen))
         elif way == "type":
-            start = people.loc[chosen] if chosen in people.index else None
+            start = person.row(people, chosen) if chosen in people.index else None
             sheet = backend.sample_from_values(model_id, *person.typed(t, view, start))
         elif (csv := person.upload(t, lambda: backend.sample_template(model_id))) is not None:
             sheet = backend.read_samples(model_id, csv)
@@ -44,9 +44,11 @@ with right:
         backend.start_key(view.record.federation, bits)
     cutoff = run.cutoff(t, view.task)
     job, why = session.job("score"), session.job("reasons")
-    running = job is not None and job.state == "running"
-    if st.button(
-        t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=sheet is None or running, key="score_go"
+    running = session.running(job)
+    idle = sheet is not None and not running
+    if (
+        st.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=not idle, key="score_go")
+        and sheet is not None
     ):
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits)
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
@@ -60,15 +62,15 @@ with right:
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if running:
-        run.follow(t, view, job, lambda: session.progress("score"), session.rerun, pools)
+        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, pools)
     elif job is None:
         st.info(t("score.not_yet"), icon=":material/lock:")
     elif job.result is None:
         run.ended(t, job)
     elif job.result.model_id == model_id:
         done = view_models.decided(job.result, cutoff)
-        result.draw(t, view, done, lambda: backend.scores_csv(done))
-        if reasons.asked(t, view, done, sheet, why):
+        result.draw(t, view, done, partial(backend.scores_csv, done))
+        if reasons.asked(t, view, done, sheet, why) and sheet is not None:
             wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
             session.start("reasons", lambda: backend.start_reasons(wanted))
             session.rerun()
@@ -76,5 +78,5 @@ with right:
     else:
         st.info(t("score.other_model"), icon=":material/lock:")
 if done is not None:
-    place, textbook_bits = result.below(t, view, done), engine.textbook_bits(done)
-    result.textbook(t, place, done, backend.textbook_seconds(model_id, textbook_bits), textbook_bits)
+    slot, textbook_bits = result.below(t, view, done), engine.textbook_bits(done)
+    result.textbook(t, slot, done, backend.textbook_seconds(model_id, textbook_bits), textbook_bits)

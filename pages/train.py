@@ -15,7 +15,7 @@ if not federations:
     st.stop()
 
 job = session.job("train")
-running = job is not None and job.state == "running"
+running = session.running(job)
 who, how = st.columns(2, gap="large")
 with who:
     frame.section(t, "train.who", "federation")
@@ -33,17 +33,17 @@ with people:
 with growth:
     frame.section(t, "train.how", "leaf_weight")
     chosen = training.parameters(t, algorithm, task, method)
-    most_named, coarser = release.bound(t)
+    max_named, coarser = release.bound(t)
 start, progress = st.columns([5, 8], gap="large")
 with start:
     frame.section(t, "train.start")
     if chosen is not None:
         training.cost(t, federation, chosen, session.models())
     ready = hosts and chosen is not None and not running
-    if st.button(
-        t("train.go"), type=frame.emphasis(), icon=":material/model_training:", disabled=not ready, key="train_go"
-    ):
-        request = TrainingRequest(federation.name, chosen, hosts, excluded, most_named, coarser)
+    icon = ":material/model_training:"
+    pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
+    if pressed and chosen is not None:
+        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         session.keep("training", request)
         session.start("train", lambda: backend.start_training(request))
         session.rerun()
@@ -54,7 +54,7 @@ with progress:
     if session.refused("train"):
         frame.problem(t, session.refused("train"))
     if running:
-        run.train(t, whose, job, asked.parameters.ALGORITHM, session.rerun)
+        run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:
         st.info(t("train.not_yet"), icon=":material/model_training:")
     elif not release.refused(t, job):

@@ -8,6 +8,7 @@ from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
@@ -15,19 +16,6 @@ from backend.protocols.transport.codec import encode
 from backend.trees.serialization import content_hash, dump_host
 
 MODEL_ID = "m-test"
-
-
-class MemoryStore:
-    """A Host's store in memory."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        self.texts[model_id] = text
-
-    def artefact(self, model_id: str) -> str:
-        return self.texts[model_id]
 
 
 def federation_of(world: World) -> Federation:
@@ -45,8 +33,11 @@ def federation_of(world: World) -> Federation:
 
 
 @contextmanager
-def running(world: World, *, simulated: bool = True, tap: list | None = None):
-    """A Guest, its network and served Hosts that hold their partial models; `tap` collects (sender, receiver, bytes)."""
+def running(world: World, *, simulated: bool = True, tap: list | None = None, options=None):
+    """A Guest, its network and served Hosts that hold their partial models.
+
+    `tap` collects (sender, receiver, kind, bytes); `options` are more arguments of a Host, by its name.
+    """
     federation = federation_of(world)
     network = Network() if tap is None else TappedNetwork(tap)
     hosts = []
@@ -55,7 +46,8 @@ def running(world: World, *, simulated: bool = True, tap: list | None = None):
         text = dump_host(partial_model)
         store.put_artefact(MODEL_ID, text, content_hash(text))
         features = federation.party(name).features
-        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512))
+        more = (options or {}).get(name, {})
+        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))
     served = SimulatedHosts(network, hosts)
     try:
         yield GuestParty(federation, world.tables[GUEST]), network, served

@@ -4,16 +4,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from actors import MemoryStore, TappedNetwork
+from actors import TappedNetwork
 from worlds import GUEST
 
 from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
-from backend.protocols.guest import draw_parts
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
 from backend.protocols.transport.channel import Session
@@ -39,7 +40,7 @@ class Parties:
     def rules(self, own):
         """All parties' rules; `own` are the Guest's."""
         partial_models = [
-            h._sessions.of(self.joint.conversation.name).kept(HostTraining).rules for h in self.served._hosts.values()
+            h._sessions.of(self.joint.conversation.name).kept(HostTraining).rules for h in self.served.hosts.values()
         ]
         return dict(own) | {key: rule for partial_model in partial_models for key, rule in partial_model.items()}
 

@@ -54,7 +54,7 @@ class TrainedDemo:
     def margins(self, people):
         """Every tree walked with all parties' rules and columns in one place."""
         model, rules = self.measured.model, dict(self.measured.model.rules)
-        for host in self.runtime._simulated._hosts.values():
+        for host in self.runtime._simulated.hosts.values():
             rules |= host._partial_models.get(self.record.id).model.rules
         total = np.full(len(people), model.base_scores[0])
         for t, tree in enumerate(model.trees):

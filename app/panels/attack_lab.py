@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette, run
+from app.panels import charts, frame, palette, run
 from app.texts import Texts, number, percent
 from backend.services import Attack, AttackResult, Job, attack_works
 
@@ -111,13 +110,13 @@ def _outcome(t: Texts, result: AttackResult) -> None:
     icon, words = ("report", "attack_lab.works") if works else ("check_circle", "attack_lab.fails")
     st.markdown(f":material/{icon}: **{t(words)}** {_rates(t, result)}")
     frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
-    setting = t(f"attack.{result.text}_setting", **_said(result))
+    setting = t(f"attack.{result.text}_setting", **_figures(result))
     found = f"attack.{result.text}_found"
     seconds = outcome.off.seconds + (outcome.on.seconds if outcome.on is not None else 0.0)
     with st.expander(t("attack_lab.more"), icon=":material/science:"):
         st.markdown(setting)
         if t.has(found):
-            st.markdown(t(found, **_said(result)))
+            st.markdown(t(found, **_figures(result)))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
 
 
@@ -128,7 +127,7 @@ def _rates(t: Texts, result: AttackResult) -> str:
     return t("attack_lab.rates", **words, on=percent(result.defence_on))
 
 
-def _said(result: AttackResult) -> dict[str, str]:
+def _figures(result: AttackResult) -> dict[str, str]:
     """What a sentence about a result may name, in words."""
     outcome = result.outcome
     return {
@@ -146,28 +145,24 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
     rows = [(t("attack_lab.without"), result.defence_off, palette.FINDING)]
     if result.defence_on is not None:
         rows.append((t("attack_lab.with"), result.defence_on, palette.FINDING if works else palette.INK))
-    figure = go.Figure(
-        go.Bar(
-            y=[name for name, _, _ in rows],
-            x=[100 * rate for _, rate, _ in rows],
-            orientation="h",
-            marker_color=[colour for _, _, colour in rows],
-            text=[percent(rate) for _, rate, _ in rows],
-            textposition="auto",
-            hoverinfo="skip",
-        )
+    figure = charts.figure(44 + BAR * len(rows), top=4, bargap=0.25).add_bar(
+        y=[name for name, _, _ in rows],
+        x=[100 * rate for _, rate, _ in rows],
+        orientation="h",
+        marker_color=[colour for _, _, colour in rows],
+        text=[percent(rate) for _, rate, _ in rows],
+        textposition="auto",
+        hoverinfo="skip",
     )
     figure.add_vline(x=100 * result.chance, line={"dash": "dot", "color": palette.INK, "width": 2})
-    figure.update_layout(height=44 + BAR * len(rows), margin={"l": 0, "r": 12, "t": 4, "b": 26}, bargap=0.25)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", tickvals=[0, 50, 100])
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    return figure.update_yaxes(autorange="reversed").update_layout(margin={"r": 12, "b": 26})
 
 
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
     """The twin of all bars."""
     ran = [results[attack.id] for attack in attacks if attack.id in results]
-    columns = {
+    columns: frame.Columns = {
         t("attack_lab.attack"): [f"{result.id} {t(f'attack.{result.text}_title')}" for result in ran],
         t("attack_lab.severity"): [t(_severity_key(result.severity)) for result in ran],
         t("attack_lab.without"): [percent(result.defence_off) for result in ran],
@@ -177,8 +172,7 @@ def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
             t("attack_lab.works" if attack_works(result) else "attack_lab.fails") for result in ran
         ],
     }
-    with st.expander(t("frame.as_table"), icon=":material/table:"):
-        st.dataframe(pd.DataFrame(columns), hide_index=True, key="attack_table", alt=t("attack_lab.title"))
+    frame.table_twin(t, columns, t("attack_lab.title"), "attack")
 
 
 def _severity(t: Texts, severity: str) -> str:

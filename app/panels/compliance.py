@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from app import view_models
@@ -37,7 +36,7 @@ def summary(t: Texts, view: View) -> None:
 def packs(t: Texts, view: View) -> None:
     """Which bodies of law were applied, in which version, checked when, from where."""
     found = view.compliance.packs
-    columns = {
+    columns: frame.Columns = {
         "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
         "jurisdiction": [markdown(pack.jurisdiction) for pack in found],
         "version": [markdown(pack.version) for pack in found],
@@ -49,8 +48,7 @@ def packs(t: Texts, view: View) -> None:
     if not box.open:
         return
     with box:
-        table = pd.DataFrame({t(f"compliance.{name}"): values for name, values in columns.items()})
-        st.table(table, hide_index=True, alt=t("compliance.packs"))
+        frame.table({t(f"compliance.{name}"): values for name, values in columns.items()}, t("compliance.packs"))
 
 
 def duties(t: Texts, view: View) -> None:
@@ -59,11 +57,11 @@ def duties(t: Texts, view: View) -> None:
     forces = Counter(duty.force for duty in found)
     counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
     st.markdown(t("compliance.duties", **counts))
-    for place, pack in enumerate(dict.fromkeys((duty.pack, duty.pack_zh) for duty in found)):
+    for index, pack in enumerate(dict.fromkeys((duty.pack, duty.pack_zh) for duty in found)):
         own = [duty for duty in found if (duty.pack, duty.pack_zh) == pack]
         in_force = sum(duty.force == "in_force" for duty in own)
         head = t("compliance.duties_of", pack=markdown(t.either(*pack)), n=len(own), in_force=in_force)
-        box = st.expander(head, icon=":material/balance:", key=f"duties_{place}", on_change="rerun")
+        box = st.expander(head, icon=":material/balance:", key=f"duties_{index}", on_change="rerun")
         if box.open:  # what nobody looks at is not sent
             with box:
                 _duties(t, own)
@@ -114,10 +112,10 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
         "words.gain": [percent(x.usage.gain_share) for x in found],
     }
     if kind == "not_in_force":
-        columns["compliance.force"] = [force(t, x) for x in found]
+        columns |= {"compliance.force": [force(t, x) for x in found]}
     with st.expander(head, icon=":material/playlist_remove:", key=kind):
         st.markdown(why)
-        st.table(pd.DataFrame({t(key): values for key, values in columns.items()}), hide_index=True, alt=head)
+        frame.table({t(key): values for key, values in columns.items()}, head)
 
 
 def contradictions(t: Texts, view: View) -> None:
@@ -136,7 +134,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
     with st.container(border=True, key=f"contradiction_{direction.feature}"):
         st.badge(t("importance.against_short"), icon=":material/swap_vert:", color="red")
         held = t("compliance.held_by", party=palette.name(t, view.federation, direction.party))
-        told = t(
+        sentence = t(
             "compliance.contradiction",
             expected=t(f"direction.{direction.expected}"),
             learned=t(f"direction.{direction.learned}"),
@@ -145,7 +143,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
             n=len(direction.where),
         )
         parts = [f"#### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
-        parts += [f"{held} · `{direction.feature}`", told, f":material/build: {t('compliance.contradiction_do')}"]
+        parts += [f"{held} · `{direction.feature}`", sentence, f":material/build: {t('compliance.contradiction_do')}"]
         st.markdown("\n\n".join(parts), anchors=False)
         with st.container(horizontal=True):
-            findings.links(t, view, direction.feature, direction.where)
+            findings.to_splits(t, view, direction.feature, direction.where)

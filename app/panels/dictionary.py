@@ -9,22 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
+from app.panels import controls, findings, frame, palette
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services import Feature, Finding
 
 ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
 
-
-NARROW = (
-    "features_parties",
-    "features_use",
-    "features_flagged",
-    "features_status",
-    "features_pack",
-    "features_secureboost",
-)
+NARROW = tuple(f"features_{name}" for name in ("parties", "use", "flagged", "status", "pack", "secureboost"))
 
 
 @dataclass(frozen=True)
@@ -60,17 +52,11 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
             format_func=lambda party: palette.name(t, view.federation, party),
             persist_state="session",
         )
-        use = st.segmented_control(
-            t("features.use"),
-            ("all", "used", "unused"),
-            default="all",
-            required=True,
-            key="features_use",
-            format_func=lambda key: t(f"features.use_{key}"),
-            persist_state="session",
+        use = controls.choice(
+            t("features.use"), ("all", "used", "unused"), "features_use", lambda key: t(f"features.use_{key}")
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        statuses, packs = _flag_filters(t, view)
+        statuses, packs = findings.by_law(t, view, "features", 260) if view.compliance.findings else ((), ())
         flagged = st.toggle(t("features.only_flagged"), key="features_flagged", persist_state="session")
         secureboost = st.toggle(
             t("features.secureboost"),
@@ -78,32 +64,7 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
             help=t("features.secureboost_help"),
             persist_state="session",
         )
-    return DictionaryFilters(search, tuple(chosen), str(use), statuses, packs, flagged, secureboost)
-
-
-def _flag_filters(t: Texts, view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """By status and by rule pack, where anything is flagged at all."""
-    found = view.compliance.findings
-    if not found:
-        return (), ()
-    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
-    statuses = [status for status in view_models.SEVERITY if any(f.status == status for f in found)]
-    chosen = [
-        st.multiselect(
-            t(f"compliance.by_{name}"),
-            options,
-            format_func=words,
-            placeholder=t("audit.all"),
-            key=f"features_{name}",
-            persist_state="session",
-            width=260,
-        )
-        for name, options, words in (
-            ("status", statuses, lambda status: t(f"compliance.{status}")),
-            ("pack", list(packs), packs.__getitem__),
-        )
-    ]
-    return tuple(chosen[0]), tuple(chosen[1])
+    return DictionaryFilters(search, tuple(chosen), use, statuses, packs, flagged, secureboost)
 
 
 def matching(t: Texts, view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]:
@@ -118,7 +79,7 @@ def matching(t: Texts, view: View, chosen: DictionaryFilters) -> list[tuple[str,
         shown = hidden.get(feature.name) or " ".join((feature.name, feature.meaning, feature.meaning_zh))
         if (
             chosen.search in shown.lower()
-            and (not chosen.parties or party in chosen.parties)
+            and controls.passes(chosen.parties, party)
             and (chosen.use == "all" or (chosen.use == "used") == bool(splits[feature.name]))
             and (
                 not _asked(chosen) or (feature.name not in hidden and _flagged_so(flags.get(feature.name, ()), chosen))
@@ -134,10 +95,7 @@ def _asked(chosen: DictionaryFilters) -> bool:
 
 def _flagged_so(findings: Sequence[Finding], chosen: DictionaryFilters) -> bool:
     """Whether one of a feature's findings has a status and a rule pack that are looked for."""
-    return any(
-        (not chosen.statuses or f.status in chosen.statuses) and (not chosen.packs or f.pack in chosen.packs)
-        for f in findings
-    )
+    return any(controls.passes(chosen.statuses, f.status) and controls.passes(chosen.packs, f.pack) for f in findings)
 
 
 def table(

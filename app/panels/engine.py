@@ -7,6 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
+from app.panels import controls
 from app.texts import Texts, number, size
 from app.view_models import Speed
 from backend.services import ScoreBatch, ScoringRequest
@@ -36,32 +37,26 @@ def pick(t: Texts, speeds: Mapping[str, Speed], one_output: bool) -> tuple[Engin
 
 def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content") -> tuple[Engine, int]:
     """The two widgets of a page that choose a cipher and, for Paillier, the bits of its key."""
-    chosen: Engine = st.segmented_control(
+    chosen = controls.choice(
         t("engine.cipher"),
         ENGINES,
-        default=ENGINES[0],
-        required=True,
-        key=f"{page}_cipher",
-        format_func=lambda name: t(f"engine.name_{name}"),
+        f"{page}_cipher",
+        lambda name: t(f"engine.name_{name}"),
         help=t("glossary.cipher"),
-        persist_state="session",
         width=width,
     )
     return chosen, _bits(t, page) if chosen == "paillier" else DEFAULT_BITS
 
 
 def _bits(t: Texts, page: str) -> int:
-    bits: int = st.segmented_control(
+    return controls.choice(
         t("engine.key_bits"),
         KEY_BITS,
+        f"{page}_key_bits",
+        lambda bits: t("train.bits", bits=f"{bits:,}"),
         default=DEFAULT_BITS,
-        required=True,
-        key=f"{page}_key_bits",
-        format_func=lambda bits: t("train.bits", bits=f"{bits:,}"),
         help=t("glossary.key_bits"),
-        persist_state="session",
     )
-    return bits
 
 
 def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> None:
@@ -71,7 +66,7 @@ def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> 
     words = t("engine.many")
     last = speeds.get("paillier")
     if last is not None and last.people:
-        words += " " + t("engine.mode", people=f"{people:,}", rough=t.duration(people / last.a_second))
+        words += " " + t("engine.pace", people=f"{people:,}", rough=t.duration(people / last.a_second))
     st.caption(f":material/lightbulb: {words}")
 
 

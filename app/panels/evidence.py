@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app.panels import frame, palette, run
@@ -34,14 +33,14 @@ SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
 
 def kept_out(t: Texts, view: View, found: Sequence[KeptOut]) -> None:
     """What was measured of features that the model was not given: what is left of a gap, and what stands in for them."""
-    for place, row in enumerate(found):
-        with st.container(border=True, key=f"kept_out_{place}"):
+    for index, row in enumerate(found):
+        with st.container(border=True, key=f"kept_out_{index}"):
             words = t("compliance.kept_out", feature=brief(t, view, row.feature))
             st.markdown(f":material/visibility_off: **{words}**")
-            both(t, view, row, -1 - place)
+            both(t, view, row, -1 - index)
 
 
-def both(t: Texts, view: View, found: Finding | KeptOut, place: int) -> None:
+def both(t: Texts, view: View, found: Finding | KeptOut, index: int) -> None:
     """What goes with a feature, and outcomes by its groups; where nothing was measured, two lines say so (columns would slow the page)."""
     titles = {name: f":material/{icon}: **{t(f'compliance.{name}')}**" for name, icon in EVIDENCE.items()}
     if found.proxies is None and found.disparities is None:
@@ -53,14 +52,14 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: int) -> None:
             with column:
                 st.markdown(titles[name], help=t(f"compliance.{name}_help"))
                 if name == "proxies":
-                    proxies(t, view, found, place)
+                    proxies(t, view, found, index)
                 else:
-                    outcomes(t, found.disparities, found.disparities_on, place)
+                    outcomes(t, found.disparities, found.disparities_on, index)
     if isinstance(found, Finding):
-        ages(t, found, place)
+        ages(t, found, index)
 
 
-def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: int) -> None:
+def proxies(t: Texts, view: View, finding: Finding | KeptOut, index: int) -> None:
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
     found, on = finding.proxies, finding.proxies_on
     if found is None:
@@ -81,50 +80,48 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: int) -> Non
             records=f"{closest.n:,}",
         )
     )
-    table = pd.DataFrame(
-        {
-            t("compliance.other_feature"): [brief(t, view, row.about) for row in found],
-            t("compliance.v"): [interval(t, row, number) for row in found],
-            t("compliance.records"): [f"{row.n:,}" for row in found],
-            t("words.gain"): [percent(gains[row.about]) for row in found],
-        }
-    )
-    st.table(table[:SHOWN], hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+    table: frame.Columns = {
+        t("compliance.other_feature"): [brief(t, view, row.about) for row in found],
+        t("compliance.v"): [interval(t, row, number) for row in found],
+        t("compliance.records"): [f"{row.n:,}" for row in found],
+        t("words.gain"): [percent(gains[row.about]) for row in found],
+    }
+    frame.table({head: cells[:SHOWN] for head, cells in table.items()}, t("compliance.proxies"))
     if len(found) > SHOWN:
-        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{place}"):
-            st.table(table, hide_index=True, border="horizontal", alt=t("compliance.proxies"))
+        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{index}"):
+            frame.table(table, t("compliance.proxies"))
 
 
-def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place: int) -> None:
+def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index: int) -> None:
     """Who is accepted how often, how far groups are apart and how sure that is; all rates one press away."""
     if found is None:
         st.markdown(t("compliance.not_measured"))
         return
     accepted = [row for row in found if row.measure == "selection rate"]
-    told = sorted((row for row in accepted if row.value is not None), key=lambda row: row.value or 0.0)
-    if len(told) < 2:
+    known = sorted((row for row in accepted if row.value is not None), key=lambda row: row.value or 0.0)
+    if len(known) < 2:
         st.markdown(t("compliance.outcomes_none") + _at(t, on))
         return
     overall = {row.measure: row for row in found if row.about == "all groups"}
     gap = overall["selection rate, largest less smallest"]
-    st.markdown(_apart(t, told[0], told[-1], gap) + _at(t, on))
-    table = {
+    st.markdown(_apart(t, known[0], known[-1], gap) + _at(t, on))
+    table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
-    st.table(pd.DataFrame(table), hide_index=True, border="horizontal", alt=t("compliance.outcomes"))
+    frame.table(table, t("compliance.outcomes"))
     ratio = overall["selection rate, smallest over largest"]
-    said = f"{interval(t, ratio, number)}, n={records(ratio)}"
-    st.caption(f":material/troubleshoot: {t('compliance.ratio', ratio=said)}")
-    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+    known_ratio = f"{interval(t, ratio, number)}, n={records(ratio)}"
+    st.caption(f":material/troubleshoot: {t('compliance.ratio', ratio=known_ratio)}")
+    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{index}"):
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
             t("compliance.group"): [group(t, row) for row in found],
             t("compliance.value"): [interval(t, row, number if "over" in row.measure else percent) for row in found],
             t("compliance.records"): [records(row) for row in found],
         }
-        st.table(pd.DataFrame(everything), hide_index=True, border="horizontal", alt=t("compliance.all_rates"))
+        frame.table(everything, t("compliance.all_rates"))
 
 
 def _at(t: Texts, on: Basis | None) -> str:
@@ -151,14 +148,14 @@ def _apart(t: Texts, low: Evidence, high: Evidence, gap: Evidence) -> str:
 
 
 def interval(t: Texts, row: Evidence, words: Callable[[float], str]) -> str:
-    """A measured number with its interval, or that it is not told."""
+    """A measured number with its interval, or that it is suppressed."""
     if row.value is None or row.low is None or row.high is None:
-        return t("compliance.untold")
+        return t("compliance.suppressed")
     return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))
 
 
 def records(row: Evidence) -> str:
-    """How many records are behind a number that is told."""
+    """How many records are behind a number that is not suppressed."""
     return "–" if row.value is None else f"{row.n:,}"
 
 
@@ -167,7 +164,7 @@ def group(t: Texts, row: Evidence) -> str:
     return markdown(t.either(row.about, row.about_zh))
 
 
-def ages(t: Texts, finding: Finding, place: int) -> None:
+def ages(t: Texts, finding: Finding, index: int) -> None:
     """Whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
     if not finding.check:
         return
@@ -186,10 +183,9 @@ def ages(t: Texts, finding: Finding, place: int) -> None:
         )
         for gap in found.gaps
     ]
-    heads = ("ages", "mean_probability", "elderly_less", "interval_95")
-    table = pd.DataFrame(rows, columns=[t(f"document.head_{head}") for head in heads])
-    with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{place}"):
-        st.table(table, hide_index=True, border="horizontal", alt=t("document.elderly"))
+    heads = [t(f"document.head_{head}") for head in ("ages", "mean_probability", "elderly_less", "interval_95")]
+    with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{index}"):
+        frame.table(dict(zip(heads, zip(*rows, strict=True), strict=True)), t("document.elderly"))
 
 
 def measurable(view: View) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
+from app.panels import frame, links, palette
 from app.session import page
 from app.texts import Texts, markdown, percent
 from app.view_models import View
@@ -56,46 +55,29 @@ def card(t: Texts, view: View, name: str) -> None:
 
 def _splits(t: Texts, view: View, name: str) -> None:
     """Where the model asks about a feature: the splits that gain most as links, all of them as a table."""
-    places = view_models.where(view.model, name)
-    if not places:
+    where = view_models.where(view.model, name)
+    if not where:
         return
-    st.markdown(f"**{t('features.splits', n=len(places))}**")
+    st.markdown(f"**{t('features.splits', n=len(where))}**")
     with st.container(horizontal=True):
-        for tree, node in places[:LINKED]:
-            st.page_link(
-                page("structure"),
-                label=t("compliance.see_split", tree=tree + 1, node=node),
-                icon=":material/account_tree:",
-                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
-            )
-    if len(places) <= LINKED:
+        for tree, node in where[:LINKED]:
+            links.to_split(t, view.record.id, tree, node)
+    if len(where) <= LINKED:
         return
     with st.expander(t("features.all_splits"), icon=":material/table:", key="features_splits"):
-        splits = [view.model.trees[tree].splits[node] for tree, node in places]
-        picked = st.dataframe(
-            pd.DataFrame(
-                {
-                    t("features.tree"): [tree + 1 for tree, _ in places],
-                    t("structure.node"): [node for _, node in places],
-                    t("words.gain"): [split.gain for split in splits],
-                    t("words.cover"): [split.cover for split in splits],
-                }
-            ),
-            hide_index=True,
-            height=min(38 + frame.ROW * len(places), TALL),
-            key=f"splits_{name}",
-            on_select="rerun",
-            selection_mode="single-row",
-            alt=t("features.all_splits"),
-        )
+        splits = [view.model.trees[tree].splits[node] for tree, node in where]
+        columns: frame.Columns = {
+            t("features.tree"): [tree + 1 for tree, _ in where],
+            t("structure.node"): [node for _, node in where],
+            t("words.gain"): [split.gain for split in splits],
+            t("words.cover"): [split.cover for split in splits],
+        }
+        picking = {"on_select": "rerun", "selection_mode": "single-row"}
+        height = min(38 + frame.ROW * len(where), TALL)
+        picked = frame.data(columns, f"splits_{name}", t("features.all_splits"), height=height, **picking)
         for row in picked["selection"]["rows"]:
-            tree, node = places[row]
-            st.page_link(
-                page("structure"),
-                label=t("compliance.see_split", tree=tree + 1, node=node),
-                icon=":material/arrow_forward:",
-                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
-            )
+            tree, node = where[row]
+            links.to_split(t, view.record.id, tree, node, "arrow_forward")
 
 
 def _rule(t: Texts, finding: Finding) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import view_models
-from app.panels import evidence, frame, palette, reviews
+from app.panels import controls, evidence, frame, links, palette, reviews
 from app.panels.reviews import ReviewForm
-from app.session import address, page
+from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services import Finding, Review
@@ -38,33 +39,32 @@ class FindingFilters:
 def filters(t: Texts, view: View) -> FindingFilters:
     """The row of filters above the cards."""
     found = view.compliance.findings
-    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
-    parties = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
-    rows: dict[str, tuple[Sequence[str], Callable[[str], str]]] = {
-        "party": (parties, lambda name: palette.plain(t, view.federation, name)),
-        "status": (
-            [s for s in view_models.SEVERITY if any(f.status == s for f in found)],
-            lambda s: t(f"compliance.{s}"),
-        ),
-        "pack": (list(packs), packs.__getitem__),
-        "decision": (DECISIONS, lambda word: t(f"report.{word}")),
-    }
+    there = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = {
-            name: st.multiselect(
-                t(f"compliance.by_{name}"),
-                options,
-                format_func=words,
-                placeholder=t("audit.all"),
-                key=f"findings_{name}",
-                persist_state="session",
-                width=205,
-            )
-            for name, (options, words) in rows.items()
-        }
+        parties = narrow(t, "findings", "party", there, partial(palette.plain, t, view.federation), 205)
+        statuses, packs = by_law(t, view, "findings", 205)
+        decisions = narrow(t, "findings", "decision", DECISIONS, lambda word: t(f"report.{word}"), 205)
         used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
-    sets = (tuple(chosen[name]) for name in ("party", "status", "pack", "decision"))
-    return FindingFilters(*sets, used)
+    return FindingFilters(parties, statuses, packs, decisions, used)
+
+
+def by_law(t: Texts, view: View, page: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The filters by status and by rule pack."""
+    found = view.compliance.findings
+    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
+    there = [status for status in view_models.SEVERITY if any(f.status == status for f in found)]
+    return (
+        narrow(t, page, "status", there, lambda status: t(f"compliance.{status}"), width),
+        narrow(t, page, "pack", list(packs), packs.__getitem__, width),
+    )
+
+
+def narrow(
+    t: Texts, page: str, name: str, options: Sequence[str], words: Callable[[str], str], width: int
+) -> tuple[str, ...]:
+    """One filter of findings."""
+    settings = {"persist_state": "session", "width": width}
+    return controls.narrow(t, t(f"compliance.by_{name}"), options, f"{page}_{name}", words, **settings)
 
 
 def matching(
@@ -80,14 +80,14 @@ def matching(
             (chosen.packs, finding.pack),
             (chosen.decisions, review.verdict if review else "open"),
         )
-        return all(not wanted or value in wanted for wanted, value in held) and (
+        return all(controls.passes(wanted, value) for wanted, value in held) and (
             finding.usage.splits > 0 or not chosen.used
         )
 
     return [finding for finding in found if passes(finding)]
 
 
-def listed(t: Texts, view: View, history: Sequence[Review], handler: ReviewForm) -> None:
+def listed(t: Texts, view: View, history: Sequence[Review], deciding: ReviewForm) -> None:
     """All findings behind their filters; where there is none, what that does and does not say."""
     found = view.compliance.findings
     if not found:
@@ -97,47 +97,49 @@ def listed(t: Texts, view: View, history: Sequence[Review], handler: ReviewForm)
     chosen = filters(t, view)
     shown = matching(found, chosen, standing)
     sentence(t, view, len(shown), standing)
-    cards(t, view, shown, history, handler)
+    cards(t, view, shown, history, deciding)
 
 
 def only(
-    t: Texts, view: View, finding: Finding, history: Sequence[Review], handler: ReviewForm, show_all: Callable[[], None]
+    t: Texts,
+    view: View,
+    finding: Finding,
+    history: Sequence[Review],
+    deciding: ReviewForm,
+    show_all: Callable[[], None],
 ) -> None:
     """The one finding that a link leads to, and the way to all."""
     label = t("compliance.show_all", n=len(view.compliance.findings))
     st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
-    card(t, view, finding, 0, history, handler)
+    card(t, view, finding, 0, history, deciding)
 
 
 def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> None:
     """How many there are, the worst of them, and how many wait for a decision."""
     found = view.compliance.findings
     worst = found[0]
-    said = t(
-        "compliance.sentence",
-        n=len(found),
-        worst=evidence.brief(t, view, worst.feature),
-        status=t(f"compliance.{worst.status}").lower(),
-        share=percent(worst.usage.gain_share),
-    )
+    words = {"status": t(f"compliance.{worst.status}").lower(), "share": percent(worst.usage.gain_share)}
     waiting = sum((f.rule_id, f.feature) not in standing for f in found)
-    said += " " + t("compliance.waiting", n=waiting)
-    st.markdown(said + (" " + t("compliance.narrowed", shown=shown) if shown < len(found) else ""))
+    parts = [t("compliance.sentence", n=len(found), worst=evidence.brief(t, view, worst.feature), **words)]
+    parts.append(t("compliance.waiting", n=waiting))
+    if shown < len(found):
+        parts.append(t("compliance.narrowed", shown=shown))
+    st.markdown(" ".join(parts))
 
 
-def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], handler: ReviewForm) -> None:
+def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], deciding: ReviewForm) -> None:
     """A card a finding, a few at a time."""
     if not found:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
         return
-    for place, finding in frame.paged(found, "findings_page"):
-        card(t, view, finding, place, history, handler)
+    for index, finding in frame.paged(found, "findings_page"):
+        card(t, view, finding, index, history, deciding)
 
 
-def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[Review], handler: ReviewForm) -> None:
-    """Everything about one finding; `place` tells cards apart."""
+def card(t: Texts, view: View, finding: Finding, index: int, history: Sequence[Review], deciding: ReviewForm) -> None:
+    """Everything about one finding; `index` tells cards apart."""
     about = [r for r in history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
-    with st.container(border=True, key=f"finding_{place}"):
+    with st.container(border=True, key=f"finding_{index}"):
         _badges(t, finding, about)
         held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
         meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
@@ -150,15 +152,15 @@ def card(t: Texts, view: View, finding: Finding, place: int, history: Sequence[R
             st.caption(citation(t, finding))
         with found:
             st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
-        evidence.both(t, view, finding, place)
-        reviews.standing(t, about, place)
+        evidence.both(t, view, finding, index)
+        reviews.standing(t, about, index)
         with st.container(horizontal=True, vertical_alignment="center"):
-            key = f"decide_{place}"
+            key = f"decide_{index}"
             st.button(
-                t("compliance.decide"), icon=":material/gavel:", key=key, on_click=handler.choose, args=(finding,)
+                t("compliance.decide"), icon=":material/gavel:", key=key, on_click=deciding.choose, args=(finding,)
             )
-            link(t, view, finding, place)
-            links(t, view, finding.feature, view_models.where(view.model, finding.feature))
+            link(t, view, finding, index)
+            to_splits(t, view, finding.feature, view_models.where(view.model, finding.feature))
 
 
 def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
@@ -187,16 +189,16 @@ def _why(t: Texts, finding: Finding) -> str:
     parts = [f":material/search: **{t('compliance.why')}**"]
     parts.append(t("compliance.matched", matched=markdown(finding.matched), place=where))
     shares = {"gain": percent(usage.gain_share), "cover": percent(usage.cover_share)}
-    told = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
-    parts.append(told if usage.splits else t("compliance.no_use"))
+    use = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
+    parts.append(use if usage.splits else t("compliance.no_use"))
     parts.append(f":material/build: **{t('compliance.what_to_do')}**")
     parts.append(markdown(t.either(finding.remedy, finding.remedy_zh)))
     return "\n\n".join(parts)
 
 
-def link(t: Texts, view: View, finding: Finding, place: int) -> None:
+def link(t: Texts, view: View, finding: Finding, index: int) -> None:
     """The address of a finding, to be copied."""
-    with st.popover(t("compliance.link"), icon=":material/link:", key=f"link_{place}"):
+    with st.popover(t("compliance.link"), icon=":material/link:", key=f"link_{index}"):
         st.markdown(t("compliance.link_why"))
         st.code(
             address("compliance", model=view.record.id, finding=view_models.key_of(finding)),
@@ -205,21 +207,11 @@ def link(t: Texts, view: View, finding: Finding, place: int) -> None:
         )
 
 
-def links(t: Texts, view: View, feature: str, places: Sequence[tuple[int, int]]) -> None:
+def to_splits(t: Texts, view: View, feature: str, splits: Sequence[tuple[int, int]]) -> None:
     """To the feature, and to the splits on it that gain most, each marked in its tree; drawn into the row around them."""
-    st.page_link(
-        page("features"),
-        label=t("compliance.open_feature"),
-        icon=":material/dictionary:",
-        query_params={"model": view.record.id, "feature": feature, "search": feature},
-    )
-    for tree, node in places[:TREES]:
-        st.page_link(
-            page("structure"),
-            label=t("compliance.see_split", tree=tree + 1, node=node),
-            icon=":material/account_tree:",
-            query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
-        )
+    links.to_feature(t, view.record.id, feature)
+    for tree, node in splits[:TREES]:
+        links.to_split(t, view.record.id, tree, node)
 
 
 def law_badges(t: Texts, law: Law) -> None:

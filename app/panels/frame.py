@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
@@ -10,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import palette
+from app.panels import charts, palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.services import Federation, Job, Metrics, ModelRecord, Score
 
@@ -18,12 +19,13 @@ ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 T = TypeVar("T")
+Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 
 def emphasis() -> Literal["primary", "secondary"]:
     """The type of a page's one main button: filled on the light page, outlined on the dark one, readable on both."""
-    return "secondary" if st.context.theme.type == "dark" else "primary"
+    return "secondary" if charts.dark() else "primary"
 
 
 def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: Federation | None = None) -> None:
@@ -48,8 +50,8 @@ def problem(t: Texts, text: str) -> None:
     )
 
 
-def told(t: Texts, done: tuple[bool, str] | None) -> None:
-    """What became of what was just tried."""
+def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
+    """What became of the last attempt: a note that it succeeded, or why it did not."""
     if done is not None and done[0]:
         st.success(markdown(done[1]), icon=":material/check:")
     elif done is not None:
@@ -61,19 +63,32 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
     st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
-def chart(
-    t: Texts, figure: go.Figure, sentence: str, twin: pd.DataFrame | Callable[[], pd.DataFrame], key: str
-) -> None:
+def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
     """A chart under the sentence that says what to see in it, with its numbers as a table below; a long one is made once it is opened."""
     st.markdown(sentence)
     picture(figure, sentence, key)
-    opened = "rerun" if callable(twin) else "ignore"
-    box = st.expander(t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change=opened)
-    if callable(twin) and not box.open:
-        return
-    with box:
-        table = twin() if callable(twin) else twin
-        st.dataframe(table, hide_index=True, key=f"{key}_table", alt=_words(sentence))
+    table_twin(t, twin, sentence, key)
+
+
+def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, key: str) -> None:
+    """The numbers of a chart as a table, one press away."""
+    later = callable(twin)
+    box = st.expander(
+        t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change="rerun" if later else "ignore"
+    )
+    if box.open or not later:
+        with box:
+            data(twin() if callable(twin) else twin, f"{key}_table", _words(sentence))
+
+
+def data(columns: Columns, key: str, alt: str, **settings: Any) -> Any:
+    """A table to sort and search, from its columns; `settings` are those of ``st.dataframe``."""
+    return st.dataframe(pd.DataFrame(columns), hide_index=True, key=key, alt=alt, **settings)
+
+
+def table(columns: Columns, alt: str) -> None:
+    """A table to read, from its columns; Markdown in its cells is drawn."""
+    st.table(pd.DataFrame(columns), hide_index=True, border="horizontal", alt=alt)
 
 
 def row_height(texts: Iterable[str], letters: int) -> int:
@@ -83,7 +98,7 @@ def row_height(texts: Iterable[str], letters: int) -> int:
 
 
 def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
-    """A few of many, each with its place, to be drawn above the numbers of the pages: all at once would be slow."""
+    """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
     pages = -(-len(found) // CARDS)
     cards = st.container()
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
@@ -93,7 +108,6 @@ def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
-    figure.update_layout(dragmode=False, hoverlabel_align="left")
     if st.context.theme.type == "light":
         figure.update_layout(font={"color": palette.LIGHT_TEXT})
     st.plotly_chart(figure, key=key, config=CHART, alt=_words(sentence))
@@ -103,21 +117,28 @@ def _words(sentence: str) -> str:
     return sentence.replace("**", "").replace("\\", "")
 
 
-def working(t: Texts, job: Job[Any], words: str, key: str) -> None:
-    """A job at work: what it does, how far it is, for how long, and a way to stop it."""
+def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "", left: float | None = None) -> None:
+    """A job at work: what it does, at whom, how far it is, for how long (`left`: seconds to go), and a way to stop it."""
     with st.container(border=True):
-        st.markdown(f":material/arrow_right_alt: **{words}**")
-        counted = t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}") + " · " if job.total > 1 else ""
-        share = min(job.done / job.total, 1.0) if job.total else 0.0
-        st.progress(share, text=counted + t("stage.elapsed", seconds=t.duration(job.seconds)))
-        stopping = job.cancelled()
-        st.button(
-            t("stage.cancelling") if stopping else t("stage.cancel"),
-            icon=":material/stop_circle:",
-            key=f"cancel_{key}",
-            disabled=stopping,
-            on_click=job.cancel,
-        )
+        st.markdown(f":material/arrow_right_alt: **{words}** {who}")
+        progress(t, job, min(job.done / job.total, 1.0) if job.total else 0.0, job.done, left)
+        stop(t, job, key)
+
+
+def progress(t: Texts, job: Job[Any], share: float, done: int, left: float | None) -> None:
+    """A bar that is `share` full, with what is done, the seconds so far and those still to go."""
+    parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
+    parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
+    if left is not None:
+        parts.append(t("stage.left", seconds=t.duration(left)))
+    st.progress(min(share, 1.0), text=" · ".join(parts))
+
+
+def stop(t: Texts, job: Job[Any], key: str) -> None:
+    """The button that stops a job."""
+    words = t("stage.cancelling" if job.cancelled() else "stage.cancel")
+    icon = ":material/stop_circle:"
+    st.button(words, icon=icon, key=f"cancel_{key}", disabled=job.cancelled(), on_click=job.cancel)
 
 
 def model_or_stop(t: Texts, page: str) -> str:
@@ -130,7 +151,7 @@ def model_or_stop(t: Texts, page: str) -> str:
     return chosen
 
 
-def empty(t: Texts, prepare: Callable[[], object], train_page: object) -> None:
+def empty(t: Texts, prepare: Callable[[], object], train_page: Path) -> None:
     """No model yet: say what the demo is and offer to make it."""
     with st.container(border=True):
         st.markdown(f"### {t('empty.title')}")

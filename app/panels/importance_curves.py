@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, amount, bare, label, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
@@ -18,6 +17,7 @@ from backend.services import Dependence, Feature, GroupMean, GroupMeans, Level
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 HEIGHT = 360
+ENDS = ("low", "high")  # of a group's interval
 
 
 def features(view: View) -> list[str]:
@@ -67,7 +67,7 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
     }
     numeric = any(level.low is not None or level.high is not None for level in levels)
     figure = _steps(t, view, feature, levels) if numeric else _dots(t, view, found.party, names, levels)
-    frame.chart(t, figure, sentence, pd.DataFrame(table), "importance_curve")
+    frame.chart(t, figure, sentence, table, "importance_curve")
     st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
 
 
@@ -104,7 +104,7 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
         ]
     if any(row.observed is not None for row in found.groups):
         table[t("importance.observed")] = [percent(row.observed or 0.0) for row in found.groups]
-    frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, pd.DataFrame(table), "importance_means")
+    frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, table, "importance_means")
     st.caption(f":material/lock: {t('importance.means_caption', records=f'{found.n:,}')}")
 
 
@@ -114,7 +114,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
-    figure = go.Figure()
+    figure = _empty(view)
     figure.add_bar(
         x=[(a + b) / 2 for a, b in pairwise(edges)],
         y=[level.share for level in steps],
@@ -145,40 +145,25 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
                     showlegend=k == 0,
                     hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
                 )
-    _lay_out(t, view, figure)
-    figure.update_xaxes(title=label(feature.unit) or None, fixedrange=True, showgrid=False)
-    figure.update_layout(
-        yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False, "fixedrange": True}, bargap=0
+    figure.update_xaxes(title=label(feature.unit) or None, showgrid=False)
+    return figure.update_layout(
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False}, bargap=0
     )
-    return figure
 
 
-def _dots(
-    t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level] | Sequence[GroupMean]
-) -> go.Figure:
+def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:
     """A dot a group with its whisker, and a hollow one for what came."""
-    figure, sign = go.Figure(), palette.mark(view.federation, party)
+    figure, sign = _empty(view), palette.mark(view.federation, party)
     for k in range(_outputs(view)):
         values = [row.mean[k] if isinstance(row, GroupMean) else row.predicted[k] for row in rows]
-        ends = [
-            (row.low[k], row.high[k]) if isinstance(row, GroupMean) else (v, v)
-            for row, v in zip(rows, values, strict=True)
-        ]
+        low, high = ([getattr(row, end)[k] if isinstance(row, GroupMean) else None for row in rows] for end in ENDS)
         figure.add_scatter(
             x=list(range(len(names))),
             y=values,
             mode="lines+markers" if isinstance(rows[0], GroupMean) and rows[0].group.kind == "bin" else "markers",
             marker={"symbol": sign.symbol, "color": sign.colour, "size": 10},
             line={"color": sign.colour, "dash": DASHES[k % len(DASHES)], "width": 1.5},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [high - v for (_, high), v in zip(ends, values, strict=True)],
-                "arrayminus": [v - low for (low, _), v in zip(ends, values, strict=True)],
-                "color": palette.INK,
-                "thickness": 1.5,
-                "width": 4,
-            },
+            error_y=charts.whisker(values, low, high),
             name=label(_column(t, view, k)),
             customdata=[label(name) for name in names],
             hovertemplate=f"%{{customdata}}<br>%{{y:{_format(view)}}}<extra></extra>",
@@ -193,12 +178,13 @@ def _dots(
             name=label(t("importance.observed")),
             hovertemplate=f"{label(t('importance.observed'))}: %{{y:.1%}}<extra></extra>",
         )
-    _lay_out(t, view, figure)
-    figure.update_xaxes(
-        tickvals=list(range(len(names))), ticktext=[_tick(row, name) for row, name in zip(rows, names, strict=True)],
-        range=[-0.5, len(names) - 0.5], fixedrange=True, showgrid=False, tickangle=0 if len(names) <= 12 else None,
-    )  # fmt: skip
-    return figure
+    return figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=[_tick(row, name) for row, name in zip(rows, names, strict=True)],
+        range=[-0.5, len(names) - 0.5],
+        showgrid=False,
+        tickangle=0 if len(names) <= 12 else None,
+    )
 
 
 def _tick(row: Level | GroupMean, name: str) -> str:
@@ -206,9 +192,8 @@ def _tick(row: Level | GroupMean, name: str) -> str:
     return row.group.name if isinstance(row, GroupMean) and row.group.kind == "bin" else label(name)
 
 
-def _lay_out(t: Texts, view: View, figure: go.Figure) -> None:
-    figure.update_yaxes(tickformat=_format(view), fixedrange=True, zeroline=False)
-    figure.update_layout(height=HEIGHT, margin={"l": 0, "r": 0, "t": 44, "b": 0}, legend=palette.LEGEND)
+def _empty(view: View) -> go.Figure:
+    return charts.figure(HEIGHT, top=44).update_yaxes(tickformat=_format(view), zeroline=False)
 
 
 def _outputs(view: View) -> int:
@@ -226,8 +211,7 @@ def _what(t: Texts, view: View, output: int) -> str:
         return t("importance.of_number")
     if view.task == "classes":
         return t("importance.of_class", name=markdown(view.model.outputs.classes[output]))
-    about = view.federation.label
-    return t("importance.of_binary", label=markdown(t.either(about.meaning, about.meaning_zh)))
+    return t("importance.of_binary", label=markdown(t.label(view.federation)))
 
 
 def _column(t: Texts, view: View, output: int) -> str:

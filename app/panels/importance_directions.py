@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from app.panels import frame, palette
-from app.session import page
+from app.panels import frame, links, palette
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services import LearnedDirection
@@ -36,36 +34,30 @@ def directions(t: Texts, view: View) -> None:
     hidden = sum(d.learned == "hidden" for d in rows)
     if hidden:
         st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
-                "party": [palette.plain(t, view.federation, d.party) for d in ordered],
-                "expected": [_arrow(t, view, d.expected) for d in ordered],
-                "learned": [_arrow(t, view, d.learned) for d in ordered],
-                "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
-                "verdict": [_verdict(t, d) for d in ordered],
-            }
-        ),
-        hide_index=True,
+    text = st.column_config.TextColumn
+    frame.data(
+        {
+            "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
+            "party": [palette.plain(t, view.federation, d.party) for d in ordered],
+            "expected": [_arrow(t, view, d.expected) for d in ordered],
+            "learned": [_arrow(t, view, d.learned) for d in ordered],
+            "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
+            "verdict": [_verdict(t, d) for d in ordered],
+        },
+        "directions",
+        t("importance.directions_title"),
         row_height=frame.row_height([t.meaning(view.model.feature(d.feature)) for d in rows], 38),
         height="content" if len(rows) <= SHOWN else 560,
-        key="directions",
-        alt=t("importance.directions_title"),
         placeholder="–",
         column_config={
-            "meaning": st.column_config.TextColumn(t("features.meaning"), width=250),
-            "party": st.column_config.TextColumn(t("words.party"), width=135),
-            "expected": st.column_config.TextColumn(
-                t("features.expected"), width=115, help=t("glossary.expected_direction")
-            ),
-            "learned": st.column_config.TextColumn(
-                t("features.learned"), width=130, help=t("glossary.learned_direction")
-            ),
+            "meaning": text(t("features.meaning"), width=250),
+            "party": text(t("words.party"), width=135),
+            "expected": text(t("features.expected"), width=115, help=t("glossary.expected_direction")),
+            "learned": text(t("features.learned"), width=130, help=t("glossary.learned_direction")),
             "strength": st.column_config.NumberColumn(
                 t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
             ),
-            "verdict": st.column_config.TextColumn(t("importance.verdict"), width=150),
+            "verdict": text(t("importance.verdict"), width=150),
         },
     )
 
@@ -92,17 +84,12 @@ def contradictions(t: Texts, view: View) -> None:
 
 
 def _links(t: Texts, view: View, places: Sequence[tuple[int, int]]) -> None:
-    first = {}
+    first: dict[int, int] = {}
     for tree, node in places:
         first.setdefault(tree, node)
     with st.container(horizontal=True):
         for tree, node in list(first.items())[:PLACES]:
-            st.page_link(
-                page("structure"),
-                label=t("features.see_tree", tree=tree + 1),
-                icon=":material/account_tree:",
-                query_params={"model": view.record.id, "tree": str(tree + 1), "node": str(node)},
-            )
+            links.to_split(t, view.record.id, tree, node, words=t("features.see_tree", tree=tree + 1))
 
 
 def explained(t: Texts, view: View, learned: str) -> str:

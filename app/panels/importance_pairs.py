@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, markdown, percent, wrap
 from app.view_models import View
 from backend.services import Interaction
@@ -37,17 +36,15 @@ def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
     st.caption(f":material/info: {t('importance.pairs_caption')}")
 
 
-def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> pd.DataFrame:
+def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> frame.Columns:
     """A row a pair: of 500 features there are tens of thousands."""
-    return pd.DataFrame(
-        {
-            t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in found],
-            t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in found],
-            t("words.gain"): [percent(pair.share) for pair in found],
-            t("words.splits"): [pair.splits for pair in found],
-            t("words.trees"): [pair.trees for pair in found],
-        }
-    )
+    return {
+        t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in found],
+        t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in found],
+        t("words.gain"): [percent(pair.share) for pair in found],
+        t("words.splits"): [pair.splits for pair in found],
+        t("words.trees"): [pair.trees for pair in found],
+    }
 
 
 def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
@@ -69,25 +66,10 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
         f"{wrap(_name(t, view, *feature), LETTERS, 2)} <span style='color:{sign.colour}'>{sign.glyph}</span> {number}"
         for feature, sign, number in zip(shown, marks, numbers, strict=True)
     ]
-    figure = go.Figure(
-        go.Heatmap(
-            z=rows,
-            x=numbers,
-            y=texts,
-            colorscale=palette.SHADES_DARK if st.context.theme.type == "dark" else palette.SHADES,
-            zmin=0,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hovertext=hovers,
-            hovertemplate="%{hovertext}<extra></extra>",
-            hoverongaps=False,
-        )
-    )
-    figure.update_xaxes(side="top", fixedrange=True, showgrid=False, zeroline=False, type="category", tickangle=0)
-    figure.update_yaxes(autorange="reversed", fixedrange=True, showgrid=False, zeroline=False)
-    figure.update_layout(height=60 + 38 * len(shown), margin={"l": 0, "r": 0, "t": 24, "b": 0})
-    return figure
+    hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
+    figure = charts.figure(60 + 38 * len(shown), top=24).add_trace(charts.squares(rows, numbers, texts, **hover))
+    figure.update_xaxes(side="top", showgrid=False, zeroline=False, type="category", tickangle=0)
+    return figure.update_yaxes(autorange="reversed", showgrid=False, zeroline=False)
 
 
 def _hover(t: Texts, view: View, pair: Interaction) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from app.panels import frame, palette
-from app.panels.importance import SHOWN, Bar, lying
+from app.panels import charts, frame, palette
+from app.panels.importance import SHOWN
 from app.texts import Texts, label, markdown, signed, wrap
 from app.view_models import View, scale
 from backend.services import CohortImportance
@@ -21,7 +20,8 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
     for row in drawn:
         meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
         hover = f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{signed(row.mean)}"
-        bars.append(Bar(row.party, meaning, signed(row.mean), row.mean, hover))
+        mark = palette.mark(view.federation, row.party)
+        bars.append(charts.Bar(meaning, signed(row.mean), row.mean, mark, hover))
     first = rows[0]
     sentence = t(
         "importance.shap_sentence",
@@ -31,12 +31,10 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
         mean=signed(first.mean),
         cipher=frame.cipher(t, first.cipher, first.key_bits),
     )
-    twin = pd.DataFrame(
-        {
-            t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
-            t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
-            t("importance.column_shap"): [signed(row.mean) for row in rows],
-        }
-    )
-    frame.chart(t, lying(view, bars), sentence, twin, "importance_shap")
+    twin: frame.Columns = {
+        t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
+        t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
+        t("importance.column_shap"): [signed(row.mean) for row in rows],
+    }
+    frame.chart(t, charts.bars(bars), sentence, twin, "importance_shap")
     st.caption(f":material/straighten: {t('importance.shap_unit', scale=t(f'score.axis_{scale(view)}'))}")

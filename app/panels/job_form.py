@@ -14,7 +14,7 @@ from app.view_models import View
 from backend.services import Job
 
 
-def handler(
+def draw(
     t: Texts,
     view: View,
     work: Work,

@@ -16,13 +16,12 @@ from backend.services import Job
 
 def offer(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:
     """A button called `words` that begins the work, and what has become of it so far."""
-    running = work.job is not None and work.job.state == "running"
     if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=work.busy, key=f"{work.name}_go"):
         work.start(begin)
         work.redraw()
     if work.refused:
         frame.problem(t, work.refused)
-    if running:
+    if work.job is not None and work.job.state == "running":
         run.train(t, view.federation, work.job, "", work.redraw)
     elif work.job is not None:
         run.ended(t, work.job)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, controls, frame, palette
 from app.texts import Texts, amount, label, markdown, number, percent
 from app.view_models import View
 from backend.services import Estimate, ModelCard, Performance, Stability
@@ -35,7 +33,7 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
             "card.data",
             federation=markdown(t.federation(federation)),
             people=f"{people:,}",
-            label=markdown(t.either(federation.label.meaning, federation.label.meaning_zh)),
+            label=markdown(t.label(federation)),
             who=t.listed(who),
         )
     )
@@ -50,19 +48,15 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.left_out"): ", ".join(record.exclude) or t("card.nothing"),
         t("card.hash"): record.content_hash[:16],
     }
-    table = pd.DataFrame({t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]})
-    st.table(table, hide_index=True, border="horizontal", alt=t("card.identity"))
+    table = {t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]}
+    frame.table(table, t("card.identity"))
     with st.expander(t("card.parameters"), icon=":material/tune:"):
         named = {
             t(f"parameter.{name}") if t.has(f"parameter.{name}") else name: str(value)
             for name, value in record.parameters.items()
         }
-        st.dataframe(
-            pd.DataFrame({t("card.fact"): list(named), t("card.is"): list(named.values())}),
-            hide_index=True,
-            key="card_parameters",
-            alt=t("card.parameters"),
-        )
+        values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
+        frame.data(values, "card_parameters", t("card.parameters"))
 
 
 def part(t: Texts, card: ModelCard) -> Performance:
@@ -70,16 +64,7 @@ def part(t: Texts, card: ModelCard) -> Performance:
     names = [found.part for found in card.parts]
     if len(names) == 1:
         return card.parts[0]
-    chosen = st.segmented_control(
-        t("card.part"),
-        names,
-        default=names[0],
-        required=True,
-        key="card_part",
-        format_func=lambda name: _part(t, name),
-        help=t("glossary.parts"),
-        persist_state="session",
-    )
+    chosen = controls.choice(t("card.part"), names, "card_part", lambda name: _part(t, name), help=t("glossary.parts"))
     return next((found for found in card.parts if found.part == chosen), card.parts[0])
 
 
@@ -95,7 +80,7 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
             n=shown.n,
             people=f"{shown.n:,}",
             part=_part(t, shown.part),
-            figure=_name(t, view, first),
+            figure=_name(t, first),
             value=_value(view, first, first.value),
             low=_value(view, first, first.low),
             high=_value(view, first, first.high),
@@ -104,23 +89,22 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
     with st.container(horizontal=True):
         for estimate in (e for e in shown.figures if e.name in TILES[view.task]):
             st.metric(
-                _name(t, view, estimate),
+                _name(t, estimate),
                 _value(view, estimate, estimate.value),
                 help=t(f"glossary.{_term(view, estimate)}"),
                 border=True,
-                delta=f"{_value(view, estimate, estimate.low)} … {_value(view, estimate, estimate.high)}",
+                delta=_interval(view, estimate),
                 delta_color="off",
                 delta_arrow="off",
             )
-    table = pd.DataFrame(
-        {
-            t("card.figure"): [_name(t, view, e) for e in shown.figures],
-            t("importance.value"): [_value(view, e, e.value) for e in shown.figures],
-            t("importance.interval"): [f"{_value(view, e, e.low)} … {_value(view, e, e.high)}" for e in shown.figures],
-        }
-    )
-    with st.expander(t("card.all_figures", n=len(shown.figures)), icon=":material/table:"):
-        st.dataframe(table, hide_index=True, key="card_figures", alt=t("card.all_figures", n=len(shown.figures)))
+    table: frame.Columns = {
+        t("card.figure"): [_name(t, e) for e in shown.figures],
+        t("importance.value"): [_value(view, e, e.value) for e in shown.figures],
+        t("importance.interval"): [_interval(view, e) for e in shown.figures],
+    }
+    title = t("card.all_figures", n=len(shown.figures))
+    with st.expander(title, icon=":material/table:"):
+        frame.data(table, "card_figures", title)
     st.caption(
         f":material/error_med: {t('card.interval')} {t(f'card.source_{card.sources[shown.part]}')}",
         help=t("glossary.bootstrap"),
@@ -135,44 +119,28 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     moved = [one for one in shifts if one.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
     sentence = t("card.moved" if moved else "card.stable", **words)
-    figure = go.Figure()
-    bins = _bins(t, view, worst)
+    figure = charts.figure(300, top=44, hovermode="x unified")
+    bins = _bins(view, worst)
     for name, values in (
         (worst.reference, [first for first, _ in worst.shares]),
         *((one.part, [second for _, second in one.shares]) for one in shifts if len(one.shares) == len(worst.shares)),
     ):
-        figure.add_scatter(
-            x=bins,
-            y=values,
-            mode="lines+markers",
-            line={"color": palette.INK, "dash": PARTS.get(name, "dashdot"), "width": 2},
-            name=label(_part(t, name)),
-            hovertemplate=f"{label(_part(t, name))}: %{{y:.1%}}<extra></extra>",
-        )
-    figure.update_xaxes(
-        title=label(t("card.bin_class" if view.task == "classes" else "card.bin")),
-        fixedrange=True,
-        showgrid=False,
-        type="category",
-    )
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero", fixedrange=True)
-    figure.update_layout(
-        height=300, margin={"l": 0, "r": 0, "t": 44, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
-    )
-    twin = pd.DataFrame(
-        {
-            t("card.part"): [_part(t, one.part) for one in shifts],
-            t("importance.people"): [f"{one.n:,}" for one in shifts],
-            "PSI": [number(one.psi) for one in shifts],
-            t("card.chance"): [number(one.chance) for one in shifts],
-            t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
-        }
-    )
+        charts.line(figure, _part(t, name), bins, values, PARTS.get(name, "dashdot"))
+    title = label(t("card.bin_class" if view.task == "classes" else "card.bin"))
+    figure.update_xaxes(title=title, showgrid=False, type="category")
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    twin: frame.Columns = {
+        t("card.part"): [_part(t, one.part) for one in shifts],
+        t("importance.people"): [f"{one.n:,}" for one in shifts],
+        "PSI": [number(one.psi) for one in shifts],
+        t("card.chance"): [number(one.chance) for one in shifts],
+        t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
+    }
     frame.chart(t, figure, sentence, twin, "card_stability")
     st.caption(f":material/info: {t('card.stability_caption')}")
 
 
-def _bins(t: Texts, view: View, one: Stability) -> list[str]:
+def _bins(view: View, one: Stability) -> list[str]:
     if view.task == "classes" and len(one.shares) == len(view.model.outputs.classes):
         return [label(name) for name in view.model.outputs.classes]
     return [str(i + 1) for i in range(len(one.shares))]
@@ -186,7 +154,11 @@ def _term(view: View, estimate: Estimate) -> str:
     return "auc_classes" if estimate.name == "auc" and view.task == "classes" else estimate.name
 
 
-def _name(t: Texts, view: View, estimate: Estimate) -> str:
+def _interval(view: View, estimate: Estimate) -> str:
+    return f"{_value(view, estimate, estimate.low)} … {_value(view, estimate, estimate.high)}"
+
+
+def _name(t: Texts, estimate: Estimate) -> str:
     return t(f"figure.{estimate.name}")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, amount, label, markdown, number, percent
 from app.view_models import View
 from backend.services import Performance, Separation, Spread
@@ -20,7 +20,7 @@ STEP = 10  # of the points of a curve, every so many are in its table
 Draw = Callable[[Texts, View, Performance], None]
 
 
-def charts(t: Texts, view: View, shown: Performance) -> None:
+def draw(t: Texts, view: View, shown: Performance) -> None:
     """Two beside each other, in the order in which they are read."""
     wanted: list[tuple[str, str, Draw]] = []
     if shown.separation is not None:
@@ -34,10 +34,10 @@ def charts(t: Texts, view: View, shown: Performance) -> None:
     if shown.confusion:
         wanted.append(("card.confusion", "predicted", confusion))
     for begin in range(0, len(wanted), 2):
-        for column, (title, term, draw) in zip(st.columns(2, gap="large"), wanted[begin : begin + 2], strict=False):
+        for column, (title, term, picture) in zip(st.columns(2, gap="large"), wanted[begin : begin + 2], strict=False):
             with column:
                 frame.section(t, title, term)
-                draw(t, view, shown)
+                picture(t, view, shown)
 
 
 def _spread_term(view: View) -> str:
@@ -54,9 +54,9 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
         "card.roc_sentence",
         true=percent(points.true_positive[tenth]),
         false=percent(points.false_positive[tenth]),
-        label=_label(t, view),
+        label=markdown(t.label(view.federation)),
     )
-    figure = _square()
+    figure = _diagonal(0, 1)
     figure.add_scatter(
         x=[0, *points.false_positive],
         y=[0, *points.true_positive],
@@ -66,8 +66,8 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
         hovertemplate=f"{label(t('card.cutoff'))} %{{customdata}}<br>%{{y:.1%}} / %{{x:.1%}}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(title=label(t("card.false_positive")))
-    figure.update_yaxes(title=label(t("card.true_positive")))
+    figure.update_xaxes(title=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
+    figure.update_yaxes(title=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
     frame.chart(t, figure, sentence, _rates(t, points), "card_roc")
 
 
@@ -77,40 +77,24 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
     if points is None:
         return
     at = points.widest
-    gap = points.true_positive[at] - points.false_positive[at]
+    true, false = points.true_positive[at], points.false_positive[at]
+    shares = {"true": percent(true), "false": percent(false), "gap": number(true - false)}
     sentence = t(
-        "card.ks_sentence",
-        cutoff=percent(points.cutoffs[at]),
-        true=percent(points.true_positive[at]),
-        false=percent(points.false_positive[at]),
-        gap=number(gap),
-        label=_label(t, view),
+        "card.ks_sentence", cutoff=percent(points.cutoffs[at]), label=markdown(t.label(view.federation)), **shares
     )
-    figure = go.Figure()
-    for name, values, dash in (
-        ("card.positive", points.true_positive, "solid"),
-        ("card.negative", points.false_positive, "dot"),
-    ):
-        figure.add_scatter(
-            x=points.cutoffs,
-            y=values,
-            mode="lines",
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            name=label(t(name)),
-            hovertemplate=f"{label(t(name))}: %{{y:.1%}}<extra></extra>",
-        )
+    figure = _empty(hovermode="x unified")
+    charts.line(figure, t("card.positive"), points.cutoffs, points.true_positive, mode="lines")
+    charts.line(figure, t("card.negative"), points.cutoffs, points.false_positive, "dot", mode="lines")
     figure.add_scatter(
         x=[points.cutoffs[at]] * 2,
-        y=[points.false_positive[at], points.true_positive[at]],
+        y=[false, true],
         mode="lines+markers",
         line={"color": palette.INK, "width": 4},
-        name=f"KS {number(gap)}",
+        name=f"KS {shares['gap']}",
         hoverinfo="skip",
     )
-    figure.update_xaxes(title=label(t("card.cutoff")), tickformat=".0%", fixedrange=True)
-    figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02], fixedrange=True)
-    _lay_out(figure)
-    figure.update_layout(hovermode="x unified")
+    figure.update_xaxes(title=label(t("card.cutoff")), tickformat=".0%")
+    figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
     frame.chart(t, figure, sentence, _rates(t, points), "card_ks")
 
 
@@ -119,52 +103,35 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     rows, numbers = shown.calibration, view.task == "number"
     fits = sum(row.low <= row.predicted <= row.high for row in rows)
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
-    show = (lambda value: markdown(amount(value, view.unit))) if numbers else percent
-    sentence = t(
-        "card.calibration_sentence",
-        n=len(rows),
-        fits=fits,
-        predicted=show(far.predicted),
-        observed=show(far.observed),
-    )
+
+    def show(value: float) -> str:
+        return markdown(amount(value, view.unit)) if numbers else percent(value)
+
+    ends_of_far = {"predicted": show(far.predicted), "observed": show(far.observed)}
+    sentence = t("card.calibration_sentence", n=len(rows), fits=fits, **ends_of_far)
     ends = [end for row in rows for end in (row.predicted, row.low, row.high)]
-    least, most = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[least, most], y=[least, most], mode="lines", line={"color": palette.FAINT, "width": 2}, hoverinfo="skip",
-        showlegend=False,
-    )  # fmt: skip
+    low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
+    figure = _diagonal(low, high)
     figure.add_scatter(
         x=[row.predicted for row in rows],
         y=[row.observed for row in rows],
         mode="lines+markers",
         marker={"color": palette.INK, "size": 9},
         line={"color": palette.INK, "width": 1.5},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [row.high - row.observed for row in rows],
-            "arrayminus": [row.observed - row.low for row in rows],
-            "color": palette.INK,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        error_y=charts.whisker([r.observed for r in rows], [r.low for r in rows], [r.high for r in rows]),
         customdata=[f"{row.n:,}" for row in rows],
         hovertemplate=f"%{{x}} → %{{y}}<br>{label(t('importance.people'))}: %{{customdata}}<extra></extra>",
         showlegend=False,
     )
     form = ".3~s" if numbers else ".0%"
-    figure.update_xaxes(title=label(t("card.predicted")), tickformat=form, range=[least, most], fixedrange=True)
-    figure.update_yaxes(title=label(t("card.observed")), tickformat=form, fixedrange=True)
-    _lay_out(figure)
-    twin = pd.DataFrame(
-        {
-            t("importance.people"): [f"{row.n:,}" for row in rows],
-            t("card.predicted"): [show(row.predicted) for row in rows],
-            t("card.observed"): [show(row.observed) for row in rows],
-            t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
-        }
-    )
+    figure.update_xaxes(title=label(t("card.predicted")), tickformat=form, range=[low, high])
+    figure.update_yaxes(title=label(t("card.observed")), tickformat=form)
+    twin: frame.Columns = {
+        t("importance.people"): [f"{row.n:,}" for row in rows],
+        t("card.predicted"): [show(row.predicted) for row in rows],
+        t("card.observed"): [show(row.observed) for row in rows],
+        t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
+    }
     frame.chart(t, figure, sentence, twin, "card_calibration")
 
 
@@ -176,7 +143,7 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     numbers = view.task == "number"
     names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
     shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
-    figure = go.Figure()
+    figure = _empty(bargap=0.05, showlegend=not numbers)
     figure.add_bar(
         x=[(a + b) / 2 for a, b in pairwise(found.edges)],
         y=shares[0],
@@ -195,10 +162,8 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
         )
     form = ".3~s" if numbers else ".0%"
     axis = t("card.residual_axis") if numbers else t("card.predicted")
-    figure.update_xaxes(title=label(axis), tickformat=form, fixedrange=True)
-    figure.update_yaxes(title=label(t("card.share")), tickformat=".0%", fixedrange=True)
-    _lay_out(figure)
-    figure.update_layout(bargap=0.05, showlegend=not numbers)
+    figure.update_xaxes(title=label(axis), tickformat=form)
+    figure.update_yaxes(title=label(t("card.share")), tickformat=".0%")
     frame.chart(t, figure, _spread_sentence(t, view, found), _bars(t, view, found, names), "card_spread")
 
 
@@ -217,55 +182,39 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
         share=percent(rows[wrong[0]][wrong[1]]),
         people=f"{shown.confusion[wrong[0]][wrong[1]]:,}",
     )
-    names, dark = [label(name) for name in classes], st.context.theme.type == "dark"
-    figure = go.Figure(
-        go.Heatmap(
-            z=rows, x=names, y=names, colorscale=palette.SHADES_DARK if dark else palette.SHADES,
-            zmin=0, zmax=1, showscale=False, xgap=2, ygap=2,
-            hovertemplate="%{y} → %{x}: %{z:.1%}<extra></extra>",
-        )
-    )  # fmt: skip
+    names = [label(name) for name in classes]
+    hover = "%{y} → %{x}: %{z:.1%}<extra></extra>"
+    figure = _empty().add_trace(charts.squares(rows, names, names, zmax=1, hovertemplate=hover))
     for i, row in enumerate(rows):
         for j, share in enumerate(row):
-            colour = ("black" if dark else "white") if share > 0.5 else palette.INK
-            figure.add_annotation(
-                x=names[j], y=names[i], text=percent(share), showarrow=False, font={"color": colour, "size": 12}
-            )
-    figure.update_xaxes(title=label(t("card.class_predicted")), fixedrange=True, showgrid=False, type="category")
-    figure.update_yaxes(
-        title=label(t("card.class_true")), autorange="reversed", fixedrange=True, showgrid=False, type="category"
-    )
-    _lay_out(figure)
-    twin = pd.DataFrame({t("card.class_true"): list(classes)})
-    for j, name in enumerate(classes):
-        twin[name] = [f"{row[j]:,}" for row in shown.confusion]
+            colour = ("black" if charts.dark() else "white") if share > 0.5 else palette.INK
+            cell = {"x": names[j], "y": names[i], "xanchor": "center"}
+            figure.add_annotation(**cell, text=percent(share), font={"color": colour, "size": charts.TEXT})
+    figure.update_xaxes(title=label(t("card.class_predicted")), showgrid=False, type="category")
+    figure.update_yaxes(title=label(t("card.class_true")), autorange="reversed", showgrid=False, type="category")
+    twin = {t("card.class_true"): list(classes)}
+    twin |= {name: [f"{row[j]:,}" for row in shown.confusion] for j, name in enumerate(classes)}
     frame.chart(t, figure, sentence, twin, "card_confusion")
 
 
-def _square() -> go.Figure:
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[0, 1], y=[0, 1], mode="lines", line={"color": palette.FAINT, "width": 2}, hoverinfo="skip", showlegend=False
-    )
-    figure.update_xaxes(range=[0, 1], tickformat=".0%", fixedrange=True)
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", fixedrange=True)
-    _lay_out(figure)
-    return figure
+def _diagonal(low: float, high: float) -> go.Figure:
+    """An empty chart with the line on which both axes are the same."""
+    line = {"color": palette.FAINT, "width": 2}
+    ends = [low, high]
+    return _empty().add_scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
-def _lay_out(figure: go.Figure) -> None:
-    figure.update_layout(height=HEIGHT, margin={"l": 0, "r": 8, "t": 36, "b": 0}, legend=palette.LEGEND)
+def _empty(**layout: Any) -> go.Figure:
+    return charts.figure(HEIGHT, top=36, **layout)
 
 
-def _rates(t: Texts, points: Separation) -> pd.DataFrame:
+def _rates(t: Texts, points: Separation) -> frame.Columns:
     kept = sorted({*range(0, len(points.cutoffs), STEP), points.widest, len(points.cutoffs) - 1})
-    return pd.DataFrame(
-        {
-            t("card.cutoff"): [percent(points.cutoffs[i]) for i in kept],
-            t("card.true_positive"): [percent(points.true_positive[i]) for i in kept],
-            t("card.false_positive"): [percent(points.false_positive[i]) for i in kept],
-        }
-    )
+    return {
+        t("card.cutoff"): [percent(points.cutoffs[i]) for i in kept],
+        t("card.true_positive"): [percent(points.true_positive[i]) for i in kept],
+        t("card.false_positive"): [percent(points.false_positive[i]) for i in kept],
+    }
 
 
 def _spread_sentence(t: Texts, view: View, found: Spread) -> str:
@@ -276,14 +225,15 @@ def _spread_sentence(t: Texts, view: View, found: Spread) -> str:
         return t("card.residual_sentence", above=percent(above))
     middle = len(found.edges) // 2
     high = [sum(row[middle:]) / max(sum(row), 1) for row in found.counts]
-    return t("card.spread_sentence", negative=percent(high[0]), positive=percent(high[1]), label=_label(t, view))
+    return t(
+        "card.spread_sentence",
+        negative=percent(high[0]),
+        positive=percent(high[1]),
+        label=markdown(t.label(view.federation)),
+    )
 
 
-def _bars(t: Texts, view: View, found: Spread, names: list[str]) -> pd.DataFrame:
+def _bars(t: Texts, view: View, found: Spread, names: list[str]) -> frame.Columns:
     show = number if view.task == "number" else percent
-    table = {t("card.range"): [f"{show(a)} – {show(b)}" for a, b in pairwise(found.edges)]}
-    return pd.DataFrame(table | {name: list(row) for name, row in zip(names, found.counts, strict=True)})
-
-
-def _label(t: Texts, view: View) -> str:
-    return markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh))
+    ranges = {t("card.range"): [f"{show(a)} – {show(b)}" for a, b in pairwise(found.edges)]}
+    return ranges | dict(zip(names, found.counts, strict=True))

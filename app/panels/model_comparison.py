@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import evidence, frame, palette
+from app.panels import charts, evidence, frame, links, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
@@ -65,12 +65,12 @@ def details(t: Texts, view: View, found: SideBySide) -> None:
     """What each uses, its size, and how groups fare."""
     left, right = st.columns(2, gap="large")
     with left:
-        frame.section(t, "side_by_side.importance_title", "gain")
+        frame.section(t, "comparison.importance_title", "gain")
         importance(t, view, found)
     with right:
-        frame.section(t, "side_by_side.numbers")
+        frame.section(t, "comparison.numbers")
         numbers(t, found)
-    frame.section(t, "side_by_side.outcomes_title", "evidence")
+    frame.section(t, "comparison.outcomes_title", "evidence")
     outcomes(t, view, found)
 
 
@@ -79,8 +79,8 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
     parts = [_moved(t, figure) for figure in found.figures if figure.name in TILES[view.task][:1]]
     if found.without:
         left = t.listed([evidence.brief(t, view, name) for name in found.without])
-        parts.append(t("side_by_side.without", n=len(found.without), features=left))
-    same = "side_by_side.same_people" if found.same_people else "side_by_side.other_people"
+        parts.append(t("comparison.without", n=len(found.without), features=left))
+    same = "comparison.same_people" if found.same_people else "comparison.other_people"
     st.markdown(" ".join([*parts, t(same, n=f"{found.before.record.metrics.n:,}")]))
 
 
@@ -88,7 +88,7 @@ def _moved(t: Texts, figure: Figure) -> str:
     alike = number(figure.before) == number(figure.after)
     words = "same" if alike else "better" if figure.better > 0 else "worse"
     return t(
-        f"side_by_side.{words}",
+        f"comparison.{words}",
         figure=t(f"figure.{figure.name}"),
         before=number(figure.before),
         after=number(figure.after),
@@ -109,21 +109,16 @@ def tiles(t: Texts, view: View, found: SideBySide) -> None:
 def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[float], str]) -> None:
     change = after - before
     sign = "+" if change > 0 else "−" if change < 0 else "±"
-    delta = t("side_by_side.change", change=f"{sign}{words(abs(change))}", before=words(before))
-    arrow = "off" if change == 0 else "up" if change > 0 else "down"
+    delta = t("comparison.change", change=f"{sign}{words(abs(change))}", before=words(before))
+    arrow: Literal["off", "up", "down"] = "off" if change == 0 else "up" if change > 0 else "down"
     st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
 
 
-def links(t: Texts, found: SideBySide) -> None:
+def to_both(t: Texts, found: SideBySide) -> None:
     """To either model."""
     with st.container(horizontal=True):
         for key, side in (("first", found.before), ("second", found.after)):
-            st.page_link(
-                page("overview"),
-                label=t(f"side_by_side.open_{key}", model=side.record.id),
-                icon=":material/home:",
-                query_params={"model": side.record.id},
-            )
+            links.to_model(side.record.id, t(f"comparison.open_{key}", model=side.record.id), "home")
 
 
 def numbers(t: Texts, found: SideBySide) -> None:
@@ -135,7 +130,7 @@ def numbers(t: Texts, found: SideBySide) -> None:
     for name in SIZES:
         one, other = getattr(sizes[0], name), getattr(sizes[1], name)
         rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
-    _table(t, ("figure", "first", "second", "difference"), rows, "side_by_side.numbers")
+    _table(t, ("figure", "first", "second", "difference"), rows, "comparison.numbers")
 
 
 def _change(before: float, after: float) -> str:
@@ -148,76 +143,54 @@ def _change(before: float, after: float) -> str:
 def importance(t: Texts, view: View, found: SideBySide) -> None:
     """Paired bars: each feature's share of the gain in the first model, pale, and in the second."""
     if not found.shifts:
-        st.info(t("side_by_side.no_shift"), icon=":material/search_off:")
+        st.info(t("comparison.no_shift"), icon=":material/search_off:")
         return
-    most = max(found.shifts, key=lambda shift: abs(shift.change))
-    said = t(
-        "side_by_side.importance" if None not in (most.before, most.after) else "side_by_side.importance_out",
-        feature=evidence.brief(t, view, most.feature),
-        before=_share(t, most.before),
-        after=_share(t, most.after),
+    largest = max(found.shifts, key=lambda shift: abs(shift.change))
+    sentence = t(
+        "comparison.importance" if None not in (largest.before, largest.after) else "comparison.importance_out",
+        feature=evidence.brief(t, view, largest.feature),
+        before=_share(t, largest.before),
+        after=_share(t, largest.after),
     )
     if len(found.shifts) > SHOWN:
-        said += " " + t("report.first", n=SHOWN)
-    twin = pd.DataFrame(
-        {
-            t("features.meaning"): [evidence.plain(t, view, s.feature) for s in found.shifts],
-            t("words.party"): [palette.plain(t, view.federation, s.party) for s in found.shifts],
-            t("side_by_side.first"): [_share(t, s.before) for s in found.shifts],
-            t("side_by_side.second"): [_share(t, s.after) for s in found.shifts],
-        }
-    )
-    frame.chart(t, _paired(t, view, found.shifts[:SHOWN]), said, twin, "side_by_side_importance")
+        sentence += " " + t("report.first", n=SHOWN)
+    twin: frame.Columns = {
+        t("features.meaning"): [evidence.plain(t, view, s.feature) for s in found.shifts],
+        t("words.party"): [palette.plain(t, view.federation, s.party) for s in found.shifts],
+        t("comparison.first"): [_share(t, s.before) for s in found.shifts],
+        t("comparison.second"): [_share(t, s.after) for s in found.shifts],
+    }
+    frame.chart(t, _paired(t, view, found.shifts[:SHOWN]), sentence, twin, "comparison_importance")
 
 
 def _share(t: Texts, share: float | None) -> str:
-    return t("side_by_side.not_given") if share is None else percent(share)
+    return t("comparison.not_given") if share is None else percent(share)
 
 
 def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
-    figure, y = go.Figure(), 0.0
+    figure, y = charts.figure(10, top=34, barmode="overlay"), 0
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
         words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
-        told = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
-        figure.add_annotation(
-            x=0,
-            y=-y,
-            text=f"{words}  {told}",
-            showarrow=False,
-            xanchor="left",
-            yanchor="top",
-            align="left",
-            font={"size": 12},
-        )
+        change = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
+        figure.add_annotation(x=0, y=-y, text=f"{words}  {change}", yanchor="top")
         y += LINE * (words.count("<br>") + 1) + 6
         for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
-            figure.add_bar(
-                x=[share or 0.0],
-                y=[-y],
-                orientation="h",
-                width=BAR,
-                marker={"color": sign.colour},
-                opacity=opacity,
-                hoverinfo="skip",
-                showlegend=False,
-            )
+            bar = {"x": [share or 0.0], "y": [-y], "orientation": "h", "width": BAR, "marker": {"color": sign.colour}}
+            figure.add_bar(**bar, opacity=opacity, hoverinfo="skip", showlegend=False)
             y += BAR + 2
         y += 8
-    for name, opacity in ((t("side_by_side.first_pale"), BEFORE), (t("side_by_side.second_full"), 1.0)):
+    for name, opacity in ((t("comparison.first_pale"), BEFORE), (t("comparison.second_full"), 1.0)):
         figure.add_bar(x=[None], y=[None], name=label(name), marker={"color": palette.INK}, opacity=opacity)
-    figure.update_xaxes(visible=False, fixedrange=True)
-    figure.update_yaxes(visible=False, fixedrange=True, range=[-y, 0])
-    figure.update_layout(
-        height=int(y) + 44, margin={"l": 0, "r": 0, "t": 34, "b": 0}, legend=palette.LEGEND, barmode="overlay"
-    )
-    return figure
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, range=[-y, 0])
+    return figure.update_layout(height=y + 44)
 
 
 def outcomes(t: Texts, view: View, found: SideBySide) -> None:
     """Decisions by group in both, each with interval and number of records; or that they were not measured."""
     if not found.outcomes:
-        st.markdown(t("side_by_side.no_outcomes"))
+        st.markdown(t("comparison.no_outcomes"))
         return
     for feature in dict.fromkeys(pair.feature for pair in found.outcomes):
         own = [pair for pair in found.outcomes if pair.feature == feature]
@@ -225,7 +198,7 @@ def outcomes(t: Texts, view: View, found: SideBySide) -> None:
         _rates(t, [pair for pair in own if pair.either.measure == "selection rate"])
         with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"both_rates_{feature}"):
             _rates(t, own)
-    st.caption(t("side_by_side.outcomes_note"))
+    st.caption(t("comparison.outcomes_note"))
 
 
 def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
@@ -246,9 +219,9 @@ def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> st
     gaps = [pair for pair in own if pair.either.measure == "selection rate, largest less smallest"]
     words = evidence.brief(t, view, feature)
     if not gaps:
-        return t("side_by_side.by_feature", feature=words)
+        return t("comparison.by_feature", feature=words)
     return t(
-        "side_by_side.gap",
+        "comparison.gap",
         feature=words,
         before=_measured(t, gaps[0].before),
         after=_measured(t, gaps[0].after),
@@ -257,39 +230,39 @@ def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> st
 
 def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
-        return t("side_by_side.not_measured")
+        return t("comparison.not_measured")
     words = number if "over" in row.measure else percent
-    told = evidence.interval(t, row, words)
-    return told if row.value is None else f"{told}, n={row.n:,}"
+    interval = evidence.interval(t, row, words)
+    return interval if row.value is None else f"{interval}, n={row.n:,}"
 
 
 def leaks(t: Texts, found: SideBySide) -> None:
     """What scores of both give away, as it was measured before each was registered."""
-    told = {leak.name: leak for leak in found.leaks}
-    if not told:
+    measured = {leak.name: leak for leak in found.leaks}
+    if not measured:
         st.markdown(t("document.leaks_not_measured"))
         return
-    named = told["named"]
-    st.markdown(t("side_by_side.leaks", before=percent(named.before), after=percent(named.after)))
+    named = measured["named"]
+    st.markdown(t("comparison.leaks", before=percent(named.before), after=percent(named.after)))
     shares = ("named", "without_dither")
     rows = [
         (
             t(f"document.leaks_{name}"),
             *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)),
         )
-        for name, leak in told.items()
+        for name, leak in measured.items()
     ]
-    _table(t, ("score", "first", "second"), rows, "side_by_side.leaks_title")
+    _table(t, ("score", "first", "second"), rows, "comparison.leaks_title")
     st.caption(t("document.leak_note"))
 
 
 def findings(t: Texts, view: View, found: SideBySide) -> None:
     """Which rules speak of which features, in either model."""
     if not found.findings:
-        st.markdown(t("side_by_side.no_findings"))
+        st.markdown(t("comparison.no_findings"))
         return
     gone = sum(pair.after is None for pair in found.findings)
-    st.markdown(t("side_by_side.findings", n=len(found.findings), gone=gone))
+    st.markdown(t("comparison.findings", n=len(found.findings), gone=gone))
     rows = [
         (
             evidence.brief(t, view, pair.either.feature),
@@ -300,22 +273,22 @@ def findings(t: Texts, view: View, found: SideBySide) -> None:
         )
         for pair in found.findings[: view_models.PAGE]
     ]
-    _table(t, ("feature", "rule", "status", "first", "second"), rows, "side_by_side.findings_title")
+    _table(t, ("feature", "rule", "status", "first", "second"), rows, "comparison.findings_title")
 
 
 def _use(t: Texts, finding: Finding | None) -> str:
     if finding is None:
-        return t("side_by_side.no_finding")
-    return t("side_by_side.use", n=finding.usage.splits, gain=percent(finding.usage.gain_share))
+        return t("comparison.no_finding")
+    return t("comparison.use", n=finding.usage.splits, gain=percent(finding.usage.gain_share))
 
 
 def made(t: Texts, view: View, found: SideBySide) -> None:
     """How the two were made: what training told whom, and every parameter that differs."""
     records = found.before.record, found.after.record
     rows = [
-        (t("side_by_side.created"), *(record.created[:16].replace("T", " ") for record in records)),
-        (t("side_by_side.algorithm"), *(markdown(frame.algorithm(t, record)) for record in records)),
-        (t("side_by_side.grown_on"), *(_cipher(t, record) for record in records)),
+        (t("comparison.created"), *(record.created[:16].replace("T", " ") for record in records)),
+        (t("comparison.algorithm"), *(markdown(frame.algorithm(t, record)) for record in records)),
+        (t("comparison.grown_on"), *(_cipher(t, record) for record in records)),
     ]
     for difference in found.differences:
         if difference.name != "algorithm":
@@ -325,16 +298,16 @@ def made(t: Texts, view: View, found: SideBySide) -> None:
                     *(_value(t, view, difference.name, v) for v in (difference.before, difference.after)),
                 )
             )
-    _table(t, ("made", "first", "second"), rows, "side_by_side.made_title")
+    _table(t, ("made", "first", "second"), rows, "comparison.made_title")
 
 
 def _cipher(t: Texts, record: ModelRecord) -> str:
     key = f"engine.label_{record.cipher}"
-    return frame.cipher(t, record.cipher, record.key_bits) if t.has(key) else t("side_by_side.as_ranks")
+    return frame.cipher(t, record.cipher, record.key_bits) if t.has(key) else t("comparison.as_ranks")
 
 
 def _name(t: Texts, name: str) -> str:
-    return t(f"parameter.{name}") if t.has(f"parameter.{name}") else t(f"side_by_side.{name}")
+    return t(f"parameter.{name}") if t.has(f"parameter.{name}") else t(f"comparison.{name}")
 
 
 def _value(t: Texts, view: View, name: str, value: str) -> str:
@@ -344,5 +317,5 @@ def _value(t: Texts, view: View, name: str, value: str) -> str:
 
 
 def _table(t: Texts, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
-    names = [t(f"side_by_side.{head}") for head in heads]
-    st.table(pd.DataFrame(list(rows), columns=names), hide_index=True, border="horizontal", alt=t(title))
+    names = [t(f"comparison.{head}") for head in heads]
+    frame.table(dict(zip(names, zip(*rows, strict=True), strict=True)), t(title))

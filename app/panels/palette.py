@@ -11,11 +11,10 @@ INK = "#6B7C8C"  # lines and bars that belong to nobody
 LIGHT_TEXT = "#55606A"  # chart text on the light page, 6:1; the dark page keeps its own
 FAINT = "rgba(128,140,150,0.28)"
 ICONS = "Material Symbols Rounded"  # the icon font that Streamlit serves itself
-LEGEND = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemclick": False, "itemdoubleclick": False}
 FINDING = "#D5473D"  # findings only
 SHADES = ((0.0, "rgba(107,124,140,0.06)"), (1.0, "rgba(52,72,92,1)"))  # squares of no party, on the light page
 SHADES_DARK = ((0.0, "rgba(160,174,188,0.06)"), (1.0, "rgba(214,223,231,1)"))
-WHISKER, WHISKER_DARK = "#1F2A33", "#E8ECEF"  # on a party's bar, on the light and the dark page
+WHISKERS = "#1F2A33", "#E8ECEF"  # on a party's bar, on the light and the dark page
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Mark:
     glyph: str
 
 
+NOBODY = Mark(INK, "circle", "")
 GUEST = Mark("#3F77C9", "circle", "●")
 HOSTS = (
     Mark("#C17A0F", "square", "■"),
@@ -38,8 +38,13 @@ HOSTS = (
 )
 
 
+def whisker(dark: bool) -> str:
+    """The colour of an interval that is drawn on a party's bar."""
+    return WHISKERS[dark]
+
+
 def mark(federation: Federation, party: str) -> Mark:
-    """The mark of one party: the Guest's, or a Host's by its place in the federation."""
+    """The mark of one party: the Guest's, or a Host's by its position in the federation."""
     if party == federation.guest.name:
         return GUEST
     names = [host.name for host in federation.hosts]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
@@ -34,17 +33,15 @@ def network(t: Texts, view: View) -> None:
         people=f"{people:,}",
         listed=listed,
     )
-    twin = pd.DataFrame(
-        {
-            t("words.party"): [palette.plain(t, view.federation, s.party) for s in shares],
-            t("words.role"): [t("words.guest" if s.party == view.model.guest else "words.host") for s in shares],
-            t("words.features"): [s.features for s in shares],
-            t("words.used"): [s.used for s in shares],
-            t("words.splits"): [s.splits for s in shares],
-            t("overview.brought"): [f"{brought[s.party]:,}" if s.party in brought else "–" for s in shares],
-            t("overview.records"): [f"{people:,}"] * len(shares),
-        }
-    )
+    twin: frame.Columns = {
+        t("words.party"): [palette.plain(t, view.federation, s.party) for s in shares],
+        t("words.role"): [t("words.guest" if s.party == view.model.guest else "words.host") for s in shares],
+        t("words.features"): [s.features for s in shares],
+        t("words.used"): [s.used for s in shares],
+        t("words.splits"): [s.splits for s in shares],
+        t("overview.brought"): [f"{brought[s.party]:,}" if s.party in brought else "–" for s in shares],
+        t("overview.records"): [f"{people:,}"] * len(shares),
+    }
     frame.chart(t, _network(t, view, shares), sentence, twin, "network")
 
 
@@ -56,7 +53,7 @@ def _network(t: Texts, view: View, shares: tuple[view_models.Share, ...]) -> go.
         spots = [(0.16, (hosts - 1) / 2)] + [(0.5, float(hosts - 1 - i)) for i in range(hosts)]
     else:
         spots = [(0.5, 1.0)] + [((i + 0.5) / hosts, 0.0) for i in range(hosts)]
-    (gx, gy), figure = spots[0], go.Figure()
+    (gx, gy), figure = spots[0], charts.figure(64 * hosts if beside else 300 if hosts else 180, showlegend=False)
     figure.add_scatter(
         x=[value for x, _ in spots[1:] for value in (gx, x, None)],
         y=[value for _, y in spots[1:] for value in (gy, y, None)],
@@ -92,12 +89,9 @@ def _network(t: Texts, view: View, shares: tuple[view_models.Share, ...]) -> go.
             hovertemplate=f"<b>{title}</b><br>{hover}<extra></extra>",
             cliponaxis=False,
         )
-    figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
+    figure.update_xaxes(visible=False, range=[-0.02, 1.02])
     rows = [-0.6, hosts - 0.4] if beside else [-0.75, 1.75] if hosts else [0.4, 1.75]
-    figure.update_yaxes(visible=False, range=rows, fixedrange=True)
-    height = 64 * hosts if beside else 300 if hosts else 180
-    figure.update_layout(height=height, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
-    return figure
+    return figure.update_yaxes(visible=False, range=rows)
 
 
 def holdings(t: Texts, view: View) -> None:
@@ -106,12 +100,10 @@ def holdings(t: Texts, view: View) -> None:
     with st.grid(min(len(shares), 3), min_column_width=220):
         for share in shares:
             guest = share.party == view.model.guest
+            words = "guest" if guest else "host"
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{palette.name(t, view.federation, share.party)}**")
-                st.caption(
-                    t("words.guest" if guest else "words.host"), help=t(f"glossary.{'guest' if guest else 'host'}")
-                )
-                words = "guest" if guest else "host"
+                st.caption(t(f"words.{words}"), help=t(f"glossary.{words}"))
                 counts = {"features": share.features, "used": share.used, "splits": share.splits}
                 st.markdown(f":material/inventory_2: {t(f'overview.{words}_holds', **counts)}")
                 never = "median" if guest and view_models.released(view) == "median" else words
@@ -160,7 +152,7 @@ def _quality(t: Texts, view: View) -> str:
         listed=markdown(t.listed(list(view.model.outputs.classes))),
         people=f"{metrics.n:,}",
         where=t("overview.tested" if metrics.part == "test" else "overview.not_tested"),
-        label=markdown(t.either(federation.label.meaning, federation.label.meaning_zh)),
+        label=markdown(t.label(federation)),
         rate=percent(record.positive_rate),
     )
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.panels import palette
+from app.panels import controls, frame, palette
 from app.texts import Texts, markdown, number
 from app.view_models import View
 from backend.services import Feature, SampleSheet
 
+PARTS = ("test", "validation", "training")
 WAYS = ("pick", "type", "upload")
 LISTED = 300  # people in a menu; more would only slow the browser
 EVERYONE = ""
@@ -21,18 +22,7 @@ EVERYONE = ""
 
 def way(t: Texts) -> str:
     """Which of the three ways."""
-    return str(
-        st.segmented_control(
-            t("score.way"),
-            WAYS,
-            default="pick",
-            required=True,
-            key="score_way",
-            format_func=lambda key: t(f"score.way_{key}"),
-            persist_state="session",
-            width="stretch",
-        )
-    )
+    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"), width="stretch")
 
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
@@ -55,15 +45,8 @@ def pick(
 ) -> str | None:
     """Narrow the Guest's records by one feature, then choose one person or draw one at random; the id chosen."""
     features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
-    part = st.segmented_control(
-        t("score.part"),
-        ("test", "validation", "training"),
-        default="test",
-        required=True,
-        key="score_part",
-        format_func=lambda name: t(f"score.part_{name}"),
-        help=t("glossary.parts"),
-        persist_state="session",
+    part = controls.choice(
+        t("score.part"), PARTS, "score_part", lambda name: t(f"score.part_{name}"), help=t("glossary.parts")
     )
     found = people[people["part"] == part]
     by = st.selectbox(
@@ -108,7 +91,12 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
     return found[column.between(first, last)] if (first, last) != (low, high) else found
 
 
-def card(t: Texts, view: View, row: pd.Series) -> None:
+def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
+    """The Guest's values of one person."""
+    return cast("pd.Series[Any]", people.loc[sample])
+
+
+def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
     """What the Guest holds about the chosen person, and what it does not."""
     facts = {}
     for party, feature in view.model.dictionary:
@@ -132,7 +120,7 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     return f"{text} {feature.unit}".strip()
 
 
-def typed(t: Texts, view: View, start: pd.Series | None) -> tuple[str, dict[str, str | float | None]]:
+def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict[str, str | float | None]]:
     """A form with one field a Guest feature; empty fields count as missing."""
     st.caption(t("score.type_hint"))
     sample = st.text_input(
@@ -196,15 +184,9 @@ def sheet(t: Texts, view: View, read: SampleSheet) -> None:
     for note in read.notes[:6]:
         st.caption(f":material/info: {markdown(note)}")
     if read.problems:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    t("score.row"): [row + 1 for row in read.problems],
-                    t("score.id"): [read.ids[row] for row in read.problems],
-                    t("score.what"): list(read.problems.values()),
-                }
-            ),
-            hide_index=True,
-            height="content" if len(read.problems) < 6 else 220,
-            alt=t("score.what"),
-        )
+        columns: frame.Columns = {
+            t("score.row"): [row + 1 for row in read.problems],
+            t("score.id"): [read.ids[row] for row in read.problems],
+            t("score.what"): list(read.problems.values()),
+        }
+        frame.data(columns, "score_problems", t("score.what"), height="content" if len(read.problems) < 6 else 220)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from math import isfinite, ldexp
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, bare, label, markdown, number, percent
 from app.view_models import View
-from backend.services import FrontierPoint, Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch
+from backend.services import Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch, TradeoffPoint
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
@@ -44,12 +43,7 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
         title = t.listed([palette.plain(t, view.federation, host) for host in hosts])
         columns[title] = [_told(t, word) for word in told]
     what = {t("privacy.information"): [t(f"privacy.what_{row.what}") for row in rows]}
-    st.table(
-        pd.DataFrame({markdown(k): v for k, v in (what | columns).items()}),
-        hide_index=True,
-        border="horizontal",
-        alt=t("privacy.ledger"),
-    )
+    frame.table({markdown(head): cells for head, cells in (what | columns).items()}, t("privacy.ledger"))
     st.caption(t("privacy.paper"))
 
 
@@ -68,31 +62,27 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
         key = f"message.{line.kind}.title"
         return t(key) if t.has(key) else line.kind
 
-    twin = pd.DataFrame(
-        {
-            t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
-            t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
-            t("transcript.kind"): [title(line) for line in lines],
-            t("privacy.field"): [line.field for line in lines],
-            t("privacy.times"): [line.messages for line in lines],
-            t("privacy.form"): [t("privacy.encrypted" if line.encrypted else "privacy.clear") for line in lines],
-            t("privacy.key"): [t.party(view.federation, line.key_of) if line.key_of else "–" for line in lines],
-            t("privacy.readable"): [t("privacy.told_yes" if line.readable else "privacy.told_no") for line in lines],
-        }
-    )
+    columns: frame.Columns = {
+        t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
+        t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
+        t("transcript.kind"): [title(line) for line in lines],
+        t("privacy.field"): [line.field for line in lines],
+        t("privacy.times"): [line.messages for line in lines],
+        t("privacy.form"): [t("privacy.encrypted" if line.encrypted else "privacy.clear") for line in lines],
+        t("privacy.key"): [t.party(view.federation, line.key_of) if line.key_of else "–" for line in lines],
+        t("privacy.readable"): [t("privacy.told_yes" if line.readable else "privacy.told_no") for line in lines],
+    }
     with st.expander(t("privacy.fields"), icon=":material/table:"):
-        st.dataframe(twin, hide_index=True, key="privacy_fields", alt=t("privacy.fields"))
+        frame.data(columns, "privacy_fields", t("privacy.fields"))
 
 
 def person(t: Texts, scores: Sequence[Score]) -> Score:
     """Whose score is read: the last one, or any other of the run."""
     if len(scores) == 1:
         return scores[0]
-    place = st.selectbox(
-        t("score.person"), range(len(scores)), len(scores) - 1, key="privacy_person",
-        format_func=lambda i: scores[i].id,
-    )  # fmt: skip
-    return scores[place or 0]
+    last, ids = len(scores) - 1, [score.id for score in scores]
+    chosen = st.selectbox(t("score.person"), range(len(ids)), last, key="privacy_person", format_func=ids.__getitem__)
+    return scores[chosen or 0]
 
 
 def reading(t: Texts, score: Score, read: LeakReading) -> None:
@@ -136,16 +126,14 @@ def follow(t: Texts, job: Job[Any], shown: Sequence[object], redraw: Callable[[]
 
 def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
     """How many people's scores are theirs alone, by the width of the score."""
-    twin = pd.DataFrame(
-        {
-            t("privacy.width"): [point.score_bits for point in points],
-            t("privacy.unique"): [percent(point.unique) for point in points],
-            t("privacy.named"): [percent(point.named) for point in points],
-            t("privacy.paths"): [bare(point.paths) for point in points],
-            t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
-            t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
-        }
-    )
+    twin: frame.Columns = {
+        t("privacy.width"): [point.score_bits for point in points],
+        t("privacy.unique"): [percent(point.unique) for point in points],
+        t("privacy.named"): [percent(point.named) for point in points],
+        t("privacy.paths"): [bare(point.paths) for point in points],
+        t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
+        t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
+    }
     frame.chart(t, _chart(t, view, points), _verdict(t, view, points), twin, "privacy_curve")
     st.caption(t("privacy.audit"))
 
@@ -163,53 +151,37 @@ def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
 
 
 def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
-    figure, widths = go.Figure(), [point.score_bits for point in points]
+    figure, widths = charts.figure(340, top=48, hovermode="x unified"), [point.score_bits for point in points]
     for name, dash, symbol in LINES:
-        figure.add_scatter(
-            x=widths,
-            y=[getattr(point, name) for point in points],
-            mode="lines+markers",
-            name=t(f"privacy.{name}"),
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            marker={"symbol": symbol, "size": 9},
-            hovertemplate=f"{label(t(f'privacy.{name}'))}: %{{y:.1%}}<extra></extra>",
-        )
-    if view.record.score_bits in widths:
-        figure.add_vline(view.record.score_bits, line={"color": palette.FAINT, "width": 6}, layer="below")
-        figure.add_annotation(
-            x=view.record.score_bits, y=1.0, text=label(t("privacy.this_model")), showarrow=False, xanchor="right",
-            xshift=-8, font={"size": 12},
-        )  # fmt: skip
-    figure.update_xaxes(title=t("privacy.width"), tickvals=widths, fixedrange=True, showgrid=False)
-    figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%", fixedrange=True)
-    figure.update_layout(
-        height=340, margin={"l": 0, "r": 8, "t": 48, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
-    )
-    return figure
+        charts.line(figure, t(f"privacy.{name}"), widths, [getattr(point, name) for point in points], dash, symbol)
+    own = view.record.score_bits
+    if own in widths:
+        figure.add_vline(own, line={"color": palette.FAINT, "width": 6}, layer="below")
+        figure.add_annotation(x=own, y=1.0, text=label(t("privacy.this_model")), xanchor="right", xshift=-8)
+    figure.update_xaxes(title=t("privacy.width"), tickvals=widths, showgrid=False)
+    return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")
 
 
-def frontier(t: Texts, view: View, points: Sequence[FrontierPoint], dither: float) -> None:
+def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: float) -> None:
     """Privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
     `dither` is the Hosts'.
     """
     known = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
     chosen = min(points, key=lambda p: (abs(p.score_bits - view.record.score_bits), abs(p.dither - dither)))
-    twin = pd.DataFrame(
-        {
-            t("privacy.width"): [point.score_bits for point in points],
-            t("privacy.dither"): [_half(t, point) for point in points],
-            t("privacy.unique"): [percent(point.unique) for point in points],
-            t("privacy.paths"): [bare(point.paths) for point in points],
-            **{t(f"figure.{name}"): [f"{getattr(p.metrics, name):.4f}" for p in points] for name in known},
-            t("privacy.chosen"): [t("privacy.this_model") if point is chosen else "" for point in points],
-        }
-    )
-    said = _frontier_verdict(t, points, chosen, known[0], ldexp(USUAL, view.model.outputs.scale))
-    frame.chart(t, _frontier_chart(t, points, chosen), said, twin, "privacy_frontier")
+    twin: frame.Columns = {
+        t("privacy.width"): [point.score_bits for point in points],
+        t("privacy.dither"): [_amplitude(t, point) for point in points],
+        t("privacy.unique"): [percent(point.unique) for point in points],
+        t("privacy.paths"): [bare(point.paths) for point in points],
+        **{t(f"figure.{name}"): [f"{getattr(p.metrics, name):.4f}" for p in points] for name in known},
+        t("privacy.chosen"): [t("privacy.this_model") if point is chosen else "" for point in points],
+    }
+    sentence = _frontier_verdict(t, points, chosen, known[0], ldexp(USUAL, view.model.outputs.scale))
+    frame.chart(t, _frontier_chart(t, points, chosen), sentence, twin, "privacy_frontier")
     st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
 
 
-def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint, name: str, usual: float) -> str:
+def _frontier_verdict(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint, name: str, usual: float) -> str:
     """The model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == chosen.score_bits and point is not chosen]
     other = min(
@@ -218,7 +190,7 @@ def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: Frontie
     return t(
         "privacy.frontier_verdict" if chosen.dither else "privacy.frontier_verdict_none",
         bits=chosen.score_bits,
-        dither=_half(t, chosen if chosen.dither else other),
+        dither=_amplitude(t, chosen if chosen.dither else other),
         unique=percent(chosen.unique),
         other=percent(other.unique),
         figure=t(f"figure.{name}"),
@@ -227,35 +199,20 @@ def _frontier_verdict(t: Texts, points: Sequence[FrontierPoint], chosen: Frontie
     )
 
 
-def _half(t: Texts, point: FrontierPoint) -> str:
+def _amplitude(t: Texts, point: TradeoffPoint) -> str:
     return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
 
 
-def _frontier_chart(t: Texts, points: Sequence[FrontierPoint], chosen: FrontierPoint) -> go.Figure:
+def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint) -> go.Figure:
     """A line a resolution: share of scores that identify a path, by the width of dither."""
-    figure, widths = go.Figure(), sorted({point.dither for point in points})
-    names = [_half(t, next(p for p in points if p.dither == width)) for width in widths]
+    figure, widths = charts.figure(360, top=48, hovermode="x unified"), sorted({point.dither for point in points})
+    names = [_amplitude(t, next(p for p in points if p.dither == width)) for width in widths]
     for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):
         dash, symbol = RESOLUTIONS[i % len(RESOLUTIONS)]
         line = sorted((p for p in points if p.score_bits == bits), key=lambda p: p.dither)
-        figure.add_scatter(
-            x=[names[widths.index(p.dither)] for p in line],
-            y=[p.unique for p in line],
-            mode="lines+markers",
-            name=t("privacy.bits", bits=bits),
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            marker={"symbol": symbol, "size": 9},
-            hovertemplate=f"{label(t('privacy.bits', bits=bits))}: %{{y:.1%}}<extra></extra>",
-        )
-    figure.add_annotation(
-        x=names[widths.index(chosen.dither)], y=chosen.unique, text=label(t("privacy.this_model")), showarrow=True, ax=0, ay=-42,
-        font={"size": 12},
-    )  # fmt: skip
-    figure.update_xaxes(
-        title=t("privacy.dither"), type="category", categoryarray=names, fixedrange=True, showgrid=False
-    )
-    figure.update_yaxes(title=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%", fixedrange=True)
-    figure.update_layout(
-        height=360, margin={"l": 0, "r": 8, "t": 48, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
-    )
-    return figure
+        x = [names[widths.index(p.dither)] for p in line]
+        charts.line(figure, t("privacy.bits", bits=bits), x, [p.unique for p in line], dash, symbol)
+    own = {"x": names[widths.index(chosen.dither)], "y": chosen.unique, "text": label(t("privacy.this_model"))}
+    figure.add_annotation(**own, xanchor="center", showarrow=True, ax=0, ay=-42)
+    figure.update_xaxes(title=t("privacy.dither"), type="category", categoryarray=names, showgrid=False)
+    return figure.update_yaxes(title=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%")

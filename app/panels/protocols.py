@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from app.panels import engine, frame, palette
+from app.panels import controls, engine, frame, palette
 from app.texts import Texts, markdown, size
 from app.view_models import View
 from backend.services import (
@@ -25,7 +25,7 @@ from backend.services import (
 
 OURS = PROTOCOLS[0]
 SOURCES = ("own", "synthetic")
-MOST = 100  # people
+MAX_PEOPLE = 100
 LATENCIES = (0, 1, 5, 10, 20, 50, 100, 200, 300)  # milliseconds
 BANDWIDTHS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 100_000_000)  # bytes a second
 USUAL = Link()
@@ -44,24 +44,19 @@ class Setup:
 
 def setup(t: Texts) -> Setup:
     """Which model, how many people, and Fed-EINI's cipher."""
-    source = st.segmented_control(
+    source = controls.choice(
         t("protocols.source"),
         SOURCES,
-        default=SOURCES[0],
-        required=True,
-        key="protocols_source",
-        format_func=lambda name: t(f"protocols.source_{name}"),
+        "protocols_source",
+        lambda name: t(f"protocols.source_{name}"),
         help=t("protocols.source_help"),
-        persist_state="session",
     )
     shape = _shape(t) if source == "synthetic" else None
-    samples = st.slider(
-        t("protocols.samples"), 1, MOST, 1, key="protocols_samples", help=t("protocols.samples_help"),
-        persist_state="session",
-    )  # fmt: skip
+    shared: dict[str, Any] = {"help": t("protocols.samples_help"), "persist_state": "session"}
+    samples = st.slider(t("protocols.samples"), 1, MAX_PEOPLE, 1, key="protocols_samples", **shared)
     cipher, bits = engine.choose(t, "protocols")
     if samples > NODE_BY_NODE_SAMPLES:
-        st.caption(f":material/info: {t('protocols.node_left_out', most=NODE_BY_NODE_SAMPLES)}")
+        st.caption(f":material/info: {t('protocols.node_left_out', people=NODE_BY_NODE_SAMPLES)}")
     if shape is not None and cipher == "paillier" and shape.leaves * samples > HEAVY:
         st.caption(f":material/hourglass: {t('protocols.heavy', weights=f'{shape.leaves * samples:,}')}")
     return Setup(samples, cipher, bits, shape)
@@ -69,11 +64,9 @@ def setup(t: Texts) -> Setup:
 
 def _shape(t: Texts) -> Shape:
     def slider(name: str) -> int:
-        limits = SHAPE_LIMITS[name]
-        return st.slider(
-            t(f"protocols.{name}"), limits[0], limits[-1], getattr(Shape, name), key=f"protocols_{name}",
-            help=t(f"protocols.{name}_help"), persist_state="session",
-        )  # fmt: skip
+        limits, usual = SHAPE_LIMITS[name], int(getattr(Shape, name))
+        shared: dict[str, Any] = {"help": t(f"protocols.{name}_help"), "persist_state": "session"}
+        return int(st.slider(t(f"protocols.{name}"), limits[0], limits[-1], usual, key=f"protocols_{name}", **shared))
 
     trees = slider("trees")
     left, right = st.columns(2)
@@ -144,10 +137,10 @@ def model(t: Texts, done: Compared) -> str:
 
 
 def figures(t: Texts, done: Compared) -> None:
-    """The race's table twin, in two halves that a phone puts below each other."""
+    """The race's table twin, in two tables that a phone puts below each other."""
     rows = done.runs.rows
     exchanges = [row.exchange for row in rows]
-    partial_models = {
+    tables = {
         "times": {
             "total": [t.duration(e.total) for e in exchanges],
             "compute_column": [t.duration(e.compute) for e in exchanges],
@@ -159,10 +152,11 @@ def figures(t: Texts, done: Compared) -> None:
             "bytes": [size(e.bytes) for e in exchanges],
         },
     }
-    for place, (name, columns) in zip(st.columns(2, gap="large"), partial_models.items(), strict=True):
-        named_columns = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in columns[c]] for c in columns}
-        table = pd.DataFrame({t("protocols.protocol"): [marked(t, row.protocol) for row in rows], **named_columns})
-        place.table(table, hide_index=True, border="horizontal", alt=t(f"protocols.{name}"))
+    protocols = {t("protocols.protocol"): [marked(t, row.protocol) for row in rows]}
+    for column, (name, cells) in zip(st.columns(2, gap="large"), tables.items(), strict=True):
+        unbroken = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in cells[c]] for c in cells}
+        with column:
+            frame.table(protocols | unbroken, t(f"protocols.{name}"))
     equal = t("protocols.equal") + " " if all(row.equal for row in rows) else ""
     st.caption(equal + t("protocols.rounds_caption", round=t("glossary.round"), hop=t("glossary.hop")))
     with st.expander(t("protocols.what"), icon=":material/help:"):
@@ -172,18 +166,12 @@ def figures(t: Texts, done: Compared) -> None:
 def learned(t: Texts, view: View, done: Compared) -> None:
     """What each party got to know, in bits a person."""
     rows = done.runs.rows
-    st.table(
-        pd.DataFrame(
-            {
-                t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
-                t("protocols.guest_learned"): [_guest(t, row) for row in rows],
-                t("protocols.hosts_learned"): [_hosts(t, view, done, row.learned[1:]) for row in rows],
-            }
-        ),
-        hide_index=True,
-        border="horizontal",
-        alt=t("protocols.learned"),
-    )
+    table: frame.Columns = {
+        t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
+        t("protocols.guest_learned"): [_guest(t, row) for row in rows],
+        t("protocols.hosts_learned"): [_hosts(t, view, done, row.learned[1:]) for row in rows],
+    }
+    frame.table(table, t("protocols.learned"))
     st.caption(t("protocols.learned_caption"))
 
 

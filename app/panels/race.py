@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.panels.protocols import OURS, bits, marked, model, named
 from app.texts import Texts, bare, label, number, wrap
 from backend.services import PAIR, Compared, Lead, Point, ProtocolResult, leads
@@ -75,55 +75,31 @@ def _ours(rows: Sequence[ProtocolResult]) -> float:
 
 def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
     end = min(max(row.exchange.total for row in rows), CUT * _ours(rows))
-    places = [-LANE * i - 30 for i in range(len(rows))]
-    figure = go.Figure(_at(t, rows, places, end, None))
-    for place, row in zip(places, rows, strict=True):
+    heights = [-LANE * i - 30 for i in range(len(rows))]
+    figure = charts.figure(LANE * len(rows) + 70, top=64, barmode="stack", updatemenus=[_play(t)])
+    figure.add_traces(_at(t, rows, heights, end, None))
+    for height, row in zip(heights, rows, strict=True):
         text = wrap(marked(t, row.protocol), 60, 1)
-        figure.add_annotation(
-            x=0,
-            y=place + 8,
-            text=f"<b>{text}</b>" if row.protocol == OURS else text,
-            showarrow=False,
-            xanchor="left",
-            yanchor="bottom",
-            font={"size": 12},
-        )
-    figure.frames = [
-        go.Frame(data=_at(t, rows, places, end, end * (i + 1) / FRAMES), name=str(i)) for i in range(FRAMES)
-    ] + [go.Frame(data=_at(t, rows, places, end, None), name="end")]
-    moving = {
-        "frame": {"duration": FRAME_MS, "redraw": True},
-        "transition": {"duration": 0},
-        "fromcurrent": False,
-        "mode": "immediate",
-    }
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, end * 1.3])
-    figure.update_yaxes(visible=False, fixedrange=True, range=[places[-1] - 14, 0])
-    figure.update_layout(
-        barmode="stack",
-        height=LANE * len(rows) + 70,
-        margin={"l": 0, "r": 0, "t": 64, "b": 0},
-        legend=palette.LEGEND,
-        updatemenus=[
-            {
-                "type": "buttons",
-                "showactive": False,
-                "x": 1,
-                "y": 1,
-                "xanchor": "right",
-                "yanchor": "bottom",
-                "pad": {"b": 24, "r": 4},
-                "bgcolor": "rgba(0,0,0,0)",
-                "bordercolor": palette.INK,
-                "buttons": [{"label": t("protocols.play"), "method": "animate", "args": [None, moving]}],
-            }
-        ],
-    )
-    return figure
+        bold = f"<b>{text}</b>" if row.protocol == OURS else text
+        figure.add_annotation(x=0, y=height + 8, text=bold, yanchor="bottom")
+    moments = [(str(i), end * (i + 1) / FRAMES) for i in range(FRAMES)] + [("end", None)]
+    figure.frames = [go.Frame(data=_at(t, rows, heights, end, now), name=name) for name, now in moments]
+    figure.update_xaxes(visible=False, range=[0, end * 1.3])
+    return figure.update_yaxes(visible=False, range=[heights[-1] - 14, 0])
+
+
+def _play(t: Texts) -> dict[str, Any]:
+    """The button that starts the race."""
+    frame_by_frame = {"frame": {"duration": FRAME_MS, "redraw": True}, "transition": {"duration": 0}}
+    moving = {**frame_by_frame, "fromcurrent": False, "mode": "immediate"}
+    where = {"x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom", "pad": {"b": 24, "r": 4}}
+    button = {"label": t("protocols.play"), "method": "animate", "args": [None, moving]}
+    look = {"bgcolor": "rgba(0,0,0,0)", "bordercolor": palette.INK}
+    return {"type": "buttons", "showactive": False, **where, **look, "buttons": [button]}
 
 
 def _at(
-    t: Texts, rows: Sequence[ProtocolResult], places: Sequence[int], end: float, now: float | None
+    t: Texts, rows: Sequence[ProtocolResult], heights: Sequence[int], end: float, now: float | None
 ) -> list[go.Bar | go.Scatter]:
     """The race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
     totals = [row.exchange.total for row in rows]
@@ -147,7 +123,7 @@ def _at(
     bars = [
         go.Bar(
             x=lengths_of,
-            y=list(places),
+            y=list(heights),
             orientation="h",
             width=14,
             name=t(f"protocols.{name}"),
@@ -158,9 +134,15 @@ def _at(
         for name, lengths_of, marker in parts
     ]
     beside = go.Scatter(
-        x=lengths, y=list(places), mode="text", text=[f" {w}" for w in words], textposition="middle right",
-        hoverinfo="skip", showlegend=False, cliponaxis=False,
-    )  # fmt: skip
+        x=lengths,
+        y=list(heights),
+        mode="text",
+        text=[f" {w}" for w in words],
+        textposition="middle right",
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+    )
     return [*bars, beside]
 
 
@@ -212,56 +194,36 @@ def who_wins(t: Texts, found: Sequence[Lead]) -> str:
     )
 
 
-def _table(t: Texts, measured: Sequence[Point]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            t("protocols.people"): [point.samples for point in measured],
-            named(t, PAIR[0]): [t.duration(point.fed_eini) for point in measured],
-            named(t, PAIR[1]): [t.duration(point.by_level) for point in measured],
-            t("protocols.faster"): [named(t, PAIR[0 if point.wins else 1]) for point in measured],
-        }
-    )
+def _table(t: Texts, measured: Sequence[Point]) -> frame.Columns:
+    return {
+        t("protocols.people"): [point.samples for point in measured],
+        named(t, PAIR[0]): [t.duration(point.fed_eini) for point in measured],
+        named(t, PAIR[1]): [t.duration(point.by_level) for point in measured],
+        t("protocols.faster"): [named(t, PAIR[0 if point.wins else 1]) for point in measured],
+    }
 
 
 def _lines(t: Texts, measured: Sequence[Point]) -> go.Figure:
     """Seconds by people, both logarithmic; the stretches where Fed-EINI is ahead are shaded."""
-    figure = go.Figure()
+    figure = charts.figure(320, top=40, hovermode="x unified")
     people = [point.samples for point in measured]
     every = ([point.fed_eini for point in measured], [point.by_level for point in measured])
     for protocol, seconds, (dash, symbol) in zip(PAIR, every, LINES, strict=True):
-        figure.add_scatter(
-            x=people,
-            y=seconds,
-            mode="lines+markers",
-            name=marked(t, protocol),
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            marker={"symbol": symbol, "size": 9},
-            text=[t.duration(value) for value in seconds],
-            hovertemplate=f"{label(named(t, protocol))}: %{{text}}<extra></extra>",
-        )
+        durations = [t.duration(value) for value in seconds]
+        charts.line(figure, marked(t, protocol), people, seconds, dash, symbol, "%{text}", text=durations)
     start = float(people[0])
     for lead in leads(measured):
         end = lead.until or float(people[-1])
         if lead.wins:
             figure.add_vrect(x0=start, x1=end, fillcolor=palette.FAINT, opacity=0.5, line_width=0, layer="below")
-            figure.add_annotation(
-                x=math.log10(start * end) / 2, y=0, yref="paper", yanchor="bottom", showarrow=False,
-                text=label(t("protocols.ahead")), font={"size": 12},
-            )  # fmt: skip
+            middle = {"x": math.log10(start * end) / 2, "xanchor": "center"}
+            figure.add_annotation(**middle, y=0, yref="paper", yanchor="bottom", text=label(t("protocols.ahead")))
         start = end
     ticks = _ticks(min(map(min, every)), max(map(max, every)))
-    figure.update_xaxes(
-        type="log", title=t("protocols.people"), fixedrange=True, tickvals=people, ticktext=[str(n) for n in people],
-        showgrid=False,
-    )  # fmt: skip
-    figure.update_yaxes(
-        type="log", fixedrange=True, tickvals=ticks, ticktext=[t.duration(value) for value in ticks],
-        range=[math.log10(ticks[0]), math.log10(ticks[-1])],
-    )  # fmt: skip
-    figure.update_layout(
-        height=320, margin={"l": 0, "r": 8, "t": 40, "b": 0}, legend=palette.LEGEND, hovermode="x unified"
-    )
-    return figure
+    sizes = {"tickvals": people, "ticktext": [str(n) for n in people]}
+    figure.update_xaxes(type="log", title=t("protocols.people"), showgrid=False, **sizes)
+    times = {"tickvals": ticks, "ticktext": [t.duration(value) for value in ticks]}
+    return figure.update_yaxes(type="log", range=[math.log10(ticks[0]), math.log10(ticks[-1])], **times)
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -99,7 +100,7 @@ def _notice(t: Texts, found: Reasons, person: PersonReasons, notice: Callable[[R
         for kind in NOTICE_FORMATS:
             st.download_button(
                 t(f"reasons.file_{kind}"),
-                lambda kind=kind: notice(found, person.score.id, t.language, kind),
+                partial(notice, found, person.score.id, t.language, kind),
                 f"glassleaf-notice.{kind}",
                 MIME[kind],
                 icon=":material/block:" if person.blocked else ":material/download:",

@@ -12,26 +12,24 @@ from backend.services import Job, ModelRecord
 
 
 def bound(t: Texts) -> tuple[float | None, bool]:
-    """The largest share of scores that may identify a path (None = the usual), and whether a coarser scale may be
-    taken instead of refusing.
-    """
+    """The largest share of scores that may identify a path (None: the default), and whether a coarser scale may be used instead."""
     with st.expander(t("release.title"), icon=":material/visibility_lock:"):
-        most = st.number_input(
-            t("release.most"),
+        named = st.number_input(
+            t("release.max_share"),
             min_value=0.0,
             max_value=100.0,
             value=None,
             step=1.0,
             format="%g",
             key="train_most_named",
-            help=t("release.most_help"),
+            help=t("release.max_share_help"),
             placeholder=t("release.usual"),
             persist_state="session",
         )
         coarser = st.toggle(
             t("release.coarser"), key="train_coarser", help=t("release.coarser_help"), persist_state="session"
         )
-    return (None if most is None else most / 100), bool(coarser)
+    return (None if named is None else named / 100), bool(coarser)
 
 
 def refused(t: Texts, job: Job[Any]) -> bool:
@@ -39,9 +37,9 @@ def refused(t: Texts, job: Job[Any]) -> bool:
     why = job.failure
     if not isinstance(why, ReleaseRefused):
         return False
-    told = t("release.refused", named=percent(why.named), most=percent(why.most))
+    reason = t("release.refused", named=percent(why.named), bound=percent(why.most))
     do = t("release.do_none") if why.bits is None else t("release.do_bits", bits=why.bits)
-    st.warning(f"{told}\n\n{do}", icon=":material/visibility:", title=t("release.refused_title"))
+    st.warning(f"{reason}\n\n{do}", icon=":material/visibility:", title=t("release.refused_title"))
     return True
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette, reviews
+from app.panels import charts, frame, palette, reviews
 from app.panels.reviews import Attempt
-from app.texts import Texts, label, markdown, percent, wrap
+from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.services import FORMS, Checked, Report, brief
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
-MOST_BYTES = 5_000_000  # of a file that is checked
+MAX_BYTES = 5_000_000  # of a file that is checked
 SHOWN = 10  # features drawn; the table holds all
-ONE_LINE = 44  # letters of a bar's words on a phone
 
 
 def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf_language: str) -> None:
@@ -28,7 +26,7 @@ def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf
         for form in ("pdf", "html", "json"):
             st.download_button(
                 t(f"report.file_{form}"),
-                data=lambda form=form: export(model_id, form, t.language),
+                data=partial(export, model_id, form, t.language),
                 file_name=f"glassleaf-{model_id}.{form}",
                 mime=MIME[form],
                 key=f"report_{form}",
@@ -41,10 +39,10 @@ def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf
         st.caption(f":material/translate: {t('report.no_font')}")
 
 
-def answers(t: Texts, said: Sequence[tuple[str, str]]) -> None:
+def answers(t: Texts, pairs: Sequence[tuple[str, str]]) -> None:
     """A regulator's questions with their answers."""
     with st.container(border=True):
-        for question, answer in said:
+        for question, answer in pairs:
             lines = (markdown(line) for line in answer.splitlines())
             st.markdown("  \n".join((f"**{markdown(question)}**", *lines)))
 
@@ -56,38 +54,25 @@ def features(t: Texts, view: View, made: Report) -> None:
     sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(f.gain_share for f in used[:2])))
     if len(used) > SHOWN:
         sentence += " " + t("report.first", n=SHOWN)
-    twin = pd.DataFrame(
-        {
-            t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
-            t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
-            t("words.gain"): [percent(f.gain_share) for f in used],
-            t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
-            t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
-            t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
-        }
-    )
-    figure, y = go.Figure(), 0.0
-    for f in used[:SHOWN]:
-        sign = palette.mark(view.federation, f.party)
-        words = wrap(brief(t.either(f.meaning, f.meaning_zh)), ONE_LINE, 2)
-        told = f"{percent(f.gain_share)}, {label(frame.direction(t, view.task, f.learned))}"
-        warning = (
-            f" <span style='color:{palette.FINDING}'>⚠ {label(t('report.against'))}</span>" if f.contradicts else ""
+    twin: frame.Columns = {
+        t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
+        t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
+        t("words.gain"): [percent(f.gain_share) for f in used],
+        t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
+        t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
+        t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
+    }
+    bars = [
+        charts.Bar(
+            brief(t.either(f.meaning, f.meaning_zh)),
+            f"{percent(f.gain_share)}, {frame.direction(t, view.task, f.learned)}",
+            f.gain_share,
+            palette.mark(view.federation, f.party),
+            warning=t("report.against") if f.contradicts else "",
         )
-        lines = words.count("<br>") + 2
-        text = f"{sign.glyph} {words}<br>{told}{warning}"
-        figure.add_annotation(
-            x=0, y=-y, text=text, showarrow=False, xanchor="left", yanchor="top", align="left", font={"size": 12}
-        )
-        y += 17 * lines + 2
-        figure.add_bar(
-            x=[f.gain_share], y=[-y - 6], orientation="h", width=10, marker={"color": sign.colour}, hoverinfo="skip"
-        )
-        y += 26
-    figure.update_xaxes(visible=False, fixedrange=True)
-    figure.update_yaxes(visible=False, fixedrange=True, range=[-y, 0])
-    figure.update_layout(height=int(y) + 10, showlegend=False, margin={"l": 0, "r": 0, "t": 4, "b": 0})
-    frame.chart(t, figure, sentence, twin, "report_features")
+        for f in used[:SHOWN]
+    ]
+    frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
 
 
 def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object]) -> None:
@@ -97,25 +82,19 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
         return
     named = [f"{t.brief(view.model.feature(f.feature))} · {t.either(f.title, f.title_zh)}" for f in found]
-    st.dataframe(
-        pd.DataFrame(
-            {
-                t("report.finding"): named,
-                t("report.status"): [t(f"compliance.{f.status}") for f in found],
-                t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
-                t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
-                t("report.person"): [f.decision.person if f.decision else "–" for f in found],
-            }
-        ),
-        hide_index=True,
-        key="report_decisions",
-        alt=t("report.decide"),
-    )
+    columns: frame.Columns = {
+        t("report.finding"): named,
+        t("report.status"): [t(f"compliance.{f.status}") for f in found],
+        t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
+        t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
+        t("report.person"): [f.decision.person if f.decision else "–" for f in found],
+    }
+    frame.data(columns, "report_decisions", t("report.decide"))
     with st.expander(t("report.decide_form"), icon=":material/gavel:"):
-        place = st.selectbox(
+        index = st.selectbox(
             t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
         )
-        chosen = found[place]
+        chosen = found[index]
         reviews.form(t, "report", attempt, lambda *given: review(chosen.rule, chosen.feature, *given))
 
 
@@ -126,7 +105,7 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     file = st.file_uploader(t("report.check_file"), type=list(FORMS), key="report_check")
     if file is None:
         return
-    if file.size > MOST_BYTES:
+    if file.size > MAX_BYTES:
         frame.problem(t, t("report.too_large"))
         return
     try:
@@ -135,13 +114,13 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
         st.error(markdown(str(error)), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
-    told = t(
+    holds = t(
         "report.holds", model=identity.model, time=issued.time[:16].replace("T", " "), actor=markdown(issued.actor)
     )
     if found.drawn == "other":
-        st.warning(f"{told} {t('report.drawn_other')}", icon=":material/gpp_maybe:")
+        st.warning(f"{holds} {t('report.drawn_other')}", icon=":material/gpp_maybe:")
     else:
-        st.success(f"{told} {t(f'report.drawn_{found.drawn}')}", icon=":material/verified:")
+        st.success(f"{holds} {t(f'report.drawn_{found.drawn}')}", icon=":material/verified:")
     for federation, entry in found.named_by:
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(federation)))
     if not found.named_by:

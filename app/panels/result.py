@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.panels import frame, palette, result_batch, result_person, transcript
-from app.texts import Texts, amount, label, markdown, number
+from app.panels import charts, frame, palette, result_batch, result_person, transcript
+from app.texts import Texts, amount, markdown, number
 from app.view_models import View, speed
 from backend.services import ScoreBatch
 
@@ -87,45 +85,22 @@ def textbook(t: Texts, place: DeltaGenerator, done: ScoreBatch, one: float, bits
         (t("score.textbook_here"), here, frame.cipher(t, done.cipher, done.key_bits), ""),
         (t("score.textbook_there"), there, frame.cipher(t, "paillier", bits), "/"),
     ]
-    figure = go.Figure()
+    figure = charts.figure(170, top=4)
     for name, seconds, _, pattern in rows:
-        figure.add_bar(
-            x=[seconds],
-            y=[name],
-            orientation="h",
-            width=0.55,
-            marker={
-                "color": palette.INK,
-                "pattern": {"shape": pattern, "fgcolor": palette.INK, "bgcolor": palette.FAINT},
-            },
-            text=[t.duration(seconds)],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"{label(name)}: {t.duration(seconds)}<extra></extra>",
-            showlegend=False,
-        )
+        charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
     first = math.floor(math.log10(min(here, there))) - 0.5
     last = math.log10(max(here, there))
     step = max(1, math.ceil((last - first) / 4))  # powers of ten between marks, so that they fit a phone
-    figure.update_xaxes(
-        type="log",
-        range=[first, last + 0.3 * (last - first)],
-        dtick=step,
-        ticksuffix=" s",
-        tickformat=",~r",
-        fixedrange=True,
-        title=t("score.textbook_axis", times=f"{10**step:,}"),
-    )
-    figure.update_yaxes(autorange="reversed", fixedrange=True, title=None)
-    figure.update_layout(height=170, margin={"l": 0, "r": 0, "t": 4, "b": 0})
-    twin = pd.DataFrame(
-        {
-            t("score.textbook_way"): [row[0] for row in rows],
-            t("score.time"): [t.duration(row[1]) for row in rows],
-            t("engine.cipher"): [row[2] for row in rows],
-            t("score.textbook_counts"): [t("score.textbook_counts_here"), t("score.textbook_counts_there")],
-        }
-    )
+    ticks = {"dtick": step, "ticksuffix": " s", "tickformat": ",~r"}
+    title = t("score.textbook_axis", times=f"{10**step:,}")
+    figure.update_xaxes(type="log", range=[first, last + 0.3 * (last - first)], title=title, **ticks)
+    figure.update_yaxes(autorange="reversed", title=None)
+    twin: frame.Columns = {
+        t("score.textbook_way"): [row[0] for row in rows],
+        t("score.time"): [t.duration(row[1]) for row in rows],
+        t("engine.cipher"): [row[2] for row in rows],
+        t("score.textbook_counts"): [t("score.textbook_counts_here"), t("score.textbook_counts_there")],
+    }
     with place.container():
         frame.chart(t, figure, sentence, twin, "textbook")
         st.caption(f":material/straighten: {t('score.textbook_note', bits=f'{bits:,}')}")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.panels import controls
 from app.texts import Texts, amount, markdown, number
 from app.view_models import ORDERS, PAGE, Speed, View, page_of, scale
 from backend.services import Score, ScoreBatch
@@ -50,13 +51,11 @@ def table(t: Texts, view: View, done: ScoreBatch) -> None:
     """The scores, some at a time; a click on another page draws nothing but the table."""
     order = "given"
     if len(done.scores) > PAGE:
-        order = st.segmented_control(
+        order = controls.choice(
             t("score.order"),
             ORDERS,
-            default="given",
-            required=True,
-            key="batch_order",
-            format_func=lambda name: t(f"score.order_{name}_{view.task}" if name != "given" else "score.order_given"),
+            "batch_order",
+            lambda name: t(f"score.order_{name}_{view.task}" if name != "given" else "score.order_given"),
         )
     rows = st.empty()
     page = 1

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, amount, cut, label, markdown, percent, signed
 from app.view_models import View, scale
 from backend.services import Score, ScoreBatch
@@ -42,7 +40,7 @@ def _outcome(t: Texts, view: View, batch: ScoreBatch) -> None:
             "score.sentence",
             id=markdown(score.id),
             probability=percent(score.probability),
-            label=_label(t, view),
+            label=markdown(t.label(view.federation)),
             relation=t("score.above" if score.probability >= batch.cutoff else "score.below"),
             cutoff=f"{batch.cutoff:.0%}".replace("%", " %"),
         )
@@ -55,8 +53,9 @@ def _class(t: Texts, view: View, batch: ScoreBatch) -> None:
     with st.grid("auto", min_column_width=140):
         st.metric(t("score.predicted"), score.predicted, help=t("glossary.predicted"), border=True)
         st.metric(t("score.probability"), percent(score.probability), help=_chance(t, view), border=True)
-    words = {"id": markdown(score.id), "label": _label(t, view), "predicted": markdown(score.predicted)}
-    st.markdown(t("score.sentence_classes", probability=percent(score.probability), **words))
+    about = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
+    predicted = {"predicted": markdown(score.predicted), "probability": percent(score.probability)}
+    st.markdown(t("score.sentence_classes", **about, **predicted))
 
 
 def _value(t: Texts, view: View, batch: ScoreBatch) -> None:
@@ -65,12 +64,8 @@ def _value(t: Texts, view: View, batch: ScoreBatch) -> None:
     with st.grid("auto", min_column_width=140):
         st.metric(t("score.value"), amount(score.margin, view.unit), border=True)
         st.metric(t("score.off"), off, help=t("glossary.rmse"), border=True)
-    words = {"id": markdown(score.id), "label": _label(t, view)}
-    st.markdown(t("score.sentence_number", value=markdown(amount(score.margin, view.unit)), off=markdown(off), **words))
-
-
-def _label(t: Texts, view: View) -> str:
-    return markdown(t.either(view.federation.label.meaning, view.federation.label.meaning_zh))
+    about = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
+    st.markdown(t("score.sentence_number", value=markdown(amount(score.margin, view.unit)), off=markdown(off), **about))
 
 
 def _chance(t: Texts, view: View) -> str:
@@ -96,8 +91,7 @@ def _classes(t: Texts, view: View, score: Score) -> None:
         gap=percent(first[1] - second[1]),
     )
     drawn = rows[:BARS]
-    figure = go.Figure()
-    figure.add_bar(
+    figure = charts.figure(30 + 32 * len(drawn), top=4).add_bar(
         x=[100 * share for _, share in drawn],
         y=list(range(len(drawn))),
         orientation="h",
@@ -115,14 +109,9 @@ def _classes(t: Texts, view: View, score: Score) -> None:
     )
     names = [label(cut(name, 22)) for name, _ in drawn]
     names[0] = f"<b>{names[0]}</b>"
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, 118])
-    figure.update_yaxes(
-        autorange="reversed", fixedrange=True, title=None, tickvals=list(range(len(drawn))), ticktext=names
-    )
-    figure.update_layout(height=30 + 32 * len(drawn), margin={"l": 0, "r": 0, "t": 4, "b": 0})
-    twin = pd.DataFrame(
-        {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
-    )
+    figure.update_xaxes(visible=False, range=[0, 118])
+    figure.update_yaxes(autorange="reversed", title=None, tickvals=list(range(len(drawn))), ticktext=names)
+    twin = {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
     frame.section(t, "score.classes", "predicted")
     frame.chart(t, figure, sentence, twin, "class_shares")
 
@@ -136,10 +125,10 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
     sentence = t(
         "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
-        base=_said(view, score.base, False),
-        guest=_said(view, score.guest_part, True),
-        hosts=_said(view, score.hosts_part, True),
-        total=_said(view, score.margin, False),
+        base=_margin(view, score.base, False),
+        guest=_margin(view, score.guest_part, True),
+        hosts=_margin(view, score.hosts_part, True),
+        total=_margin(view, score.margin, False),
         larger=t(f"score.larger_{larger}"),
     )
     if score.predicted:
@@ -150,35 +139,19 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         (t("score.hosts_part"), score.base + score.guest_part, score.hosts_part, palette.INK, "/", True),
         (t("score.total"), 0.0, score.margin, palette.INK, "", False),
     ]
-    figure = go.Figure()
-    for name, start, height, colour, pattern, change in steps:
-        figure.add_bar(
-            x=[height],
-            y=[name],
-            base=[start],
-            orientation="h",
-            width=0.55,
-            marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colour, "bgcolor": palette.FAINT}},
-            text=[label(_said(view, height, change))],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"{label(name)}: {label(_said(view, height, change))}<extra></extra>",
-            showlegend=False,
-        )
+    figure = charts.figure(230, top=4, barmode="overlay")
+    for name, start, length, colour, pattern, change in steps:
+        charts.step(figure, name, start, length, _margin(view, length, change), colour, pattern)
     ends = [0.0, score.base, score.base + score.guest_part, score.margin]
     room = (max(ends) - min(ends) or 1.0) * 0.28
     figure.update_xaxes(
         range=[min(ends) - room, max(ends) + room],
         zeroline=True,
-        fixedrange=True,
         title=label(_axis(t, view)),
         tickformat=".0%" if scale(view) in ("share", "class_share") else None,
     )
-    figure.update_yaxes(autorange="reversed", fixedrange=True, title=None)
-    figure.update_layout(height=230, margin={"l": 0, "r": 0, "t": 4, "b": 0}, barmode="overlay")
-    twin = pd.DataFrame(
-        {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_said(view, s[2], s[5]) for s in steps]}
-    )
+    figure.update_yaxes(autorange="reversed", title=None)
+    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(view, s[2], s[5]) for s in steps]}
     frame.chart(t, figure, sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
@@ -189,7 +162,7 @@ def _axis(t: Texts, view: View) -> str:
     return f"{title} ({view.unit})" if view.task == "number" and view.unit else title
 
 
-def _said(view: View, value: float, change: bool) -> str:
+def _margin(view: View, value: float, change: bool) -> str:
     """A margin or, with its sign, a change of it, in the words of the model's scale."""
     kind = scale(view)
     if kind in ("log_odds", "class_score"):

@@ -67,8 +67,8 @@ def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
     with st.container(horizontal=True):
         st.page_link(
             page("compare_models"),
-            label=t("side_by_side.open"),
+            label=t("comparison.open"),
             icon=":material/compare_arrows:",
             query_params={"model": found.before.record.id, "other": found.after.record.id},
         )
-    model_comparison.links(t, found)
+    model_comparison.to_both(t, found)

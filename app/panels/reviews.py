@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from app.panels import frame
@@ -19,20 +18,20 @@ VERDICTS = ("confirmed", "overridden")
 Attempt = Callable[[str, Callable[[], object]], None]
 
 
-def standing(t: Texts, about: Sequence[Review], place: int) -> None:
+def standing(t: Texts, about: Sequence[Review], index: int) -> None:
     """What was decided about one finding, by whom, why and when; earlier decisions are one press away."""
     if not about:
         st.caption(f":material/{ICONS['open']}: {t('compliance.undecided')}")
         return
     last = about[-1]
-    st.markdown(f":material/{ICONS[last.verdict]}: {_told(t, last)}")
+    st.markdown(f":material/{ICONS[last.verdict]}: {_decided(t, last)}")
     if len(about) > 1:
-        with st.expander(t("compliance.earlier", n=len(about) - 1), icon=":material/history:", key=f"earlier_{place}"):
+        with st.expander(t("compliance.earlier", n=len(about) - 1), icon=":material/history:", key=f"earlier_{index}"):
             for review in about[-2::-1]:
-                st.markdown(_told(t, review))
+                st.markdown(_decided(t, review))
 
 
-def _told(t: Texts, review: Review) -> str:
+def _decided(t: Texts, review: Review) -> str:
     return t(
         f"compliance.decided_{review.verdict}",
         person=markdown(review.person),
@@ -71,7 +70,7 @@ class ReviewForm:
         As the log will name whoever decides.
     asked : Finding or None
         What is being decided on, in a window of its own.
-    told : (bool, str) or None
+    outcome : (bool, str) or None
         What became of the last attempt.
     choose : callable
         Opens the window for a finding, or closes it with None.
@@ -83,50 +82,44 @@ class ReviewForm:
 
     as_whom: tuple[str, str]
     asked: Finding | None
-    told: tuple[bool, str] | None
+    outcome: tuple[bool, str] | None
     choose: Callable[[Finding | None], None]
     attempt: Attempt
     review: Callable[..., object]
 
 
-def window(t: Texts, handler: ReviewForm) -> None:
+def window(t: Texts, deciding: ReviewForm) -> None:
     """The form for the finding that is being decided on; nothing where none is."""
-    asked = handler.asked
+    asked = deciding.asked
     if asked is None:
         return
 
-    def keep(*said: str) -> None:
-        handler.review(asked.rule_id, asked.feature, *said)
-        handler.choose(None)
+    def keep(*given: str) -> None:
+        deciding.review(asked.rule_id, asked.feature, *given)
+        deciding.choose(None)
 
     def body() -> None:
         st.markdown(f"**{markdown(t.either(asked.meaning, asked.meaning_zh))}**")
         st.markdown(markdown(t.either(asked.title, asked.title_zh)))
-        frame.told(t, handler.told)
-        form(t, "decide", handler.attempt, keep)
-        acting(t, *handler.as_whom)
+        frame.outcome(t, deciding.outcome)
+        form(t, "decide", deciding.attempt, keep)
+        acting(t, *deciding.as_whom)
 
-    close = partial(handler.choose, None)
+    close = partial(deciding.choose, None)
     st.dialog(t("report.decide_form"), icon=":material/gavel:", on_dismiss=close)(body)()
 
 
 def sign_offs(t: Texts, lines: Sequence[SignOffLine], attempt: Attempt, sign_off: Callable[..., object]) -> None:
     """Who stands by the report, and a form to add oneself."""
     if lines:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    t("report.person"): [s.person for s in lines],
-                    t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
-                    t("report.statement"): [s.statement for s in lines],
-                    t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
-                    t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
-                }
-            ),
-            hide_index=True,
-            key="report_sign_offs",
-            alt=t("report.sign"),
-        )
+        columns: frame.Columns = {
+            t("report.person"): [s.person for s in lines],
+            t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
+            t("report.statement"): [s.statement for s in lines],
+            t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
+            t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
+        }
+        frame.data(columns, "report_sign_offs", t("report.sign"))
     else:
         st.markdown(t("report.no_sign_offs"))
     with st.expander(t("report.sign_form"), icon=":material/signature:"), st.form("report_sign", border=False):

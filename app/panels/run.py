@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette, parties, release
-from app.session import page
+from app.panels import charts, frame, links, palette, parties, release
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
 from app.view_models import View
@@ -24,17 +22,8 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
     """The probability from which the decision is to decline, 0..1; where nothing is decided, nothing is asked."""
     if task != "binary":
         return ScoringRequest.cutoff
-    chosen = st.slider(
-        t("score.cutoff"),
-        1,
-        99,
-        50,
-        format="%d %%",
-        key=key,
-        help=t("glossary.cutoff"),
-        persist_state="session",
-    )
-    return chosen / 100
+    shared: dict[str, Any] = {"key": key, "help": t("glossary.cutoff"), "persist_state": "session"}
+    return int(st.slider(t("score.cutoff"), 1, 99, 50, format="%d %%", **shared)) / 100
 
 
 @st.fragment(run_every=1.0)
@@ -99,15 +88,9 @@ def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
         st.markdown("  \n".join(lines))
         many = job.total > 1
         share = done / job.total if many else reached / len(STAGES)
-        words = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if many else []
-        words.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-        if many and 0 < done < job.total:
-            words.append(t("stage.left", seconds=t.duration(job.seconds / done * (job.total - done))))
-        st.progress(min(share, 1.0), text=" · ".join(words))
-        if job.cancelled():
-            st.button(t("stage.cancelling"), icon=":material/stop_circle:", key="cancel_score", disabled=True)
-        else:
-            st.button(t("stage.cancel"), icon=":material/stop_circle:", key="cancel_score", on_click=job.cancel)
+        left = job.seconds / done * (job.total - done) if many and 0 < done < job.total else None
+        frame.progress(t, job, share, done, left)
+        frame.stop(t, job, "score")
 
 
 def _parties(view: View) -> tuple[str, ...]:
@@ -123,36 +106,22 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled") -> None:
 
 
 @st.fragment(run_every=0.5)
-def train(t: Texts, chosen: Federation, job: Job[ModelRecord], name: str, redraw: Callable[[], None]) -> None:
+def train(t: Texts, chosen: Federation, job: Job[Any], name: str, redraw: Callable[[], None]) -> None:
     """A training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
     who = [party.name for party in (chosen.guest, *chosen.hosts)]
-    with st.container(border=True):
-        turn = palette.name(t, chosen, job.party) if job.party in who else ""
-        st.markdown(f":material/arrow_right_alt: **{t(f'stage.{job.stage}')}** {turn}")
-        many = job.total > 1
-        words = [t("stage.count", done=f"{job.done:,}", total=f"{job.total:,}")] if many else []
-        words.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-        if many and 0 < job.done < job.total and job.points:
-            words.append(t("stage.left", seconds=t.duration(_left(job))))
-        st.progress(min(job.done / job.total, 1.0) if job.total else 0.0, text=" · ".join(words))
-        stopping = job.cancelled()
-        st.button(
-            t("stage.cancelling") if stopping else t("stage.cancel"),
-            icon=":material/stop_circle:",
-            key="cancel_train",
-            disabled=stopping,
-            on_click=job.cancel,
-        )
+    turn = palette.name(t, chosen, job.party) if job.party in who else ""
+    left = _left(job) if job.points and 0 < job.done < job.total else None
+    frame.working(t, job, t(f"stage.{job.stage}"), "train", turn, left)
     if job.points:
         curves(t, chosen.label, job.points, name, "train_live")
     if job.state != "running":
         redraw()
 
 
-def _left(job: Job[ModelRecord]) -> float:
-    """Seconds, from the mode of the trees alone: alignment and encryption come before them, once."""
+def _left(job: Job[Any]) -> float:
+    """Seconds, from the pace of the trees alone: alignment and encryption come before them, once."""
     last = job.points[-1]
-    return last.seconds / last.tree * (job.total - last.tree)
+    return float(last.seconds / last.tree * (job.total - last.tree))
 
 
 def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
@@ -174,9 +143,7 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
     )
     if record.alignment is not None and record.hosts:
         st.markdown(f":material/join_inner: {parties.aligned(t, chosen, record.alignment)}")
-    st.page_link(
-        page("overview"), label=t("train.open"), icon=":material/arrow_forward:", query_params={"model": record.id}
-    )
+    links.to_model(record.id, t("train.open"))
     release.taken(t, record)
     if record.curve:
         curves(t, chosen.label, record.curve, record.algorithm, "train_done")
@@ -207,14 +174,13 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
         for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
             with column:
                 frame.picture(_lines(t, points, title, field, label.unit), t(f"train.{title}"), f"{key}_{title}")
-    with st.expander(t("frame.as_table"), icon=":material/table:"):
-        columns = {t("train.round"): [point.tree for point in points]}
-        for title, field in drawn:
-            for part in ("training", "validation"):
-                values = [number(getattr(point, f"{field}_{part}")) for point in points]
-                columns[f"{t(f'figure.{title}')} ({t(f'score.part_{part}')})"] = values
-        columns[t("score.time")] = [t.duration(point.seconds) for point in points]
-        st.dataframe(pd.DataFrame(columns), hide_index=True, key=f"{key}_table", alt=t("train.curves"))
+    columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
+    for title, field in drawn:
+        for part in ("training", "validation"):
+            values = [number(getattr(point, f"{field}_{part}")) for point in points]
+            columns[f"{t(f'figure.{title}')} ({t(f'score.part_{part}')})"] = values
+    columns[t("score.time")] = [t.duration(point.seconds) for point in points]
+    frame.table_twin(t, columns, t("train.curves"), key)
 
 
 def _known(value: float) -> float:
@@ -222,25 +188,12 @@ def _known(value: float) -> float:
 
 
 def _lines(t: Texts, points: Sequence[TreeProgress], title: str, field: str, unit: str) -> go.Figure:
-    figure = go.Figure()
-    for part, dash in (("training", "dot"), ("validation", "solid")):
-        figure.add_scatter(
-            x=[point.tree for point in points],
-            y=[getattr(point, f"{field}_{part}") for point in points],
-            mode="lines+markers",
-            name=t(f"score.part_{part}"),
-            line={"color": palette.INK, "dash": dash, "width": 2},
-            marker={"size": 5},
-            hovertemplate=f"{t(f'score.part_{part}')}: %{{y:.5~g}}<extra></extra>",
-        )
-    figure.update_xaxes(title=t("train.round_axis"), fixedrange=True, rangemode="tozero")
-    figure.update_yaxes(title=None, fixedrange=True)
     words = t(f"train.{title}") + (f" ({unit})" if title == "rmse" and unit else "")
-    figure.update_layout(
-        title={"text": escape(words), "font": {"size": 14}},
-        height=290,
-        margin={"l": 0, "r": 0, "t": 40, "b": 0},
-        legend={**palette.LEGEND, "y": -0.3, "yanchor": "top"},
-        hovermode="x unified",
-    )
-    return figure
+    figure = charts.figure(290, top=40, title={"text": escape(words), "font": {"size": 14}}, hovermode="x unified")
+    rounds = [point.tree for point in points]
+    for part, dash in (("training", "dot"), ("validation", "solid")):
+        values = [getattr(point, f"{field}_{part}") for point in points]
+        charts.line(figure, t(f"score.part_{part}"), rounds, values, dash, hover="%{y:.5~g}", marker={"size": 5})
+    figure.update_xaxes(title=t("train.round_axis"), rangemode="tozero")
+    figure.update_yaxes(title=None)
+    return figure.update_layout(legend={"y": -0.3, "yanchor": "top"})

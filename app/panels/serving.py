@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette, run
+from app.panels import charts, frame, palette, run
 from app.session import Work
 from app.texts import Texts, number
 from app.view_models import View
@@ -19,10 +18,8 @@ def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Jo
     """How many workers hold the trees, the button that loses one, and what became of it."""
     st.markdown(t("serving.intro"))
     trees = view.record.n_trees
-    workers = st.slider(
-        t("serving.workers"), 2, min(6, max(trees, 3)), 3, key="serving_workers", help=t("serving.workers_help"),
-        persist_state="session",
-    )  # fmt: skip
+    shared: dict[str, Any] = {"help": t("serving.workers_help"), "persist_state": "session"}
+    workers = st.slider(t("serving.workers"), 2, min(6, max(trees, 3)), 3, key="serving_workers", **shared)
     if st.button(t("serving.go"), icon=":material/link_off:", disabled=work.busy, key="serving_go"):
         work.start(lambda: start(ServingRequest(view.record.id, workers=workers)))
         work.redraw()
@@ -60,14 +57,13 @@ def _draw(t: Texts, done: ServingTrial) -> None:
     st.markdown(words)
     st.markdown(t("serving.back", batch=done.whole_again) if done.whole_again else t("serving.not_back"))
     _bars(t, done, "serving_done")
-    with st.expander(t("frame.as_table"), icon=":material/table:"):
-        table = {
-            t("serving.batch"): [batch.number for batch in done.batches],
-            t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
-            t("serving.shift"): [number(batch.shift) for batch in done.batches],
-            t("score.time"): [t.duration(batch.seconds) for batch in done.batches],
-        }
-        st.dataframe(pd.DataFrame(table), hide_index=True, key="serving_table", alt=t("serving.title"))
+    twin: frame.Columns = {
+        t("serving.batch"): [batch.number for batch in done.batches],
+        t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
+        t("serving.shift"): [number(batch.shift) for batch in done.batches],
+        t("score.time"): [t.duration(batch.seconds) for batch in done.batches],
+    }
+    frame.table_twin(t, twin, t("serving.title"), "serving")
     st.caption(t("serving.caption"))
 
 
@@ -78,20 +74,17 @@ def _bars(t: Texts, done: ServingTrial, key: str) -> None:
         there = done.trees - len(batch.missing)
         return t("serving.hover", batch=batch.number, there=there, trees=done.trees, seconds=t.duration(batch.seconds))
 
-    figure = go.Figure(
-        go.Bar(
-            x=[batch.number for batch in done.batches],
-            y=[done.trees - len(batch.missing) for batch in done.batches],
-            marker={
-                "color": [palette.FAINT if batch.missing else palette.GUEST.colour for batch in done.batches],
-                "line": {"color": palette.GUEST.colour, "width": 1},
-                "pattern": {"shape": ["/" if batch.missing else "" for batch in done.batches]},
-            },
-            hovertext=[hover(batch) for batch in done.batches],
-            hoverinfo="text",
-        )
+    figure = charts.figure(220, top=10, bargap=0.15).add_bar(
+        x=[batch.number for batch in done.batches],
+        y=[done.trees - len(batch.missing) for batch in done.batches],
+        marker={
+            "color": [palette.FAINT if batch.missing else palette.GUEST.colour for batch in done.batches],
+            "line": {"color": palette.GUEST.colour, "width": 1},
+            "pattern": {"shape": ["/" if batch.missing else "" for batch in done.batches]},
+        },
+        hovertext=[hover(batch) for batch in done.batches],
+        hoverinfo="text",
     )
-    figure.update_layout(height=220, margin={"l": 0, "r": 0, "t": 10, "b": 0}, bargap=0.15)
     figure.update_xaxes(title=t("serving.batch"), range=[0.4, done.request.batches + 0.6])
     figure.update_yaxes(title=t("serving.answered"), range=[0, done.trees * 1.05])
     frame.picture(figure, t("serving.alt", batches=len(done.batches), lost=len(done.without)), key)

@@ -10,13 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
-from app.session import page
+from app.panels import charts, controls, frame, links, palette
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
 from backend.services import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
@@ -75,9 +73,8 @@ def parties(t: Texts, chosen: Federation) -> tuple[tuple[str, ...], tuple[str, .
 
 def _label(t: Texts, chosen: Federation) -> str:
     """What is to be predicted, and of which kind it is."""
-    about = chosen.label
-    words = {"label": markdown(t.either(about.meaning, about.meaning_zh)), "classes": len(about.classes)}
-    return t(f"train.label_{about.task}", **words)
+    words = {"label": markdown(t.label(chosen)), "classes": len(chosen.label.classes)}
+    return t(f"train.label_{chosen.label.task}", **words)
 
 
 def algorithm(t: Texts, task: str) -> str:
@@ -140,15 +137,13 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
     if "cipher" not in get_type_hints(ALGORITHMS[name]):
         st.info(t("train.no_cipher"), icon=":material/blur_on:")
         return {}
-    cipher = st.segmented_control(
+    cipher = controls.choice(
         t("train.cipher"),
         CIPHERS,
+        "train_cipher",
+        lambda scheme: t(f"train.cipher_{scheme}"),
         default=_usual(name, "cipher"),
-        required=True,
-        key="train_cipher",
-        format_func=lambda scheme: t(f"train.cipher_{scheme}"),
         help=t("glossary.paillier"),
-        persist_state="session",
         wrap=True,
     )
     if cipher == "none":
@@ -156,15 +151,13 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
         return {"cipher": cipher}
     if cipher == "paillier-short":
         st.caption(f":material/info: {t('train.short_note')}")
-    bits = st.segmented_control(
+    bits = controls.choice(
         t("train.key_bits"),
         KEY_SIZES,
+        "train_key_bits",
+        lambda size: t("train.bits", bits=f"{size:,}"),
         default=_usual(name, "key_bits"),
-        required=True,
-        key="train_key_bits",
-        format_func=lambda size: t("train.bits", bits=f"{size:,}"),
         help=t("glossary.key_bits"),
-        persist_state="session",
     )
     return {"cipher": cipher, "key_bits": bits}
 
@@ -229,26 +222,23 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
     st.markdown(words)
     frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
     number = st.column_config.NumberColumn
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "algorithm": [frame.algorithm(t, record) for record in records],
-                "first": [_shown(record, first) for record in records],
-                "second": [_shown(record, second) for record in records],
-                "trees": [record.n_trees for record in records],
-                "leaves": [record.n_leaves for record in records],
-                "seconds": [record.seconds for record in records],
-                "made": [_made(record) for record in records],
-                "arithmetic": [_arithmetic_of(t, record) for record in records],
-                "data": [_data_of(t, chosen, record) for record in records],
-            }
-        ),
-        hide_index=True,
-        key="models_table",
+    frame.data(
+        {
+            "algorithm": [frame.algorithm(t, record) for record in records],
+            "first": [_shown(record, first) for record in records],
+            "second": [_shown(record, second) for record in records],
+            "trees": [record.n_trees for record in records],
+            "leaves": [record.n_leaves for record in records],
+            "seconds": [record.seconds for record in records],
+            "made": [_made(record) for record in records],
+            "arithmetic": [_arithmetic_of(t, record) for record in records],
+            "data": [_data_of(t, chosen, record) for record in records],
+        },
+        "models_table",
+        t("train.models"),
         on_select="rerun",
         selection_mode="single-row",
         height="content" if len(records) <= 2 * SHOWN else 600,
-        alt=t("train.models"),
         placeholder="–",
         column_config={
             "algorithm": st.column_config.TextColumn(t("overview.algorithm"), width=150),
@@ -266,12 +256,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
         st.caption(f":material/info: {t('train.unlike')}")
     row = selected()
     picked = records[row if row is not None and row < len(records) else 0]
-    st.page_link(
-        page("overview"),
-        label=t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)),
-        icon=":material/arrow_forward:",
-        query_params={"model": picked.id},
-    )
+    links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)))
 
 
 def _made(record: ModelRecord) -> str:
@@ -328,15 +313,15 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
         return t("train.models_few")
     best, fast = known[0], min(known, key=lambda record: record.seconds)
 
-    def told(record: ModelRecord) -> dict[str, str]:
+    def facts(record: ModelRecord) -> dict[str, str]:
         return {
             "name": markdown(frame.algorithm(t, record)),
             "quality": markdown(frame.quality(t, record, chosen.label.unit)),
             "seconds": t.duration(record.seconds),
         }
 
-    words = t("train.models_best", **told(best))
-    return words if fast is best else f"{words} {t('train.models_fast', **told(fast))}"
+    words = t("train.models_best", **facts(best))
+    return words if fast is best else f"{words} {t('train.models_fast', **facts(fast))}"
 
 
 def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
@@ -347,26 +332,19 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     best = (min if name == "rmse" else max)(known, default=0.0)
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
-    figure = go.Figure()
+    figure = charts.figure(46 * len(records) + 80)
+    quiet = {"hoverinfo": "skip", "showlegend": False}
     for row, (record, value) in enumerate(zip(records, values, strict=True)):
         shown = label(frame.figure(t, record.metrics, name, unit))
         size = t("train.trees", n=record.n_trees)
         words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
-        place = -46 * row
-        figure.add_annotation(
-            x=low - room, y=place, text=words, showarrow=False, xanchor="left", yanchor="bottom", font={"size": 12}
-        )
-        figure.add_scatter(
-            x=[low - room, high + room],
-            y=[place - 10] * 2,
-            mode="lines",
-            line={"color": palette.FAINT, "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        height = -46 * row
+        figure.add_annotation(x=low - room, y=height, text=words, yanchor="bottom")
+        line = {"x": [low - room, high + room], "y": [height - 10] * 2, "line": {"color": palette.FAINT, "width": 1}}
+        figure.add_scatter(**line, mode="lines", **quiet)
         figure.add_scatter(
             x=[value],
-            y=[place - 10],
+            y=[height - 10],
             mode="markers",
             marker={
                 "size": 12,
@@ -379,30 +357,24 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
             showlegend=False,
         )
     title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
-    figure.update_xaxes(
-        range=[low - room, high + room],
-        title=title,
-        fixedrange=True,
-        zeroline=False,
-        ticksuffix=" %" if name == "accuracy" else "",
-    )
-    figure.update_yaxes(visible=False, fixedrange=True, range=[-46 * len(records) + 10, 26])
-    figure.update_layout(height=46 * len(records) + 80, margin={"l": 4, "r": 4, "t": 0, "b": 0})
-    return figure
+    suffix = " %" if name == "accuracy" else ""
+    figure.update_xaxes(range=[low - room, high + room], title=title, zeroline=False, ticksuffix=suffix)
+    figure.update_yaxes(visible=False, range=[-46 * len(records) + 10, 26])
+    return figure.update_layout(margin={"l": 4, "r": 4})
 
 
 def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
-    """What the trainings of these models told whom: a card for each way that was taken."""
-    told = {_told(t, record): None for record in records}
+    """What each party learned by the trainings of these models: a card for each way of training."""
+    ways = dict.fromkeys(_learned(t, record) for record in records)
     with st.grid("auto", min_column_width=260):
-        for name, guest, hosts in told:
+        for name, guest, hosts in ways:
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{markdown(name)}**")
                 st.markdown(f"**{t('words.guest')}**: {guest}")
                 st.markdown(f"**{t('words.host')}**: {hosts}")
 
 
-def _told(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
+def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
     name, asked = view_models.algorithm(record), record.parameters
     guest, hosts = [t(f"algorithm.guest_{name}")], [t(f"algorithm.hosts_{name}")]

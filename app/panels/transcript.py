@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import charts, frame, palette
 from app.texts import Texts, label, size, wrap
 from app.view_models import View, released, speed
 from backend.services import ScoreBatch, TranscriptEntry
 
 DRAWN = 12  # messages in the picture; the table holds all
+ARROW = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": palette.INK, "text": ""}
+LOCK = {"text": "lock", "xanchor": "center", "font": {"family": palette.ICONS, "size": 14, "color": palette.INK}}
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -31,22 +32,20 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
     )
     if len(entries) > DRAWN:
         sentence += " " + t("transcript.first", n=DRAWN)
-    twin = pd.DataFrame(
-        {
-            t("transcript.number"): [entry.number for entry in entries],
-            t("transcript.sender"): [palette.plain(t, view.federation, entry.sender) for entry in entries],
-            t("transcript.receiver"): [palette.plain(t, view.federation, entry.receiver) for entry in entries],
-            t("transcript.holds"): [_said(t, entry, "holds", entry.holds) for entry in entries],
-            t("transcript.readable"): [_said(t, entry, "readable", entry.readable_by) for entry in entries],
-            t("transcript.size"): [size(entry.bytes) for entry in entries],
-            t("transcript.when"): [t.duration(entry.seconds) for entry in entries],
-            t("transcript.kind"): [_said(t, entry, "title", entry.kind) for entry in entries],
-        }
-    )
+    twin: frame.Columns = {
+        t("transcript.number"): [entry.number for entry in entries],
+        t("transcript.sender"): [palette.plain(t, view.federation, entry.sender) for entry in entries],
+        t("transcript.receiver"): [palette.plain(t, view.federation, entry.receiver) for entry in entries],
+        t("transcript.holds"): [_in_words(t, entry, "holds", entry.holds) for entry in entries],
+        t("transcript.readable"): [_in_words(t, entry, "readable", entry.readable_by) for entry in entries],
+        t("transcript.size"): [size(entry.bytes) for entry in entries],
+        t("transcript.when"): [t.duration(entry.seconds) for entry in entries],
+        t("transcript.kind"): [_in_words(t, entry, "title", entry.kind) for entry in entries],
+    }
     frame.chart(t, _sequence(t, view, entries[:DRAWN]), sentence, twin, "transcript")
 
 
-def _said(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> str:
+def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> str:
     key = f"message.{entry.kind}.{what}"
     return t(key) if t.has(key) else otherwise
 
@@ -54,7 +53,7 @@ def _said(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> str:
 def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.Figure:
     parties = (view.model.guest, *view.model.hosts)
     lanes = {party: i for i, party in enumerate(parties)}
-    figure = go.Figure()
+    figure = charts.figure(80 + 48 * len(entries), showlegend=False)
     for party, lane in lanes.items():
         sign = palette.mark(view.federation, party)
         figure.add_scatter(
@@ -78,52 +77,29 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
     # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
     gaps = [lanes[e.sender] + (0.5 if lanes[e.receiver] > lanes[e.sender] else -0.5) for e in entries]
     for row, (entry, gap) in enumerate(zip(entries, gaps, strict=True), start=1):
-        figure.add_annotation(
-            x=lanes[entry.receiver],
-            y=row,
-            ax=lanes[entry.sender],
-            ay=row,
-            xref="x",
-            yref="y",
-            axref="x",
-            ayref="y",
-            showarrow=True,
-            arrowhead=2,
-            arrowwidth=1.6,
-            arrowcolor=palette.INK,
-            text="",
-        )
-        title = wrap(_said(t, entry, "title", entry.kind), 24, 1)
-        figure.add_annotation(x=gap, y=row, yshift=10, showarrow=False, text=title, font={"size": 11})
-        figure.add_annotation(x=gap, y=row, yshift=-10, showarrow=False, text=size(entry.bytes), font={"size": 11})
+        ends = {"x": lanes[entry.receiver], "y": row, "ax": lanes[entry.sender], "ay": row, "axref": "x", "ayref": "y"}
+        figure.add_annotation(**ends, **ARROW)
+        title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
+        for text, shift in ((title, 10), (size(entry.bytes), -10)):
+            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text, font={"size": 11})
         if "encrypted" in entry.holds:
-            figure.add_annotation(
-                x=gap,
-                y=row,
-                yshift=-9,
-                xshift=-34,
-                showarrow=False,
-                text="lock",
-                font={"family": palette.ICONS, "size": 14, "color": palette.INK},
-            )
+            figure.add_annotation(x=gap, y=row, yshift=-9, xshift=-34, **LOCK)
     figure.add_scatter(
         x=gaps,
         y=list(range(1, len(entries) + 1)),
         mode="markers",
         marker={"size": 34, "opacity": 0},
         hovertext=[
-            f"<b>{entry.number}. {label(_said(t, entry, 'title', entry.kind))}</b><br>"
-            f"{wrap(_said(t, entry, 'holds', entry.holds), 44, 3)}<br>"
-            f"{t('transcript.readable')}: {wrap(_said(t, entry, 'readable', entry.readable_by), 36, 3)}<br>"
+            f"<b>{entry.number}. {label(_in_words(t, entry, 'title', entry.kind))}</b><br>"
+            f"{wrap(_in_words(t, entry, 'holds', entry.holds), 44, 3)}<br>"
+            f"{t('transcript.readable')}: {wrap(_in_words(t, entry, 'readable', entry.readable_by), 36, 3)}<br>"
             f"{size(entry.bytes)} · {t.duration(entry.seconds)}"
             for entry in entries
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    figure.update_xaxes(visible=False, fixedrange=True, range=[-0.4, len(parties) - 0.6])
-    figure.update_yaxes(visible=False, fixedrange=True, range=[len(entries) + 0.6, -0.9])
-    figure.update_layout(height=80 + 48 * len(entries), showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
-    return figure
+    figure.update_xaxes(visible=False, range=[-0.4, len(parties) - 0.6])
+    return figure.update_yaxes(visible=False, range=[len(entries) + 0.6, -0.9])
 
 
 def stages(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -137,20 +113,13 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
             part=t.duration(slowest.seconds),
         )
     )
-    st.dataframe(
-        pd.DataFrame(
-            {
-                t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
-                t("words.party"): [
-                    palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages
-                ],
-                t("score.time"): [t.duration(stage.seconds) for stage in done.stages],
-            }
-        ),
-        hide_index=True,
-        key="stages",
-        alt=t("score.stages"),
-    )
+    parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
+    columns: frame.Columns = {
+        t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
+        t("words.party"): parties,
+        t("score.time"): [t.duration(stage.seconds) for stage in done.stages],
+    }
+    frame.data(columns, "stages", t("score.stages"))
     took = speed(done, view.model.guest)
     st.markdown(
         t(

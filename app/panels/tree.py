@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import palette
+from app.panels import charts, frame, palette
 from app.panels.tree_choice import LEVELS, WHOLE
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from app.view_models import View
 from backend.services import Feature, GuestTree, Leaf, Split
 
+QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
+TWIN = (
+    *(f"structure.{name}" for name in ("node", "depth")),
+    *("words.party", "features.meaning"),
+    *(f"structure.{name}" for name in ("asks", "leads")),
+    *("words.gain", "words.cover", "structure.state"),
+)
 FOLDED_LANE = 104  # where an end is a question with up to five lines above it
 
 
@@ -63,6 +70,10 @@ class _Sight:
         """The splits whose two ways are drawn."""
         return [(node, split) for node, split in self.tree.splits.items() if split.left in self.places]
 
+    def at(self, node: int) -> tuple[float, float]:
+        """Where a node stands: depth, row."""
+        return self.places[node]
+
     def opacity(self, node: int) -> float:
         return 1.0 if node in self.alive else 0.3
 
@@ -86,9 +97,13 @@ def figure(
     alive = (
         frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else view_models.alive(tree, candidates)
     )
-    sight = _Sight(t, view, index, go.Figure(), places, alive, candidates is not None)
+    depth = max(d for d, _ in places.values())
+    rows = 1 + max(row for _, row in places.values())
+    folded = any(split.left not in places for node, split in tree.splits.items() if node in places)
+    picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE) * rows + 70), top=36)
+    sight = _Sight(t, view, index, picture, places, alive, candidates is not None)
     _edges(sight)
-    if marked in places:
+    if marked is not None and marked in places:
         _ring(sight, marked)
     for party in (view.model.guest, *view.model.hosts):
         own = [node for node in places if node in tree.splits and tree.splits[node].owner == party]
@@ -96,19 +111,9 @@ def figure(
             _splits(sight, party, own)
     _leaves(sight)
     _folded(sight)
-    depth = max(d for d, _ in places.values())
-    rows = 1 + max(row for _, row in places.values())
-    sight.picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6], fixedrange=True)
-    sight.picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1], fixedrange=True)
-    lane = (
-        FOLDED_LANE if any(split.left not in places for node, split in tree.splits.items() if node in places) else LANE
-    )
-    sight.picture.update_layout(
-        height=max(260, lane * rows + 70),
-        margin={"l": 0, "r": _room(view, tree, places), "t": 36, "b": 0},
-        legend=palette.LEGEND,
-    )
-    return sight.picture
+    picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6])
+    picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1])
+    return picture.update_layout(margin_r=_room(view, tree, places))
 
 
 def _ring(sight: _Sight, node: int) -> None:
@@ -121,15 +126,15 @@ def _ring(sight: _Sight, node: int) -> None:
 
 def _room(view: View, tree: GuestTree, places: Mapping[int, tuple[int, float]]) -> int:
     """Pixels beside the last leaves for words that are longer than a weight."""
-    ends = [node for node in places if isinstance(tree.nodes[node], Leaf)]
-    longest = max((len(leaf_short(view, tree.nodes[node])) for node in ends), default=0)
+    leaves = [item for node, item in enumerate(tree.nodes) if node in places and isinstance(item, Leaf)]
+    longest = max((len(leaf_short(view, leaf)) for leaf in leaves), default=0)
     return max(0, longest - len("+0.123")) * LETTER
 
 
 def _edges(sight: _Sight) -> None:
     """All ways of one look in one trace: a trace for each would be slow."""
     lines: dict[tuple[bool, bool], tuple[list[float | None], list[float | None]]] = {}
-    words: dict[bool, tuple[list[float], list[float], list[str]]] = {}
+    words: dict[bool, list[tuple[float, float, str]]] = {}
     for node, split in sight.ways:
         own = split.owner == sight.view.model.guest
         x, y = sight.places[node]
@@ -139,25 +144,19 @@ def _edges(sight: _Sight) -> None:
             xs, ys = lines.setdefault((own, child in sight.alive), ([], []))
             xs += [x, x + 0.54, x + 0.54, cx, None]
             ys += [y, y, cy, cy, None]
-            for column, value in zip(
-                words.setdefault(child in sight.alive, ([], [], [])), (x + 0.56, cy + 0.09, sight.t(key)), strict=True
-            ):
-                column.append(value)
-    quiet = {"hoverinfo": "skip", "showlegend": False}
+            words.setdefault(child in sight.alive, []).append((x + 0.56, cy + 0.09, sight.t(key)))
     for (own, way_open), (xs, ys) in lines.items():
         line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
-        sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **quiet)
-    for way_open, (xs, ys, said) in words.items():
-        sight.picture.add_scatter(
-            x=xs,
-            y=ys,
-            mode="text",
-            text=said,
-            textposition="bottom right",
-            textfont={"size": 10},
-            opacity=1.0 if way_open else 0.45,
-            **quiet,
-        )
+        sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
+    for way_open, labels in words.items():
+        _write(sight, labels, "bottom right", {"size": 10}, opacity=1.0 if way_open else 0.45)
+
+
+def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
+    """Words at their places, all in one trace."""
+    xs, ys, texts = zip(*labels, strict=True)
+    look = {"mode": "text", "textposition": where, "textfont": font} | QUIET | trace
+    sight.picture.add_scatter(x=xs, y=ys, text=texts, **look)
 
 
 def _sides(view: View, split: Split) -> tuple[str, str]:
@@ -203,27 +202,21 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
             ],
             textposition="top center",
             textfont={"size": 11},
-            hovertext=[_told(sight, node, party) for node in nodes],
+            hovertext=[_hover(sight, node, party) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
             showlegend=False,
         )
         if party != sight.view.model.guest:
-            sight.picture.add_scatter(
-                **spots,
-                mode="text",
-                text=["lock"] * len(nodes),
-                textfont={"family": palette.ICONS, "size": 13, "color": "white"},
-                hoverinfo="skip",
-                showlegend=False,
-            )
+            locks = [(*sight.at(node), "lock") for node in nodes]
+            _write(sight, locks, "middle center", {"family": palette.ICONS, "size": 13, "color": "white"})
 
 
 def _feature(sight: _Sight, node: int) -> Feature:
     return sight.view.model.feature(sight.tree.splits[node].feature)
 
 
-def _told(sight: _Sight, node: int, party: str) -> str:
+def _hover(sight: _Sight, node: int, party: str) -> str:
     t, split = sight.t, sight.tree.splits[node]
     sides_kept = sight.view.model.sides_hidden and party != sight.view.model.guest
     return "<br>".join(
@@ -241,29 +234,29 @@ def _told(sight: _Sight, node: int, party: str) -> str:
 
 def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
     """What a leaf says, in a sentence."""
-    kind, said = view_models.scale(view), view_models.said(view, leaf)
+    kind, answer = view_models.scale(view), view_models.answer(view, leaf)
     if kind == "class_share":
-        shares = sorted(zip(view.model.outputs.classes, said, strict=True), key=lambda item: -item[1])
+        shares = sorted(zip(view.model.outputs.classes, answer, strict=True), key=lambda item: -item[1])
         listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
         return t("structure.says_class_share", listed=t.listed(listed))
     words = {"weight": label(leaf_short(view, leaf)), "name": label(view_models.class_of(view, index))}
     if kind in ("share", "value"):
         return t(f"structure.says_{kind}", **words)
-    return t(f"structure.raises_{kind}" if said[0] > 0 else f"structure.lowers_{kind}", **words)
+    return t(f"structure.raises_{kind}" if answer[0] > 0 else f"structure.lowers_{kind}", **words)
 
 
 def leaf_short(view: View, leaf: Leaf) -> str:
     """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
-    kind, said = view_models.scale(view), view_models.said(view, leaf)
+    kind, answer = view_models.scale(view), view_models.answer(view, leaf)
     if kind in ("log_odds", "class_score"):
-        return signed(said[0])
+        return signed(answer[0])
     if kind == "share":
-        return percent(said[0])
+        return percent(answer[0])
     if kind == "class_share":
-        best = max(range(len(said)), key=said.__getitem__)
-        return f"{cut(view.model.outputs.classes[best], 12)} {percent(said[best])}"
-    plus = "+" if kind == "step" and said[0] >= 0 else ""
-    return plus + amount(said[0], view.unit)
+        best = max(range(len(answer)), key=answer.__getitem__)
+        return f"{cut(view.model.outputs.classes[best], 12)} {percent(answer[best])}"
+    plus = "+" if kind == "step" and answer[0] >= 0 else ""
+    return plus + amount(answer[0], view.unit)
 
 
 def _leaves(sight: _Sight) -> None:
@@ -271,12 +264,12 @@ def _leaves(sight: _Sight) -> None:
     leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.places}
     if not leaves:
         return
-    told = {
+    hovers = {
         node: [leaf_words(t, view, sight.index, leaf), t("structure.cover_is", cover=number(leaf.cover))]
         for node, leaf in leaves.items()
     }
     if sight.overlaid:
-        for node, lines in told.items():
+        for node, lines in hovers.items():
             lines.append(t("structure.open" if node in sight.alive else "structure.ruled_out"))
     strong = sight.alive if sight.overlaid else ()
     short = {node: label(leaf_short(view, leaf)) for node, leaf in leaves.items()}
@@ -289,7 +282,7 @@ def _leaves(sight: _Sight) -> None:
         marker={
             "size": 11,
             "symbol": [
-                "circle" if several or view_models.said(view, leaf)[0] > middle else "circle-open"
+                "circle" if several or view_models.answer(view, leaf)[0] > middle else "circle-open"
                 for leaf in leaves.values()
             ],
             "color": palette.INK,
@@ -299,7 +292,7 @@ def _leaves(sight: _Sight) -> None:
         text=[f"<b>{words}</b>" if node in strong else words for node, words in short.items()],
         textposition="middle right",
         textfont={"size": 12},
-        hovertext=["<br>".join(told[node]) for node in leaves],
+        hovertext=["<br>".join(hovers[node]) for node in leaves],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
     )
@@ -310,21 +303,10 @@ def _folded(sight: _Sight) -> None:
     ends = [
         node for node, split in sight.tree.splits.items() if node in sight.places and split.left not in sight.places
     ]
+    below = {node: sight.t("structure.folded", n=view_models.leaves_below(sight.tree, node)) for node in ends}
     if ends:
-        sight.picture.add_scatter(
-            x=[sight.places[node][0] for node in ends],
-            y=[sight.places[node][1] for node in ends],
-            mode="text",
-            text=[
-                f"\u2003\u2003{sight.t('structure.folded', n=view_models.leaves_below(sight.tree, node))}"
-                for node in ends
-            ],
-            textposition="middle right",
-            textfont={"size": 11},
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
+        labels = [(*sight.at(node), f"\u2003\u2003{words}") for node, words in below.items()]
+        _write(sight, labels, "middle right", {"size": 11}, cliponaxis=False)
 
 
 def legend(t: Texts, view: View) -> None:
@@ -335,28 +317,27 @@ def legend(t: Texts, view: View) -> None:
     st.caption(words, help=t("glossary.candidate_leaves"))
 
 
-def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> pd.DataFrame:
+def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> frame.Columns:
     """The tree as a table, one row a node."""
     tree = view.model.trees[index]
     places, leaf = view_models.places(tree), t(f"structure.leaf_{view_models.scale(view)}")
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None
+        state = "" if split else t("structure.open" if node in (candidates or ()) else "structure.ruled_out")
         rows.append(
-            {
-                t("structure.node"): node,
-                t("structure.depth"): places[node][0],
-                t("words.party"): palette.plain(t, view.federation, split.owner) if split else leaf,
-                t("features.meaning"): t.meaning(view.model.feature(split.feature)) if split else "",
-                t("structure.asks"): rule(t, view, index, node) if split else leaf_short(view, item),
-                t("structure.leads"): f"{split.left} / {split.right}" if split else "",
-                t("words.gain"): split.gain if split else None,
-                t("words.cover"): item.cover,
-            }
-            | (
-                {t("structure.state"): t("structure.open" if node in candidates else "structure.ruled_out")}
-                if candidates is not None and split is None
-                else {}
+            (
+                node,
+                places[node][0],
+                palette.plain(t, view.federation, split.owner) if split else leaf,
+                t.meaning(view.model.feature(split.feature)) if split else "",
+                leaf_short(view, item) if isinstance(item, Leaf) else rule(t, view, index, node),
+                f"{split.left} / {split.right}" if split else "",
+                split.gain if split else None,
+                item.cover,
+                state,
             )
         )
-    return pd.DataFrame(rows)
+    heads = [t(key) for key in TWIN]
+    columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
+    return columns if candidates is not None else {head: columns[head] for head in heads[:-1]}

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, palette
-from app.session import page
+from app.panels import frame, links, palette
 from app.texts import Texts, cut, markdown, number, percent
 from app.view_models import View
 from backend.services import GuestTree, Split
@@ -100,32 +99,22 @@ def mark(t: Texts, view: View, index: int, node: int) -> None:
                 share=percent(split.gain / (view_models.gain(view.model.trees[index]) or 1)),
             )
         )
-        places = view_models.where(view.model, split.feature)
-        at = places.index((index, node))
+        where = view_models.where(view.model, split.feature)
+        at = where.index((index, node))
         with st.container(horizontal=True):
-            st.page_link(
-                page("features"),
-                label=t("compliance.open_feature"),
-                icon=":material/dictionary:",
-                query_params={"model": view.record.id, "feature": split.feature, "search": split.feature},
-            )
+            links.to_feature(t, view.record.id, split.feature)
             for step, icon in ((-1, "arrow_back"), (1, "arrow_forward")):
-                if 0 <= at + step < len(places):
-                    other, there = places[at + step]
-                    st.page_link(
-                        page("structure"),
-                        label=t("compliance.see_split", tree=other + 1, node=there),
-                        icon=f":material/{icon}:",
-                        query_params={"model": view.record.id, "tree": str(other + 1), "node": str(there)},
-                    )
-        st.caption(t("structure.marked_place", place=at + 1, n=len(places)))
+                if 0 <= at + step < len(where):
+                    other, there = where[at + step]
+                    links.to_split(t, view.record.id, other, there, icon)
+        st.caption(t("structure.marked_place", place=at + 1, n=len(where)))
 
 
 def branch(t: Texts, view: View, index: int, key: str) -> int:
     """Which part of a tree that is too large to be read at once; the node that the part begins with."""
     tree = view.model.trees[index]
 
-    def told(node: int) -> str:
+    def in_words(node: int) -> str:
         if node == 0:
             return t("structure.from_top", levels=LEVELS)
         meaning = t.brief(view.model.feature(tree.splits[node].feature))
@@ -133,5 +122,5 @@ def branch(t: Texts, view: View, index: int, key: str) -> int:
         return t("structure.from_node", node=node, meaning=meaning, leaves=leaves)
 
     return st.selectbox(
-        t("structure.part"), parts(view, index), key=key, format_func=told, help=t("structure.part_help"), width=420
+        t("structure.part"), parts(view, index), key=key, format_func=in_words, help=t("structure.part_help"), width=420
     )

@@ -1,8 +1,8 @@
-"""A2: ciphertexts and keys that no honest Guest makes. Plays a Guest that departs from the protocol, towards the shipped Host.
+"""A2: ciphertexts and keys that no honest Guest makes. Plays a malicious Guest towards the shipped Host.
 
-A ciphertext that p divides makes every product with it divisible by p: one bit a reply, refreshed or not. A key n = p_1·p_2·…·q where each
-p_i divides q - 1 has gcd(n, φ(n)) > 1: raised to the power (q - 1)/p_i every n-th power is 1 modulo q, so that what the Host multiplies
-by to refresh its reply vanishes, and an element of order p_i that the Guest put in comes back.
+A ciphertext that p divides makes every product with it divisible by p: one bit per reply, refreshed or not. A key n = p_1·p_2·…·q where
+each p_i divides q - 1 has gcd(n, φ(n)) > 1: raised to the power (q - 1)/p_i every n-th power is 1 modulo q, so that the factor with which
+the Host refreshes its reply vanishes, and an element of order p_i that the Guest put in comes back.
 """
 
 from __future__ import annotations
@@ -13,22 +13,32 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from backend.attacks.keys import as_bit, fold, fold_alone, honest, host_of, matches, plan_of
-from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.keys import (
+    element_of_order,
+    fold,
+    fold_alone,
+    honest_keys,
+    host_of,
+    jacobi_bit,
+    logarithm,
+    matches,
+    plan_of,
+)
+from backend.attacks.result import AttackOutcome, count
 from backend.crypto.paillier.key_certificate import challenges
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
 
-ENTRIES = 4  # a sample; the first one is bad
-DIGIT = 16  # of the Host's bits, read by one factor p_i
+ENTRIES = 4  # per sample; the first one is bad
+DIGIT = 16  # bits of the Host read by one factor p_i
 SLACK = 64  # bits of q - 1 beside the factors p_i
 
 
 def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 128) -> AttackOutcome:
     """Read a bit of the Host from each of `samples` replies by ciphertexts that share a factor with an honest key."""
     draw = np.random.default_rng(seed)
-    keys = honest(key_bits)
+    keys = honest_keys(key_bits)
     key, p = keys.host.key, keys.secret.p
     kept = draw.random((samples, ENTRIES)) < 0.5
     sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, samples * ENTRIES).tolist())
@@ -44,24 +54,24 @@ def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 12
     def checked() -> tuple[int, int]:
         try:
             replies = fold(keys.host, sent, kept, plan_of([0] * ENTRIES, 1))
-        except SecurityError:  # nothing came back: the Guest guesses
-            return matches([as_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * samples)], kept[:, 0])
+        except SecurityError:  # no reply: the Guest guesses
+            return matches([jacobi_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * samples)], kept[:, 0])
         return matches([reply % p == 0 for reply in replies], kept[:, 0])
 
     return AttackOutcome(
-        attempt(unchecked), attempt(checked), chance=0.5, setting={"key_bits": key_bits, "replies": samples}
+        count(unchecked), count(checked), chance=0.5, setting={"key_bits": key_bits, "replies": samples}
     )
 
 
 def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
-    """Read some hundred bits of the Host from one refreshed reply under a key that it accepts where it asks for no certificate."""
+    """Read some hundred bits of the Host from one refreshed reply under a key that it accepts if it asks for no certificate."""
     draw = np.random.default_rng(seed)
     small, q = leaky_key(draw, key_bits)
     key = PaillierPublicKey(prod(small, start=q))
     host = host_of(key)
     entries = DIGIT * len(small)
     kept = draw.random(entries) < 0.5
-    generators = [_of_order(draw, p, q) for p in small]
+    generators = [element_of_order(draw, q, [p]) for p in small]
     sent = [_beyond(gmpy2.powmod(g, 1 << j, q), q, key, draw) for g in generators for j in range(DIGIT)]
 
     def read() -> tuple[int, int]:
@@ -69,22 +79,22 @@ def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
         found: list[bool] = []
         for p, g in zip(small, generators, strict=True):
             part = (q - 1) // p
-            digits = _logarithm(gmpy2.powmod(g, part, q), gmpy2.powmod(reply, part, q), q)
+            digits = logarithm(gmpy2.powmod(g, part, q), gmpy2.powmod(reply, part, q), q, DIGIT)
             found += [bool(digits >> j & 1) for j in range(DIGIT)]
         return matches(found, kept)
 
     def certified() -> tuple[int, int]:
         try:
             open_offer("paillier", key.to_bytes() + forged(small, q), min(key.bits, KEY_BITS_FLOOR), 0, None, None)
-        except SecurityError:  # nothing came back: the Guest guesses
-            return matches([as_bit(c, key.n) for c in sent], kept)
+        except SecurityError:  # no reply: the Guest guesses
+            return matches([jacobi_bit(c, key.n) for c in sent], kept)
         return read()
 
-    return AttackOutcome(attempt(read), attempt(certified), chance=0.5, setting={"key_bits": key.bits, "bits": entries})
+    return AttackOutcome(count(read), count(certified), chance=0.5, setting={"key_bits": key.bits, "bits": entries})
 
 
 def forged(small: list[mpz], q: mpz) -> bytes:
-    """A certificate that is right for every challenge that has an n-th root; few have one, and all would have to."""
+    """A certificate that is valid for every challenge with an n-th root; few have one, and all would have to."""
     n = mpz(prod(small, start=q))
     order = gmpy2.lcm(q - 1, mpz(prod(p - 1 for p in small)))
     while (common := gmpy2.gcd(order, n)) != 1:
@@ -94,7 +104,7 @@ def forged(small: list[mpz], q: mpz) -> bytes:
 
 
 def leaky_key(draw: np.random.Generator, bits: int) -> tuple[list[mpz], mpz]:
-    """Primes p_i just above what a Host's search for small factors finds, and a prime q that is 1 modulo each; at least `bits` in all."""
+    """Primes p_i just above those that a Host's search for small factors finds, and a prime q ≡ 1 modulo each; `bits` or more in all."""
     small: list[mpz] = []
     while 2 * sum(p.bit_length() - 1 for p in small) + SLACK < bits:
         p = gmpy2.next_prime(mpz(int(draw.integers(1 << (DIGIT + 1), 1 << (DIGIT + 4)))))
@@ -108,32 +118,9 @@ def leaky_key(draw: np.random.Generator, bits: int) -> tuple[list[mpz], mpz]:
     return small, q
 
 
-def _of_order(draw: np.random.Generator, p: mpz, q: mpz) -> mpz:
-    while True:
-        g = gmpy2.powmod(mpz(int.from_bytes(draw.bytes(32), "big")), (q - 1) // p, q)
-        if g > 1:
-            return g
-
-
 def _beyond(residue: mpz, q: mpz, key: PaillierPublicKey, draw: np.random.Generator) -> mpz:
     """A ciphertext that looks like any other and is `residue` modulo q."""
     while True:
         c = (residue + q * mpz(int.from_bytes(draw.bytes(key.width), "big"))) % key.n2
         if gmpy2.gcd(c, key.n) == 1:
             return c
-
-
-def _logarithm(base: mpz, target: mpz, q: mpz) -> int:
-    """The exponent below 2**DIGIT, by baby steps and giant steps."""
-    size = 1 << DIGIT // 2
-    steps: dict[mpz, int] = {}
-    power = mpz(1)
-    for exponent in range(size):
-        steps.setdefault(power, exponent)
-        power = power * base % q
-    back = gmpy2.invert(power, q)
-    for giant in range(size):
-        if target in steps:
-            return giant * size + steps[target]
-        target = target * back % q
-    return 0

@@ -1,7 +1,7 @@
-"""T2: the garbled Bloom filter of FL-DT as printed loses most ids. Plays both parties; what counts as success is an id that is lost.
+"""T2: the garbled Bloom filter of FL-DT as printed loses most ids. Plays both parties; an id that is lost counts as a success.
 
-FL-DT eq. 6 writes each share of an id over what lies in its slot, and with it shares of ids before it. An error of insertion rather
-than an attack: nobody is harmed but the result.
+FL-DT eq. 6 overwrites the slots of an id, and with them shares of earlier ids. An error of insertion rather than an attack: nobody is
+harmed but the result.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, Attempt, attempt
+from backend.attacks.result import AttackOutcome, count
 from backend.protocols.alignment.garbled_bloom import SALT, WORDS, FilterShape, Words, add_up, garble, hash_ids
 
-HASHES = (3, 8, 32)  # slots an id
+HASHES = (3, 8, 32)  # slots per id
 
 
 def run(seed: int, ids: int = 2000) -> AttackOutcome:
@@ -29,13 +29,12 @@ def run(seed: int, ids: int = 2000) -> AttackOutcome:
         found = add_up(insert(slots, secrets, shape.slots), slots)
         return int((found != secrets).any(axis=1).sum()), ids
 
-    printed: dict[int, Attempt] = {}
-    for k in HASHES:
-        shape = FilterShape(k, math.ceil(k * ids / math.log(2)))  # Bloom's optimum: half of the slots are used
-        printed[k] = attempt(lost, shape, as_printed=True)
+    # Bloom's optimum: half of the slots are used
+    shapes = {k: FilterShape(k, math.ceil(k * ids / math.log(2))) for k in HASHES}
+    printed = {k: count(lost, shape, as_printed=True) for k, shape in shapes.items()}
     return AttackOutcome(
         printed[HASHES[-1]],
-        attempt(lost, FilterShape.of(ids, ids), as_printed=False),
+        count(lost, FilterShape.of(ids, ids), as_printed=False),
         chance=0.0,
         setting={"ids": ids, "hashes": HASHES[-1]},
         rates={f"lost_{k}_hashes": found.rate for k, found in printed.items()},
@@ -43,7 +42,7 @@ def run(seed: int, ids: int = 2000) -> AttackOutcome:
 
 
 def overwrite(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
-    """FL-DT eq. 6 as printed: random shares, the last one fitted, each written over what lies in its slot."""
+    """FL-DT eq. 6 as printed: random shares, the last one fitted, each overwriting its slot."""
     draw = np.random.default_rng(m)
     garbled = draw.integers(0, 1 << 32, (m + 1, WORDS), dtype=np.uint32)
     garbled[m] = 0

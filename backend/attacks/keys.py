@@ -1,10 +1,11 @@
-"""Honest keys for the attack lab, made once a size, and the shipped Host's fold in one call. Holds a Guest's secret; is nobody's party."""
+"""Keys for the attack lab, the shipped Host's fold in one call, and logarithms in small groups. Holds a Guest's secret; is no party."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import gmpy2
 import numpy as np
@@ -18,7 +19,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 
 @dataclass(frozen=True)
 class Keys:
-    """A key as a Guest draws it, and the sides that are built on it as they are shipped, without pools in the background."""
+    """A key as a Guest draws it, and the sides built on it as they are shipped, without pools in the background."""
 
     secret: PaillierSecretKey
     guest: PaillierKeySide
@@ -26,30 +27,29 @@ class Keys:
 
 
 @lru_cache(maxsize=4)
-def honest(bits: int) -> Keys:
+def honest_keys(bits: int) -> Keys:
     """The key of this size; the same for every attack of a run."""
     secret = PaillierSecretKey.generate(bits, floor=min(bits, KEY_BITS_FLOOR))
     return Keys(secret, PaillierKeySide(secret), host_of(secret.public))
 
 
 def host_of(key: PaillierPublicKey) -> PaillierPublicSide:
-    """A Host that was offered `key` and has looked at it; keys below the floor are for tests."""
+    """A Host that was offered `key` and has checked it; keys below the floor are for tests."""
     return PaillierPublicSide(PaillierPublicKey.from_bytes(key.to_bytes(), floor=min(key.bits, KEY_BITS_FLOOR)))
 
 
-def as_bit(ciphertext: mpz, n: mpz) -> bool:
-    """What a ciphertext shows to anybody without a key: its Jacobi symbol, which follows from its obfuscator alone."""
+def jacobi_bit(ciphertext: mpz, n: mpz) -> bool:
+    """What a ciphertext shows to anybody without a key: its Jacobi symbol, which depends on its obfuscator alone."""
     return bool(gmpy2.jacobi(ciphertext % n, n) == 1)
 
 
 def plan_of(target: Sequence[int], n_out: int) -> FoldPlan:
-    """One Host's part: every entry carries a condition of it; one outgoing entry makes it the last Host, more the first of two."""
-    own = (True,) * len(target)
-    return FoldPlan(tuple(target), own, n_out, tuple(range(len(target))), 0, 1 if n_out == 1 else 2)
+    """A Host with a condition on every entry; one outgoing entry makes it the last Host, more the first of two."""
+    return FoldPlan(tuple(target), (True,) * len(target), n_out, tuple(range(len(target))), 0, 1 if n_out == 1 else 2)
 
 
 def fold(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_], plan: FoldPlan) -> list[mpz]:
-    """What the shipped Host makes of ``n·m`` ciphertexts when its 0/1 are `kept`, ``(n, m)``; SecurityError where it refuses."""
+    """The shipped Host's reply to ``n·m`` ciphertexts when its 0/1 are `kept`, ``(n, m)``; SecurityError where it refuses."""
     folding = host.start_fold(kept, plan)
     folding.add(host.key.dump(sent))
     (blob,) = folding.finish()
@@ -57,10 +57,36 @@ def fold(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_],
 
 
 def fold_alone(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_]) -> mpz:
-    """The reply to one sample, ``(m,)``, of a Host that is the only one."""
+    """The only Host's reply to one sample, ``(m,)``."""
     return fold(host, sent, kept[None, :], plan_of([0] * len(sent), 1))[0]
 
 
 def matches(found: Sequence[bool], truth: NDArray[np.bool_]) -> tuple[int, int]:
     """How many bits are right, of how many."""
     return int((np.asarray(found, dtype=bool) == truth.ravel()).sum()), truth.size
+
+
+def element_of_order(draw: np.random.Generator, prime: mpz, factors: Sequence[int | mpz]) -> mpz:
+    """An element modulo `prime` whose order is the product of `factors`, different primes that divide ``prime - 1``."""
+    order = mpz(prod(factors))
+    while True:
+        random = mpz(int.from_bytes(draw.bytes(32), "big")) + 2
+        g = gmpy2.powmod(random, (prime - 1) // order, prime)
+        if all(gmpy2.powmod(g, order // factor, prime) != 1 for factor in factors):
+            return g
+
+
+def logarithm(base: mpz, target: mpz, modulus: mpz, bits: int) -> int:
+    """The exponent below 2**bits that takes `base` to `target`, by baby and giant steps; 0 where there is none."""
+    size = 1 << -(-bits // 2)
+    exponents: dict[mpz, int] = {}
+    power = mpz(1)
+    for exponent in range(size):
+        exponents.setdefault(power, exponent)
+        power = power * base % modulus
+    giant_step = gmpy2.invert(power, modulus)
+    for giant in range(size):
+        if target in exponents:
+            return giant * size + exponents[target]
+        target = target * giant_step % modulus
+    return 0

@@ -1,4 +1,4 @@
-"""The attacks by their row in SECURITY.md, and the one way to run them. Each plays every party it needs; nothing is sent to a real one.
+"""The attacks by their row in SECURITY.md, and how to run them. Each plays every party it needs; nothing is sent to a real one.
 
 The seed draws data and what an attacker chooses. Keys and obfuscators come from the operating system, as they are shipped, so that rates
 near chance differ from run to run.
@@ -8,72 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
-from backend.attacks import (
-    bad_key,
-    chain,
-    crafted_weights,
-    differencing,
-    exponents,
-    garbled_filter,
-    host_reaction,
-    one_round,
-    raw_curve,
-    riac_labels,
-    score_names_path,
-    short_key,
-    unrefreshed_reply,
-)
-from backend.attacks.result import AttackOutcome, AttackResult, Severity, text_of
+from backend.attacks.result import AttackOutcome, AttackResult, AttackRow
 from backend.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Attack:
-    """One demonstration.
+class Attack(AttackRow):
+    """One demonstration: a row of SECURITY.md, and seed → what it measures."""
 
-    Attributes
-    ----------
-    id : str
-        Row of SECURITY.md.
-    name : str
-    severity : {"critical", "high", "medium", "by design"}
-    measure : callable
-        Seed → AttackOutcome.
-    """
-
-    id: str
-    name: str
-    severity: Severity
     measure: Callable[[int], AttackOutcome]
-
-    @property
-    def text(self) -> str:
-        """Beginning of its keys in the catalogues' section ``attack``."""
-        return text_of(self.id)
 
     def run(self, seed: int) -> AttackResult:
         """Without the defence and, where it is shipped, with it."""
         return AttackResult(self.id, self.name, self.severity, self.measure(seed))
 
 
+def _code(module: str, function: str = "run") -> Callable[[int], AttackOutcome]:
+    """An attack's own code; imported when it runs, because it plays every party and brings phe and flint."""
+
+    def measure(seed: int) -> AttackOutcome:
+        outcome: AttackOutcome = getattr(import_module(f"backend.attacks.{module}"), function)(seed)
+        return outcome
+
+    return measure
+
+
 ATTACKS = {
     attack.id: attack
     for attack in (
-        Attack("A1", "Unrefreshed reply", "critical", unrefreshed_reply.run),
-        Attack("A2", "Bad ciphertext", "high", bad_key.run_ciphertexts),
-        Attack("A2-key", "Bad key", "high", bad_key.run_key),
-        Attack("A3", "Chain leak", "critical", chain.run),
-        Attack("A4", "Exponent leak", "critical", exponents.run),
-        Attack("A5", "The score names the path", "high", score_names_path.run),
-        Attack("A6", "Crafted weights", "critical", crafted_weights.run),
-        Attack("A7", "Host reaction", "medium", host_reaction.run),
-        Attack("A8", "Differencing", "high", differencing.run),
-        Attack("A9", "Short keys", "critical", short_key.run),
-        Attack("T1", "RIAC", "critical", riac_labels.run),
-        Attack("T2", "Garbled Bloom filter as printed", "high", garbled_filter.run),
-        Attack("T3", "Raw X25519", "medium", raw_curve.run),
-        Attack("T5", "One round in the clear", "by design", one_round.run),
+        Attack("A1", "Unrefreshed reply", "critical", _code("unrefreshed_reply")),
+        Attack("A2", "Bad ciphertext", "high", _code("bad_key", "run_ciphertexts")),
+        Attack("A2-key", "Bad key", "high", _code("bad_key", "run_key")),
+        Attack("A3", "Chain leak", "critical", _code("phe_leaks", "run_chain")),
+        Attack("A4", "Exponent leak", "critical", _code("phe_leaks", "run_exponents")),
+        Attack("A5", "The score identifies the path", "high", _code("score_identifies_path")),
+        Attack("A6", "Crafted weights", "critical", _code("crafted_weights")),
+        Attack("A7", "Host reaction", "medium", _code("host_reaction")),
+        Attack("A8", "Differencing", "high", _code("differencing")),
+        Attack("A9", "Short keys", "critical", _code("short_key")),
+        Attack("T1", "RIAC", "critical", _code("riac_labels")),
+        Attack("T2", "Garbled Bloom filter as printed", "high", _code("garbled_filter")),
+        Attack("T3", "Raw X25519", "medium", _code("raw_curve")),
+        Attack("T5", "One round in the clear", "by design", _code("one_round")),
     )
 }
 
@@ -90,7 +68,7 @@ def run_all(
     seed : int
         At least 0.
     on_attack : callable
-        Told each attack before it runs.
+        Called with each attack before it runs.
 
     Raises
     ------

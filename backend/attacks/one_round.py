@@ -1,7 +1,7 @@
-"""T5: what a Guest reads from one-round inference in the clear, and from Fed-EINI. Plays an honest Guest that keeps what it was sent.
+"""T5: what a Guest reads from one-round inference in the clear, and from Fed-EINI. Plays an honest-but-curious Guest.
 
-In the forest paper's Alg. 5 every Host sends its comparisons, so that the Guest names the leaf of each tree. Fed-EINI sends one encrypted
-score: for the leaves the Guest is left with a guess by how many people went where in training. What the score itself adds is A5.
+In the forest paper's Alg. 5 every Host sends its comparisons, so that the Guest finds the leaf of each tree. Fed-EINI sends one encrypted
+score: the Guest can only guess leaves by the covers of training. What the score itself adds is A5.
 """
 
 from __future__ import annotations
@@ -11,54 +11,42 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.keys import honest
-from backend.attacks.result import AttackOutcome, attempt
-from backend.attacks.setup import MODEL_ID, PEOPLE, AttackSetup, scene
+from backend.attacks.keys import honest_keys
+from backend.attacks.result import AttackOutcome, count
+from backend.attacks.setup import MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.data.table import PartyTable
 from backend.protocols.baselines.comparison import FedEini
 from backend.protocols.baselines.guest import GuestPaths, Inference
 from backend.protocols.baselines.messages import CandidateLeaves
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import from_bitmap
-from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Leaf
-from backend.trees.serialization import load_host
 
 
-def run(
-    seed: int,
-    key_bits: int = KEY_BITS_FLOOR,
-    people: int = PEOPLE,
-    targets: int = 20,
-    trees: int = SecureBoostParameters().trees,
-) -> AttackOutcome:
-    """Name the leaf of every tree for `targets` people from the messages that reached the Guest, where its own columns leave several."""
-    stage, key = scene(people, trees), honest(key_bits).guest
-    chosen = np.random.default_rng(seed).choice(len(stage.guest.ids), targets, replace=False)
-    model = stage.rounded(SecureBoostParameters().score_bits)
-    paths = GuestPaths(model)
-    reader = Reader(stage, paths, chosen)
+def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets: int = 20) -> AttackOutcome:
+    """Find every tree's leaf for `targets` people from the messages to the Guest, where its own columns leave several."""
+    setup = attack_setup(people)
+    paths = GuestPaths(setup.rounded())
+    guesser = LeafGuesser(setup, paths, setup.draw_people(np.random.default_rng(seed), targets))
     bits: dict[str, float] = {}
 
     def after(protocol: Inference) -> tuple[int, int]:
-        heard, bits[protocol.name] = listen(stage, protocol, reader.people, key_bits)
-        return reader.right(reader.read(heard)), int(reader.open.sum())
+        received, bits[protocol.name] = listen(setup, protocol, guesser.people, key_bits)
+        return guesser.right(received), int(guesser.open.sum())
 
-    fed_eini = FedEini(stage.guest_party(), CompiledGuest(model), paths, key)
-    off, on = (attempt(after, p) for p in (OneRound(paths, streaming=False), fed_eini))
-    chance = reader.right(reader.read([])) / int(reader.open.sum())
+    fed_eini = FedEini(setup.guest_party(), setup.compiled(), paths, honest_keys(key_bits).guest)
+    off, on = (count(after, p) for p in (OneRound(paths, streaming=False), fed_eini))
+    chance = guesser.right([]) / int(guesser.open.sum())
     numbers = {"bits_one_round": bits["one-round-batched"], "bits_fed_eini": bits["fed-eini"]}
-    setting = {"key_bits": key_bits, "people": targets, "trees": trees}
+    setting = {"key_bits": key_bits, "people": targets, "trees": PARAMETERS.trees}
     return AttackOutcome(off, on, chance, setting, numbers=numbers)
 
 
-class Reader:
-    """The Guest, and who knows better to check it.
+class LeafGuesser:
+    """The curious Guest, and the true leaves to check it by.
 
     Attributes
     ----------
@@ -68,60 +56,49 @@ class Reader:
         ``(n, n_trees)``: trees where the Guest has several candidate leaves.
     """
 
-    def __init__(self, stage: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
-        model, n = stage.model, len(chosen)
-        self.people = stage.guest.take(chosen)
-        self._candidates = paths.candidates(self.people.columns, n)
+    def __init__(self, setup: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
+        model, self.people = setup.model, setup.guest.take(chosen)
+        self._candidates = paths.candidates(self.people.columns, len(chosen))
         leaves = [tree.nodes[i] for tree in model.trees for i in tree.leaves]
         self._covers = np.array([leaf.cover for leaf in leaves if isinstance(leaf, Leaf)])
         self._starts = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)])
-        rules = load_host(stage.partial_model).rules
-        theirs = np.empty_like(self._candidates)
-        for rows, kept in Conjunctions(rules, own_conditions(model.skeletons, rules)).blocks(
-            stage.host.take(chosen).columns, n
-        ):
-            theirs[rows] = kept.T
-        self._truth = self._likeliest(self._candidates & theirs)
-        counts = np.add.reduceat(self._candidates, self._starts[:-1], axis=1, dtype=np.intp)
-        self.open = counts > 1
+        self._truth = self._largest_cover(self._candidates & setup.host_leaves(chosen))
+        self.open = np.add.reduceat(self._candidates, self._starts[:-1], axis=1, dtype=np.intp) > 1
 
-    def read(self, heard: Sequence[Message]) -> NDArray[np.intp]:
-        """``(n, n_trees)``: the leaf of each tree, from what was heard and by cover where several are left."""
-        left = self._candidates.copy()
-        for message in heard:
+    def right(self, received: Sequence[Message]) -> int:
+        """How many open leaves the Guest finds: from what it received, by cover where several candidates are left."""
+        candidates = self._candidates.copy()
+        for message in received:
             if isinstance(message, CandidateLeaves):
-                left &= from_bitmap(message.leaves, left.size).reshape(left.shape)
-        return self._likeliest(left)
+                candidates &= from_bitmap(message.leaves, candidates.size).reshape(candidates.shape)
+        return int((self._largest_cover(candidates) == self._truth)[self.open].sum())
 
-    def right(self, leaves: NDArray[np.intp]) -> int:
-        """How many are true, of those that are open."""
-        return int((leaves == self._truth)[self.open].sum())
-
-    def _likeliest(self, left: NDArray[np.bool_]) -> NDArray[np.intp]:
-        weighted = np.where(left, self._covers, -1.0)
+    def _largest_cover(self, candidates: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """``(n, n_trees)``: the candidate leaf of each tree that most people reached in training."""
+        covers = np.where(candidates, self._covers, -1.0)
         spans = zip(self._starts[:-1], self._starts[1:], strict=True)
-        return np.stack([first + weighted[:, first:last].argmax(axis=1) for first, last in spans], axis=1)
+        return np.stack([first + covers[:, first:last].argmax(axis=1) for first, last in spans], axis=1)
 
 
 class Eavesdropper(Network):
-    """A network that keeps every message to one party, as that party could."""
+    """A network that records every message to one party, as that party could."""
 
     def __init__(self, party: str) -> None:
         super().__init__()
         self._party = party
-        self.heard: list[Message] = []
+        self.received: list[Message] = []
 
     def send(self, sender: str, receiver: str, message: Message) -> None:
-        """Deliver, and keep."""
+        """Deliver, and record."""
         if receiver == self._party:
-            self.heard.append(message)
+            self.received.append(message)
         super().send(sender, receiver, message)
 
 
-def listen(stage: AttackSetup, protocol: Inference, people: PartyTable, key_bits: int) -> tuple[list[Message], float]:
-    """Score some people; returns what reached the Guest, and the bits a person that the project counts for it."""
-    ear = Eavesdropper(stage.guest.party)
-    with stage.session(stage.host_party(key_bits=key_bits), ear) as session:
+def listen(setup: AttackSetup, protocol: Inference, people: PartyTable, key_bits: int) -> tuple[list[Message], float]:
+    """Score some people; returns what reached the Guest, and how many bits per person that discloses at most."""
+    network = Eavesdropper(setup.guest.party)
+    with setup.session(setup.host_party(key_bits=key_bits), network) as session:
         outcome = protocol.run(MODEL_ID, people, session)
         learned = outcome.learned(session.transcript())[0]
-    return ear.heard, float("nan") if learned.bits is None else learned.bits
+    return network.received, float("nan") if learned.bits is None else learned.bits

@@ -1,7 +1,7 @@
-"""T3: what ids hidden by multiplication on raw X25519 still show. Plays the other party of an alignment; knows which ids there may be.
+"""T3: what ids blinded by multiplication on raw X25519 still show. Plays the other party of an alignment; knows the possible ids.
 
 A hash taken as the u of a point lies on the curve or on its twist, and so do all its multiples, whatever the secret scalar: a bit of
-the id shows. And a point of order 8, sent in place of a hidden id, brings back the scalar modulo 8 unless its lowest bits were cleared
+the id shows. And a point of order 8, sent in place of a blinded id, returns the scalar modulo 8 unless its lowest bits were cleared
 (up to the sign; 0 and 4 look alike). Elements of ristretto255 have one prime order.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from gmpy2 import mpz
 
 from backend.attacks.keys import matches
-from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.result import AttackOutcome, count
 from backend.crypto.ristretto import multiply, random_scalars
 from backend.errors import SecurityError
 from backend.protocols.alignment.dh import blind
@@ -28,26 +28,26 @@ SCALARS = 32
 
 
 def run(seed: int, pairs: int = 128) -> AttackOutcome:
-    """Say which of two ids was hidden, `pairs` times; the two are chosen so that one lies on the curve and one on its twist."""
+    """Guess which of two ids was blinded, `pairs` times; of the two, one lies on the curve and one on its twist."""
     draw = np.random.default_rng(seed)
     names = [f"customer {i}".encode() for i in range(4 * pairs + 64)]
     on, off = ([data for data in names if on_curve(hash_to_u(data)) == side] for side in (True, False))
     first = draw.random(pairs) < 0.5
-    hidden = [(on if a else off)[i] for i, a in enumerate(first)]
+    blinded = [(on if a else off)[i] for i, a in enumerate(first)]
 
     def raw() -> tuple[int, int]:
-        return matches([on_curve(ladder(_clamped(), hash_to_u(data))) for data in hidden], first)
+        return matches([on_curve(ladder(_clamped(), hash_to_u(data))) for data in blinded], first)
 
     def shipped() -> tuple[int, int]:
-        elements = [blind(data, scalar) for data, scalar in zip(hidden, random_scalars(pairs), strict=True)]
+        elements = [blind(data, scalar) for data, scalar in zip(blinded, random_scalars(pairs), strict=True)]
         return matches([on_curve(mpz.from_bytes(element, "little") % P) for element in elements], first)
 
     rates = {"small_order": _residues_read() / SCALARS, "identity_accepted": float(_identity_accepted())}
-    return AttackOutcome(attempt(raw), attempt(shipped), chance=0.5, setting={"pairs": pairs}, rates=rates)
+    return AttackOutcome(count(raw), count(shipped), chance=0.5, setting={"pairs": pairs}, rates=rates)
 
 
 def hash_to_u(data: bytes) -> mpz:
-    """An id as a u-coordinate, the easy way."""
+    """An id's hash, taken as a u-coordinate."""
     return mpz.from_bytes(hashlib.sha256(data).digest(), "little") % P
 
 
@@ -62,7 +62,7 @@ def _clamped() -> int:
 
 
 def ladder(scalar: int, u: mpz) -> mpz:
-    """u-coordinate of a multiple, on the curve or on its twist: the formula knows no difference (RFC 7748 §5)."""
+    """u-coordinate of a multiple, by the Montgomery ladder of RFC 7748 §5; the formula is the same on curve and twist."""
     x2, z2, x3, z3 = mpz(1), mpz(0), u, mpz(1)
     for bit in f"{scalar:b}":
         if bit == "1":
@@ -79,14 +79,14 @@ def ladder(scalar: int, u: mpz) -> mpz:
 
 
 def _residues_read() -> int:
-    """Scalars, not clamped, whose rest modulo 8 shows in a multiple of a point of order 8."""
-    rest = {ladder(i, ORDER_8): i % 4 for i in (1, 2, 3, 4)}
+    """Unclamped scalars whose residue modulo 8 shows in a multiple of a point of order 8."""
+    residue = {ladder(i, ORDER_8): i % 4 for i in (1, 2, 3, 4)}
     scalars = [secrets.randbits(252) | 1 << 252 for _ in range(SCALARS)]
-    return sum(rest[ladder(k, ORDER_8)] == min(k % 8, -k % 8) % 4 for k in scalars)
+    return sum(residue[ladder(k, ORDER_8)] == min(k % 8, -k % 8) % 4 for k in scalars)
 
 
 def _identity_accepted() -> bool:
-    """Whether our group takes its one element of small order."""
+    """Whether our group accepts its one element of small order."""
     try:
         multiply(random_scalars(1)[0], bytes(32))
     except SecurityError:

@@ -1,4 +1,4 @@
-"""What a demonstration of the attack lab finds, and when an attack counts as working. Knows no party."""
+"""What a demonstration of the attack lab measures, and when an attack counts as working. Knows no party."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any, Literal, ParamSpec
 
 P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
-ALPHA = 1e-9  # an attack works when guessing would be as lucky with at most this probability (one-sided binomial test)
+ALPHA = (
+    1e-9  # an attack works when guessing would succeed as often with at most this probability (one-sided binomial test)
+)
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One side of a demonstration.
+class SuccessCount:
+    """How often the attacker succeeded on one side of a demonstration.
 
     Attributes
     ----------
     right, trials : int
         What the attacker got right, of how much: bits, labels, people.
     seconds : float
-        The attacker's work and that of the parties it asks.
+        The attacker's work and that of the parties it queries.
     """
 
     right: int
@@ -46,22 +48,22 @@ class AttackOutcome:
 
     Attributes
     ----------
-    off : Attempt
+    off : SuccessCount
         Without the defence.
-    on : Attempt or None
-        Against what is shipped by default; None where the defence is not shipped yet, so that `off` is what is shipped.
+    on : SuccessCount or None
+        Against what is shipped by default; None where no defence is shipped yet, so that `off` is what is shipped.
     chance : float
-        What guessing gives, 0 … 1.
+        Success rate of guessing, 0 … 1.
     setting : mapping of str to int
         Sizes: ``key_bits`` and the like.
     rates : mapping of str to float
-        More success rates, 0 … 1.
+        Further success rates, 0 … 1.
     numbers : mapping of str to float
-        More that was measured: counts, bits, seconds, AUCs.
+        Further measurements: counts, bits, seconds, AUCs.
     """
 
-    off: Attempt
-    on: Attempt | None
+    off: SuccessCount
+    on: SuccessCount | None
     chance: float
     setting: Mapping[str, int]
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -69,27 +71,24 @@ class AttackOutcome:
 
 
 @dataclass(frozen=True)
-class AttackResult:
-    """One row of SECURITY.md, measured.
-
-    Attributes
-    ----------
-    id : str
-        The row; ``-key`` and the like where a row holds two attacks.
-    name : str
-    severity : {"critical", "high", "medium", "by design"}
-    outcome : AttackOutcome
-    """
+class AttackRow:
+    """One row of SECURITY.md; ``-key`` and the like in its id where a row holds two attacks."""
 
     id: str
     name: str
     severity: Severity
-    outcome: AttackOutcome
 
     @property
     def text(self) -> str:
         """Beginning of its keys in the catalogues' section ``attack``."""
         return text_of(self.id)
+
+
+@dataclass(frozen=True)
+class AttackResult(AttackRow):
+    """One row, measured."""
+
+    outcome: AttackOutcome
 
     @property
     def defence_off(self) -> float:
@@ -98,12 +97,12 @@ class AttackResult:
 
     @property
     def defence_on(self) -> float | None:
-        """Success rate against what is shipped; None where the defence is not shipped yet."""
+        """Success rate against what is shipped; None where no defence is shipped yet."""
         return None if self.outcome.on is None else self.outcome.on.rate
 
     @property
     def chance(self) -> float:
-        """What guessing gives, 0 … 1."""
+        """Success rate of guessing, 0 … 1."""
         return self.outcome.chance
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,8 +138,8 @@ def works(result: AttackResult) -> bool:
     return shipped.beats(result.chance)
 
 
-def attempt(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> Attempt:
-    """Run one side: `attack`, called with what follows, returns what it got right, and of how much."""
+def count(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> SuccessCount:
+    """Run one side: `attack`, called with what follows, returns how much it got right, and of how much."""
     began = time.perf_counter()
     right, trials = attack(*args, **kwargs)
-    return Attempt(right, trials, time.perf_counter() - began)
+    return SuccessCount(right, trials, time.perf_counter() - began)

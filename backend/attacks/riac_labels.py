@@ -1,4 +1,4 @@
-"""T1: labels under RIAC read from ciphertexts alone. Plays a Host of the forest paper: knows the ciphertexts and the public modulus n.
+"""T1: labels under RIAC, read from ciphertexts alone. Plays a Host of the forest paper: knows the ciphertexts and the public modulus n.
 
 A round turns a vector v of hidden integers below n_(i-1) into a_i·v - n_i·k (eq. 6). Let u be a short integer vector with u·c ≡ 0 mod n
 for both parts c of some ciphertexts. Then u·v ≡ 0 mod n for the vectors before the last round, and since u·v is smaller than n, u·v = 0.
@@ -14,13 +14,13 @@ import numpy as np
 from flint import fmpq_mat, fmpz_mat
 from gmpy2 import mpz
 
-from backend.attacks.keys import honest, matches
-from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.keys import honest_keys, matches
+from backend.attacks.result import AttackOutcome, count
 from backend.crypto.baselines.riac import BITS, ROUNDS, RiacKey
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 
 BLOCK = 24  # ciphertexts in one lattice
-KNOWN = 18  # of them known, where plaintexts are
+KNOWN = 18  # of them with known plaintexts, in the second attack
 BLOCKS = 5
 RANK = 2 * ROUNDS - 1  # of the hidden vectors: x, and both parts before each round but the first
 WEIGHT = 320  # bits: makes lattice vectors that are not orthogonal too long to be found
@@ -30,18 +30,10 @@ Vectors = list[list[int]]
 
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> AttackOutcome:
-    """Read 0/1 labels under RIAC, and the same labels under Paillier.
-
-    Parameters
-    ----------
-    key_bits : int
-        Paillier's.
-    blocks : int
-        Lattices; each reads :data:`BLOCK` labels.
-    """
+    """Read 0/1 labels under RIAC, and the same labels under Paillier; each of the lattices reads :data:`BLOCK` labels."""
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, 2, (blocks, BLOCK)).tolist()
-    riac, keys = RiacKey.generate(), honest(key_bits)
+    riac, keys = RiacKey.generate(), honest_keys(key_bits)
 
     def under_riac() -> tuple[int, int]:
         found = [read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus) for x in labels]
@@ -55,8 +47,8 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Atta
     read = [read_more([*zip(*riac.encrypt(x), strict=True)], riac.modulus, x[:KNOWN]) for x in known]
     right = sum(a == b for found, x in zip(read, known, strict=True) for a, b in zip(found, x[KNOWN:], strict=True))
     return AttackOutcome(
-        attempt(under_riac),
-        attempt(under_paillier),
+        count(under_riac),
+        count(under_paillier),
         chance=0.5,
         setting={"riac_bits": BITS, "key_bits": key_bits, "labels": blocks * BLOCK, "known_pairs": KNOWN},
         rates={"known_plaintext": right / (blocks * (BLOCK - KNOWN))},
@@ -79,7 +71,7 @@ def read_labels(parts: Sequence[Sequence[mpz]], modulus: mpz) -> list[int]:
 
 
 def read_more(parts: Sequence[Sequence[mpz]], modulus: mpz, known: Sequence[int]) -> list[int]:
-    """The plaintexts after the first ones, which are `known`: the hidden lattice holds one vector that begins with them."""
+    """The plaintexts that follow the `known` ones: the hidden lattice holds one vector that begins with these."""
     basis = hidden_lattice(parts, modulus)
     rank = len(basis)
     at_known = fmpq_mat(fmpz_mat([[row[j] for row in basis] for j in range(rank)]))

@@ -1,4 +1,4 @@
-"""A model of the demo's bank and shopping platform to attack, and both parties served on a network. Plays everybody."""
+"""What attacks on scoring start from: a model of the demo's bank and shopping platform, both served on a network. Plays everybody."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import ModelError
-from backend.protocols.guest import GuestParty, Scored
+from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
+from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session
 from backend.store.query_budget import QueryBudget
+from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_host
 
+PARAMETERS = SecureBoostParameters(cipher="none")  # the defaults; training itself is not attacked here
 PEOPLE = 6000
 HOST = "platform"
 MODEL_ID = "m-attacked"
@@ -37,34 +40,17 @@ EXACT_BITS = 40  # a scale so fine that scores are as good as real numbers
 _numbers = itertools.count(1)
 
 
-class MemoryStore:
-    """A Host's partial models, in memory."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Keep a half."""
-        self.texts[model_id] = text
-
-    def artefact(self, model_id: str) -> str:
-        """Give a half; raises ModelError where there is none."""
-        if model_id not in self.texts:
-            raise ModelError(f"The model {model_id} is not known here; train it first.")
-        return self.texts[model_id]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class AttackSetup:
-    """What the attacks on scoring start from.
+    """A trained model with the records of both parties.
 
     Attributes
     ----------
     federation : Federation
     model : GuestModel
         Of default parameters, at :data:`EXACT_BITS`.
-    half : str
-        The Host's, as it keeps it.
+    partial_model : str
+        The Host's, as its store keeps it.
     guest, host : PartyTable
         ``n`` people that both hold, row by row the same ones.
     labels : ndarray of float64
@@ -83,21 +69,34 @@ class AttackSetup:
 
     @cached_property
     def codes(self) -> NDArray[np.float64]:
-        """``(m,)`` random whole numbers whose sums tell sets of entries apart; below 2**44, so that float64 adds them exactly."""
+        """``(m,)`` random integers whose sums identify sets of entries; below 2**44, so that float64 adds them exactly."""
         numbers: NDArray[np.float64] = np.floor(np.random.default_rng(0).random(self.keep.shape[1]) * float(1 << 44))
         return numbers
 
     def candidates(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """``(len(rows), m)``: entries that the Guest cannot rule out; at the exact scale no leaf weight is 0."""
+        """``(len(rows), m)``: entries that the Guest cannot rule out; at :data:`EXACT_BITS` no leaf weight rounds to 0."""
         _, entries = self.compiled(EXACT_BITS).encode(self.guest.take(rows).columns, len(rows))
-        left: NDArray[np.bool_] = entries != 0
-        return left
+        candidates: NDArray[np.bool_] = entries != 0
+        return candidates
 
-    def rounded(self, score_bits: int) -> GuestModel:
-        """The Guest's partial model with weights at another scale."""
+    def host_leaves(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """``(len(rows), n_leaves)``: leaves that the Host's splits leave open."""
+        rules = load_host(self.partial_model).rules
+        conjunctions = Conjunctions(rules, own_conditions(self.model.skeletons, rules))
+        leaves = np.empty((len(rows), self.model.n_leaves), dtype=bool)
+        for block, kept in conjunctions.blocks(self.host.take(rows).columns, len(rows)):
+            leaves[block] = kept.T
+        return leaves
+
+    def draw_people(self, draw: np.random.Generator, n: int) -> NDArray[np.intp]:
+        """``(n,)`` rows of different people."""
+        return draw.choice(len(self.guest.ids), n, replace=False)
+
+    def rounded(self, score_bits: int = PARAMETERS.score_bits) -> GuestModel:
+        """The Guest's partial model with weights at a coarser scale, by default the shipped one."""
         return replace(self.model, score_bits=score_bits)
 
-    def compiled(self, score_bits: int) -> CompiledGuest:
+    def compiled(self, score_bits: int = PARAMETERS.score_bits) -> CompiledGuest:
         """The same, ready to score with."""
         return CompiledGuest(self.rounded(score_bits))
 
@@ -109,32 +108,29 @@ class AttackSetup:
         budget: QueryBudget | None = None,
         dither: float | None = None,
     ) -> HostParty:
-        """The Host as it is shipped, with its half and its records; shorter keys than the floor are for tests.
+        """The Host as it is shipped, with its partial model and its records; keys below the floor are for tests.
 
         A simulated one counts questions only where it is given a `budget`, and adds dither only where it is given a width.
         """
-        store = MemoryStore()
-        store.texts.update(self.kept())
-        features = self.federation.party(HOST).features
-        floor = min(key_bits, KEY_BITS_FLOOR)
         return HostParty(
-            HOST, self.host, features, store, simulated=simulated, key_floor=floor, budget=budget, dither=dither
+            HOST,
+            self.host,
+            self.federation.party(HOST).features,
+            self.host_store(),
+            simulated=simulated,
+            key_floor=min(key_bits, KEY_BITS_FLOOR),
+            budget=budget,
+            dither=dither,
         )
 
-    def kept(self) -> dict[str, str]:
-        """What lies in the Host's store."""
-        return {MODEL_ID: self.partial_model}
+    def host_store(self) -> MemoryStore:
+        """A store of the Host with its partial model."""
+        return MemoryStore({MODEL_ID: self.partial_model})
 
     def score(
         self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
-    ) -> list[int]:
-        """Fed-EINI over the wire, in units."""
-        return self.scored(compiled, people, key, host, canary=canary).units
-
-    def scored(
-        self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
     ) -> Scored:
-        """The same with all that the Guest gets."""
+        """Fed-EINI over the wire."""
         with self.session(host) as session:
             return self.guest_party().score(MODEL_ID, compiled, people, key, session, canary=canary)
 
@@ -144,20 +140,25 @@ class AttackSetup:
 
     @contextmanager
     def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
-        """A conversation of the Guest with the served Host."""
-        network = network or Network()
-        served = SimulatedHosts(network, [host])
-        session = Session(network, self.guest.party, f"attack-{next(_numbers)}", (HOST,))
-        try:
+        """A session of the Guest with the served Host."""
+        with _served(host, network or Network(), self.guest.party, f"attack-{next(_numbers)}") as session:
             yield session
-        finally:
-            session.close()
-            served.stop()
+
+
+@contextmanager
+def _served(host: HostParty, network: Network, guest: str, name: str) -> Iterator[Session]:
+    served = SimulatedHosts(network, [host])
+    session = Session(network, guest, name, (HOST,))
+    try:
+        yield session
+    finally:
+        session.close()
+        served.stop()
 
 
 @lru_cache(maxsize=2)
-def scene(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> AttackSetup:
-    """Make up the demo's people and train, with plaintext, since training is not attacked here.
+def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackSetup:
+    """Draw the demo's synthetic people and train on plaintext.
 
     Parameters
     ----------
@@ -170,16 +171,11 @@ def scene(people: int = PEOPLE, trees: int = SecureBoostParameters().trees) -> A
         bank = federation.guest.name
         tables = {name: read_table(federation, name) for name in (bank, HOST)}
         labels = read_labels(federation)
-    network, store = Network(), MemoryStore()
+    store = MemoryStore()
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
-    served = SimulatedHosts(network, [party])
-    session = Session(network, bank, "training", (HOST,))
-    parameters = SecureBoostParameters(trees=trees, cipher="none")
-    try:
+    parameters = replace(PARAMETERS, trees=trees)
+    with _served(party, Network(), bank, "training") as session:
         trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), session)
-    finally:
-        session.close()
-        served.stop()
     partial_model = store.texts[trained.model_id]
     held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
     guest = tables[bank].take(np.array(held, dtype=np.intp))

@@ -1,7 +1,6 @@
 """A9: a key short enough to be factored on screen. Plays a Host that wants to read what the Guest encrypted; knows the public key.
 
-The toy key takes milliseconds; every 32 bits more take several times as long, and the 512 bits that Fed-EINI measures with are still far
-from safe.
+The toy key takes milliseconds, every 32 bits more several times as long; the 512 bits of Fed-EINI's measurements are still far from safe.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import numpy as np
 from flint import fmpz
 from gmpy2 import mpz
 
-from backend.attacks.keys import as_bit, honest, matches
-from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.keys import honest_keys, jacobi_bit, matches
+from backend.attacks.result import AttackOutcome, count
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import open_offer
@@ -22,7 +21,7 @@ from backend.errors import SecurityError
 
 TOY_BITS = 96
 LONGER = (128, 160)  # bits of more toy keys, for the figures
-SMOOTH = 32  # bits: factors of this size are looked for in a key that cannot be factored whole
+SMOOTH = 32  # bits of the factors looked for in a key that cannot be factored completely
 
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Sequence[int] = LONGER) -> AttackOutcome:
@@ -31,7 +30,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
     numbers = truth.astype(int).tolist()
     toy = PaillierKeySide(PaillierSecretKey.generate(TOY_BITS, floor=TOY_BITS))
     under_toy = toy.encrypt_numbers(numbers)
-    shipped = honest(key_bits).guest
+    shipped = honest_keys(key_bits).guest
     under_shipped = shipped.encrypt_numbers(numbers)
     try:
         open_offer(toy.scheme, toy.offer(), KEY_BITS_FLOOR, 0, None, None)
@@ -39,8 +38,8 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
     except SecurityError:
         accepted = 0.0
     return AttackOutcome(
-        attempt(lambda: matches(read(toy.public, under_toy), truth)),
-        attempt(lambda: matches(read(shipped.public, under_shipped), truth)),
+        count(lambda: matches(read(toy.public, under_toy), truth)),
+        count(lambda: matches(read(shipped.public, under_shipped), truth)),
         chance=0.5,
         setting={"toy_bits": TOY_BITS, "key_bits": key_bits, "labels": labels},
         rates={"toy_key_accepted": accepted},
@@ -49,10 +48,10 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
 
 
 def read(key: PaillierPublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
-    """Factor the key and decrypt; where it cannot be factored, what a ciphertext shows anyway."""
+    """Factor the key and decrypt; where it cannot be factored, guess from the Jacobi symbol."""
     factors = _factors(key)
     if len(factors) < 2:
-        return [as_bit(c, key.n) for c in ciphertexts]
+        return [jacobi_bit(c, key.n) for c in ciphertexts]
     owner = PaillierKeySide(PaillierSecretKey(max(factors), min(factors)))
     return [number == 1 for number in owner.decrypt_numbers(ciphertexts)]
 

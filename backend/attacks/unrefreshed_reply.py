@@ -8,16 +8,16 @@ key reads the path of a few trees, too: it compares the reply with products of i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 from math import prod
 
 import gmpy2
 import numpy as np
 from gmpy2 import mpz
-from numpy.typing import NDArray
 
-from backend.attacks.keys import fold_alone, honest, host_of, matches
-from backend.attacks.result import AttackOutcome, attempt
+from backend.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm, matches
+from backend.attacks.result import AttackOutcome, count
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 
 SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
@@ -26,13 +26,7 @@ REPLIES = 4
 
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> AttackOutcome:
-    """Read `entries` bits of a Host from one reply.
-
-    Parameters
-    ----------
-    entries : int
-        Below ``key_bits`` by a fifth, so that the exponent stays below the order of g.
-    """
+    """Read `entries` bits of a Host from one reply; a fifth fewer than `key_bits`, so that E stays below the order of g."""
     draw = np.random.default_rng(seed)
     smooth = SmoothKey.draw(draw, key_bits)
     kept = draw.random(entries) < 0.5
@@ -40,7 +34,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
     base, n2 = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2), smooth.key.n2
     sent = []
     for weight in draw.integers(-1000, 1000, entries).tolist():
-        sent.append(smooth.key.cover(weight, base))
+        sent.append(smooth.key.encrypt_with(weight, base))
         base = base * base % n2
 
     def read(reply: mpz) -> tuple[int, int]:
@@ -48,9 +42,11 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
         return matches([exponent.bit_test(j) for j in range(entries)], kept)
 
     rates = _with_an_honest_key(draw, key_bits)
+    kept_only = np.flatnonzero(kept).tolist()
     return AttackOutcome(
-        attempt(lambda: read(_product(sent, kept, n2))),
-        attempt(lambda: read(fold_alone(host, sent, kept))),
+        # Fed-EINI eq. 10 as printed: the product of the kept ciphertexts, not refreshed
+        count(lambda: read(product_of(sent, kept_only, n2))),
+        count(lambda: read(fold_alone(host, sent, kept))),
         chance=0.5,
         setting={"key_bits": key_bits, "bits": entries, "honest_trees": TREES},
         rates=rates,
@@ -58,7 +54,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
 
 
 class SmoothKey:
-    """A key whose Guest can take logarithms.
+    """A key with which the Guest can take discrete logarithms.
 
     Attributes
     ----------
@@ -78,18 +74,19 @@ class SmoothKey:
         small = [p for p in range(*SMALL) if gmpy2.is_prime(p)]
         shuffled = draw.permutation(small).tolist()
         factors = [_smooth_prime(draw, shuffled[half::2], bits // 2) for half in (0, 1)]
-        generators = [_of_full_order(draw, *factor) for factor in factors]
+        generators = [element_of_order(draw, *factor) for factor in factors]
         (p, _), (q, _) = factors
         return cls(factors, generators[0] + p * ((generators[1] - generators[0]) * gmpy2.invert(p, q) % q))
 
     def logarithm(self, reply: mpz) -> mpz:
-        """E with reply ≡ g^(n·E) mod n, small prime by small prime; something else where the reply is no such power."""
+        """E with reply ≡ g^(n·E) mod n, small prime by small prime (Pohlig–Hellman); meaningless where the reply is no such power."""
         exponent, modulus = mpz(0), mpz(1)
         for prime, small in self._factors:
             base = gmpy2.powmod(self.generator, self.key.n, prime)
             for ell in small:
                 part = (prime - 1) // ell
-                digit = _small_logarithm(gmpy2.powmod(base, part, prime), gmpy2.powmod(reply, part, prime), prime)
+                roots = gmpy2.powmod(base, part, prime), gmpy2.powmod(reply, part, prime)
+                digit = logarithm(*roots, prime, SMALL[1].bit_length())
                 exponent += modulus * ((digit - exponent) * gmpy2.invert(modulus, ell) % ell)
                 modulus *= ell
         return exponent
@@ -109,58 +106,32 @@ def _smooth_prime(draw: np.random.Generator, small: list[int], bits: int) -> tup
                 return candidate, [*chosen, ell]
 
 
-def _of_full_order(draw: np.random.Generator, prime: mpz, small: list[int]) -> mpz:
-    while True:
-        candidate = gmpy2.powmod(mpz(int.from_bytes(draw.bytes(32), "big")) + 2, 2, prime)
-        if all(gmpy2.powmod(candidate, (prime - 1) // ell, prime) != 1 for ell in small):
-            return candidate
-
-
-def _small_logarithm(base: mpz, target: mpz, prime: mpz) -> int:
-    power, digit = mpz(1), 0
-    while power != target:
-        power = power * base % prime
-        digit += 1
-    return digit
-
-
-def _product(sent: Sequence[mpz], kept: NDArray[np.bool_], n2: mpz) -> mpz:
-    """Fed-EINI eq. 10 as printed: the kept ciphertexts multiplied, and no more."""
-    total = mpz(1)
-    for j in np.flatnonzero(kept).tolist():
-        total = total * sent[j] % n2
-    return total
+def product_of(numbers: Sequence[mpz], chosen: Sequence[int], n2: mpz) -> mpz:
+    """Product of the chosen numbers modulo n²."""
+    return reduce(lambda total, j: total * numbers[j] % n2, chosen, mpz(1))
 
 
 def _with_an_honest_key(draw: np.random.Generator, key_bits: int) -> dict[str, float]:
-    """Rates of paths that are named, without and with refreshing, when nothing was chosen by the Guest but what it compares."""
-    keys = honest(key_bits)
-    named = {False: 0, True: 0}
+    """Rates of identified paths, without and with refreshing, where the Guest's key and obfuscators are honest."""
+    keys = honest_keys(key_bits)
+    identified = {False: 0, True: 0}
     for _ in range(REPLIES):
-        path = draw.integers(0, LEAVES, TREES)
-        kept = np.zeros(TREES * LEAVES, dtype=bool)
-        kept[np.arange(TREES) * LEAVES + path] = True
+        path = tuple((np.arange(TREES) * LEAVES + draw.integers(0, LEAVES, TREES)).tolist())
+        kept = np.isin(np.arange(TREES * LEAVES), path)
         sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, TREES * LEAVES).tolist())
-        for refreshed in named:
-            reply = fold_alone(keys.host, sent, kept) if refreshed else _product(sent, kept, keys.host.key.n2)
-            named[refreshed] += _path(sent, reply, keys.host.key.n2) == tuple(path.tolist())
-    return {"honest_key_off": named[False] / REPLIES, "honest_key_on": named[True] / REPLIES}
+        for refreshed in identified:
+            reply = fold_alone(keys.host, sent, kept) if refreshed else product_of(sent, path, keys.host.key.n2)
+            identified[refreshed] += path_of(sent, reply, keys.host.key.n2) == path
+    return {"honest_key_off": identified[False] / REPLIES, "honest_key_on": identified[True] / REPLIES}
 
 
-def _path(sent: Sequence[mpz], reply: mpz, n2: mpz) -> tuple[int, ...] | None:
-    """One leaf a tree whose ciphertexts multiply to `reply`, by meeting in the middle."""
-    half = TREES // 2
-    first = {_of(sent, 0, path, n2): path for path in product(range(LEAVES), repeat=half)}
+def path_of(sent: Sequence[mpz], reply: mpz, n2: mpz) -> tuple[int, ...] | None:
+    """One leaf per tree whose ciphertexts multiply to `reply`, by meeting in the middle."""
+    trees = [range(first, first + LEAVES) for first in range(0, TREES * LEAVES, LEAVES)]
+    products = {product_of(sent, path, n2): path for path in product(*trees[: TREES // 2])}
     inverses = [gmpy2.invert(c, n2) for c in sent]
-    for path in product(range(LEAVES), repeat=half):
-        rest = reply * _of(inverses, half, path, n2) % n2
-        if rest in first:
-            return first[rest] + path
+    for path in product(*trees[TREES // 2 :]):
+        rest = reply * product_of(inverses, path, n2) % n2
+        if rest in products:
+            return products[rest] + path
     return None
-
-
-def _of(numbers: Sequence[mpz], tree: int, path: tuple[int, ...], n2: mpz) -> mpz:
-    total = mpz(1)
-    for t, leaf in enumerate(path, tree):
-        total = total * numbers[t * LEAVES + leaf] % n2
-    return total

@@ -1,65 +1,81 @@
-"""The service's verbs for a shell: `python -m backend …`, each with ``--json``."""
+"""The services' verbs for a shell: `glassleaf …` or `python -m backend …`, each with ``--json``."""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from backend import __version__
-from backend.cli import dashboard, evidence, governance, interpretation, models, reasons, retraining, scoring
-from backend.cli.output import AsJson, print_result
-from backend.errors import GlassleafError, ParameterError
-from backend.protocols.training.parameters import KEY_SIZES
+from backend.errors import GlassleafError
+
+COMMANDS = {
+    "run": "dashboard",
+    "demo": "federations",
+    "init": "federations",
+    "credit-card": "federations",
+    "train": "training",
+    "import": "training",
+    "retrain": "retraining",
+    "models": "models",
+    "compare-models": "retraining",
+    "score": "scoring",
+    "reasons": "reasons",
+    "cohort": "reasons",
+    "evaluate": "scoring",
+    "compare": "comparison",
+    "serve-forest": "comparison",
+    "importance": "interpretation",
+    "what-if": "interpretation",
+    "model-card": "interpretation",
+    "disparity": "evidence",
+    "proxies": "evidence",
+    "elderly": "evidence",
+    "report": "report",
+    "audit": "audit",
+    "rules": "rules",
+    "attack": "attack",
+    "bench": "bench",
+}
+"""Command → module of this package that holds it, loaded when the command is run or its help is shown."""
+ALIASES = {"side-by-side": "compare-models"}
+"""Earlier name → command."""
+
+
+class Commands(typer.core.TyperGroup):
+    """Loads a command's module when the command is asked for, so that none waits for what others need."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every command, in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One command; None where there is none of that name."""
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        found = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[name]}").app)
+        return getattr(found, "commands", {}).get(name, found)
+
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages.",
 )
-measuring = typer.Typer(no_args_is_help=True, help="Measure on this machine.")
-app.command()(dashboard.run)
-for commands in (models, scoring, interpretation, reasons, governance, evidence, retraining):
-    commands.register(app)
-app.add_typer(measuring, name="bench")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def glassleaf(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    """Interpretable federated scoring: feature meanings open, decision paths encrypted, one round of messages."""
+    if version:
+        from backend import __version__
+
         typer.echo(__version__)
         raise typer.Exit
-
-
-@app.callback()
-def version(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Take the options that stand before every command."""
-
-
-@measuring.command(name="cipher")
-def bench_cipher(
-    bits: Annotated[int, typer.Option(help="Paillier key size; 0 = 2048 and 3072.")] = 0,
-    quick: Annotated[bool, typer.Option(help="A minute instead of some: fewer repetitions, a smaller model.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure every cipher here, and the peers that are installed, in one run."""
-    if find_spec("bench") is None:
-        raise ParameterError(
-            "The measurements are not installed with the command. Clone the repository and run "
-            "`python -m backend bench cipher` or `make bench` there."
-        )
-    from bench.cipher import describe, measure  # noqa: PLC0415 (needed by this command alone)
-
-    if bits and bits not in KEY_SIZES:
-        raise ParameterError(f"--bits is {bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
-    found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
-    print_result(found, describe(found), as_json)
 
 
 def main() -> None:

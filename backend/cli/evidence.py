@@ -1,28 +1,77 @@
-"""What a regulator has measured from a shell: `elderly`."""
+"""Evidence measured from a shell: `disparity`, `proxies`, `elderly`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
-from backend.crypto.registry import cipher_named
-from backend.services import AgeCheck, AgeRequest
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
+from backend.services.age_check import AgeRequest
+from backend.services.fairness import DisparityRequest, ProxyRequest
+from backend.services.scoring import cipher_named
 
-SAID = {
+if TYPE_CHECKING:
+    from backend.fairness.age_discrimination import AgeCheck
+    from backend.fairness.disparity import Rate
+
+app = typer.Typer(add_completion=False)
+VERDICTS = {
     "not_negative": "elderly ages score no worse than any class of younger ones",
     "negative": "elderly ages score WORSE than a class of younger ones",
     "undecided": "it is not disclosed whether elderly ages score worse than every class of younger ones; score more people",
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(name="elderly")(elderly)
+@app.command()
+def disparity(
+    model: ModelId,
+    feature: Annotated[str, typer.Argument(help="A feature of any party.")],
+    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
+    bits: Bits = DisparityRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
+    with open_glassleaf() as glassleaf:
+        done = watched(
+            glassleaf.fairness.start_disparity(
+                DisparityRequest(glassleaf.models.get(model).id, feature, cutoff, key_bits=bits)
+            )
+        )
+        lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
+        for outcome in done.groups:
+            rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
+            lines.append(f"  {outcome.group.kind} {outcome.group.name}, n={outcome.group.n:,}: {rates}")
+        lines += [
+            f"  {gap.measure}: ratio {_share(gap.ratio)}, difference {_share(gap.difference)}" for gap in done.gaps
+        ]
+        print_result(
+            asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json
+        )
 
 
+@app.command()
+def proxies(
+    model: ModelId,
+    attribute: Annotated[str, typer.Argument(help="The protected attribute, of any party.")],
+    bits: Bits = ProxyRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Measure which features go with an attribute, without moving data; kept for findings and reports."""
+    with open_glassleaf() as glassleaf:
+        done = watched(
+            glassleaf.fairness.start_proxies(ProxyRequest(glassleaf.models.get(model).id, attribute, key_bits=bits))
+        )
+        lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
+        lines += [
+            f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
+            for a in done.features
+        ]
+        print_result(asdict(done), "\n".join(lines), as_json)
+
+
+@app.command()
 def elderly(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="The age in years, of any party.")],
@@ -33,18 +82,15 @@ def elderly(
     as_json: AsJson = False,
 ) -> None:
     """Check that the age of elderly applicants (62 or older) has no negative factor (12 CFR 1002.6(b)(2)); kept for the report."""
-    glassleaf = open_glassleaf()
-    try:
-        request = AgeRequest(glassleaf.model(model).id, feature, samples, cipher_named(cipher))
-        done = watched(glassleaf.start_ages(request))
-    finally:
-        glassleaf.close()
+    with open_glassleaf() as glassleaf:
+        request = AgeRequest(glassleaf.models.get(model).id, feature, samples, cipher_named(cipher))
+        done = watched(glassleaf.age_check.start(request))
     print_result({**asdict(done), "verdict": done.verdict}, _text(done), as_json)
 
 
 def _text(done: AgeCheck) -> str:
     lines = [
-        f"{done.feature} ({done.party}), {done.n:,} test records, each scored at ages of every class: {SAID[done.verdict]}.",
+        f"{done.feature} ({done.party}), {done.n:,} test records, each scored at ages of every class: {VERDICTS[done.verdict]}.",
         f"  ages of 62 or more: mean probability {done.predicted:.4f}",
     ]
     lines += [
@@ -53,3 +99,9 @@ def _text(done: AgeCheck) -> str:
         for gap in done.gaps
     ]
     return "\n".join(lines)
+
+
+def _share(rate: Rate) -> str:
+    if rate.value is None:
+        return "suppressed"
+    return f"{rate.value:.3f}" if rate.low is None else f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]"

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
 from backend.errors import ParameterError
-from backend.services import (
-    MEASURES,
-    CardRequest,
-    ImportanceMeasure,
-    Level,
-    MeansRequest,
-    ModelCard,
-    PermutationRequest,
-    Permuted,
-    SteadyImportance,
-)
+from backend.services.explanation import MEASURES, MeansRequest, PermutationRequest, Permuted
+from backend.services.model_card import CardRequest
 
+if TYPE_CHECKING:
+    from backend.explain.dependence import Level
+    from backend.explain.importance import Measure
+    from backend.explain.stability import SteadyImportance
+    from backend.services.model_card import ModelCard
+
+app = typer.Typer(add_completion=False)
 PERMUTATION = "permutation"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command(name="importance")(importance)
-    app.command(name="what-if")(what_if)
-    app.command(name="model-card")(model_card)
-
-
+@app.command()
 def importance(
     model: ModelId = "latest",
     measure: Annotated[str, typer.Option(help=f"{', '.join(MEASURES)} or {PERMUTATION} (asks the Hosts).")] = "gain",
@@ -41,21 +33,18 @@ def importance(
     """Rank features and parties by what they are worth to a model, with 95 % intervals, directions and pairs that meet."""
     if measure not in (*MEASURES, PERMUTATION):
         raise ParameterError(f"--measure is {measure!r}; choose one of {', '.join((*MEASURES, PERMUTATION))}.")
-    glassleaf = open_glassleaf()
-    try:
-        model_id = glassleaf.model(model).id
+    with open_glassleaf() as glassleaf:
+        model_id = glassleaf.models.get(model).id
         rows: tuple[Permuted, ...] | tuple[SteadyImportance, ...]
         if measure == PERMUTATION:
-            worth = watched(glassleaf.start_permutation(PermutationRequest(model_id, samples, repeats)))
+            worth = watched(glassleaf.explanation.start_permutation(PermutationRequest(model_id, samples, repeats)))
             rows = tuple(sorted(worth, key=lambda row: (not row.feature, -row.fall)))
         else:
-            chosen = cast(ImportanceMeasure, measure)
-            parties = glassleaf.steady_importance(model_id, chosen, by_party=True)
-            rows = (*glassleaf.steady_importance(model_id, chosen), *parties)
-        directions = {d.feature: d for d in glassleaf.directions(model_id)}
-        pairs, agreement = glassleaf.interactions(model_id), glassleaf.agreement(model_id)
-    finally:
-        glassleaf.close()
+            chosen = cast("Measure", measure)
+            parties = glassleaf.explanation.steady_importance(model_id, chosen, by_party=True)
+            rows = (*glassleaf.explanation.steady_importance(model_id, chosen), *parties)
+        directions = {d.feature: d for d in glassleaf.explanation.directions(model_id)}
+        pairs, agreement = glassleaf.explanation.interactions(model_id), glassleaf.explanation.agreement(model_id)
     body = {
         "model": model_id,
         "measure": measure,
@@ -75,6 +64,7 @@ def importance(
     print_result(body, "\n".join(lines), as_json)
 
 
+@app.command(name="what-if")
 def what_if(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="A feature of any party that the model was offered.")],
@@ -83,11 +73,14 @@ def what_if(
     as_json: AsJson = False,
 ) -> None:
     """Say how the answer moves with a feature: set for everybody if it is the Guest's, else as encrypted means by tenth."""
-    glassleaf = open_glassleaf()
-    try:
-        record = glassleaf.model(model)
-        if any(f.name == feature for party, f in glassleaf.guest_model(record.id).dictionary if party == record.guest):
-            curve = glassleaf.partial_dependence(record.id, feature)
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
+        if any(
+            f.name == feature
+            for party, f in glassleaf.models.guest_model(record.id).dictionary
+            if party == record.guest
+        ):
+            curve = glassleaf.explanation.partial_dependence(record.id, feature)
             lines = [
                 f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}"
                 for level in curve.levels
@@ -95,9 +88,7 @@ def what_if(
             print_result(asdict(curve), "\n".join([f"{feature} ({curve.party}), set for everybody:", *lines]), as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
-        found = watched(glassleaf.start_means(request))
-    finally:
-        glassleaf.close()
+        found = watched(glassleaf.explanation.start_means(request))
     lines = [
         f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
         for row in found.groups
@@ -106,22 +97,20 @@ def what_if(
     print_result(asdict(found), "\n".join(text), as_json)
 
 
+@app.command(name="model-card")
 def model_card(
     model: ModelId = "latest",
     again: Annotated[int, typer.Option(help="Score so many test records again first; 0 = as it is kept.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Say how good a model is and on whom that was measured."""
-    glassleaf = open_glassleaf()
-    try:
-        record = glassleaf.model(model)
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
         card = (
-            watched(glassleaf.start_model_card(CardRequest(record.id, again)))
+            watched(glassleaf.model_cards.start(CardRequest(record.id, again)))
             if again
-            else glassleaf.model_card(record.id)
+            else glassleaf.model_cards.get(record.id)
         )
-    finally:
-        glassleaf.close()
     print_result(card.as_dict(), "\n".join(_card_lines(card)), as_json)
 
 

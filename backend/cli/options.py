@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from backend.errors import ParameterError
-from backend.services import ALGORITHMS, Parameters
+from backend.services.training import ALGORITHMS, Parameters
 
 DEFAULT = "secureboost"
 FLAGS = {"reg_lambda": "--lambda", "key_bits": "--bits"}
@@ -80,7 +80,7 @@ def with_options(run: Callable[..., None]) -> Callable[..., None]:
 
     own = list(inspect.signature(run, eval_str=True).parameters.values())
     fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    command.__doc__ = run.__doc__
+    command.__doc__, command.__name__ = run.__doc__, run.__name__
     vars(command)["__signature__"] = inspect.Signature([*fixed, *options])  # PEP 362
     command.__annotations__ = {p.name: p.annotation for p in (*fixed, *options)}
     return command

@@ -1,4 +1,4 @@
-"""What all commands share: arguments, the service they ask, how long work is watched and a result is told."""
+"""What all commands share: arguments, the services they ask, how long work is watched and a result is printed."""
 
 from __future__ import annotations
 
@@ -7,57 +7,62 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from backend.crypto.workers import Workers
 from backend.errors import GlassleafError
-from backend.services import DEMO, Glassleaf, Job, Metrics
+from backend.results import DEMO
+from backend.services import Glassleaf
+
+if TYPE_CHECKING:
+    from backend.crypto.workers import Workers
+    from backend.jobs import Job
+    from backend.trees.metrics import Metrics
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
 TICK = 2.0  # seconds between two lines of progress
-SHORT_TICK = 0.2  # seconds between two looks at work whose every step is told
+SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
 T = TypeVar("T")
 
 
 def open_glassleaf(workers: Workers | None = None) -> Glassleaf:
-    """The service, without obfuscators made in the background: they help a dashboard, not a single command."""
+    """The services, without obfuscators made in the background: they help a dashboard, not a single command."""
     return Glassleaf(pools=False, workers=workers)
 
 
 def chosen_federation(glassleaf: Glassleaf, text: str) -> str:
     """The name of a federation that was given as a folder, as a name, or as the demo."""
     if Path(text).exists():
-        return glassleaf.add_federation(Path(text)).name
+        return glassleaf.federations.add(Path(text)).name
     if text == DEMO:
-        return glassleaf.prepare_demo()
-    return glassleaf.federation(text).name
+        return glassleaf.training.prepare_demo()
+    return glassleaf.federations.get(text).name
 
 
 def quality_text(m: Metrics) -> str:
     """Every figure that applies to the task."""
     figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
-    told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
-    return f"{m.part} n={m.n:,} {told}"
+    shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
+    return f"{m.part} n={m.n:,} {shown}"
 
 
 def say(text: str) -> None:
-    """Tell something beside the result."""
+    """Print something beside the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def say_progress(job: Job[Any]) -> None:
-    """Tell how far a job is, where it counts its steps."""
+def print_progress(job: Job[Any]) -> None:
+    """Print how far a job is, where it counts its steps."""
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
         say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
 
 
-def watched(job: Job[T], tell: Callable[[Job[T]], None] = say_progress, tick: float = TICK) -> T:
-    """A job's result, once it has ended; meanwhile `tell` is called every `tick` seconds, and Ctrl-C cancels the job.
+def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK) -> T:
+    """A job's result, once it has ended; meanwhile `on_tick` is called every `tick` seconds, and Ctrl-C cancels the job.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def watched(job: Job[T], tell: Callable[[Job[T]], None] = say_progress, tick: fl
     try:
         while job.state == "running":
             job.wait(tick)
-            tell(job)
+            on_tick(job)
     except KeyboardInterrupt:
         job.cancel()
     return job.get()
@@ -84,3 +89,8 @@ def save(out: Path, blob: bytes) -> None:
         out.write_bytes(blob)
     except OSError as error:
         raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The parts of a list; columns never hold a comma, they are CSV headers written by hand."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

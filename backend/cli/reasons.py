@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, watched
-from backend.crypto.registry import cipher_named
 from backend.errors import ParameterError
-from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS
-from backend.services import CohortRequest, PersonReasons, ReasonsRequest
+from backend.services.reasons import FORMATS, MOST_REASONS, CohortRequest, ReasonsRequest
+from backend.services.scoring import cipher_named
+
+if TYPE_CHECKING:
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.services.reasons import PersonReasons
+
+app = typer.Typer(add_completion=False)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command(name="reasons")(reasons)
-    app.command(name="cohort")(cohort)
-
-
+@app.command()
 def reasons(
     model: ModelId,
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
@@ -37,18 +36,20 @@ def reasons(
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and kind not in FORMATS):
         raise ParameterError(f"A notice needs --notice en or zh and --out FILE, which ends in {', '.join(FORMATS)}.")
-    glassleaf = open_glassleaf()
-    try:
-        record = glassleaf.model(model)
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
         request = ReasonsRequest(
-            record.id, glassleaf.sample_of(record.id, person), names, cutoff, cipher_named(cipher), key_bits=bits
+            record.id,
+            glassleaf.samples.of_person(record.id, person),
+            names,
+            cutoff,
+            cipher_named(cipher),
+            key_bits=bits,
         )
-        found = watched(glassleaf.start_reasons(request))
+        found = watched(glassleaf.reasons.start(request))
         one = found.people[0]
         if out is not None:
-            save(out, glassleaf.notice(found, person, notice, kind))
-    finally:
-        glassleaf.close()
+            save(out, glassleaf.reasons.notice(found, person, notice, kind))
     body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
     body |= {"cipher": found.cipher, "key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
     ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
@@ -61,6 +62,7 @@ def reasons(
         raise typer.Exit(1)
 
 
+@app.command()
 def cohort(
     model: ModelId,
     samples: Annotated[int, typer.Option(help="Random test records; 50 or more.")] = CohortRequest.samples,
@@ -72,12 +74,9 @@ def cohort(
     as_json: AsJson = False,
 ) -> None:
     """Mean contribution of every feature over a group of people: SHAP values added up under encryption."""
-    glassleaf = open_glassleaf()
-    try:
-        request = CohortRequest(glassleaf.model(model).id, (), samples, cipher_named(cipher), bits, seed)
-        found = watched(glassleaf.start_cohort_importance(request))
-    finally:
-        glassleaf.close()
+    with open_glassleaf() as glassleaf:
+        request = CohortRequest(glassleaf.models.get(model).id, (), samples, cipher_named(cipher), bits, seed)
+        found = watched(glassleaf.reasons.start_cohort(request))
     wide = max(len(row.feature) for row in found)
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
     first = found[0]

@@ -1,23 +1,25 @@
-"""What a shell asks of two models at once: `retrain`, `side-by-side`."""
+"""Two models at once from a shell: `retrain` and `compare-models`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
-from backend.crypto.registry import cipher_named
-from backend.services import Evidence, RetrainingRequest, SideBySide, side_by_side_json
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, split_list, watched
+from backend.services.reports import comparison_as_dict
+from backend.services.retraining import RetrainingRequest
+from backend.services.scoring import cipher_named
+
+if TYPE_CHECKING:
+    from backend.fairness.evidence import Evidence
+    from backend.reports.model_comparison import SideBySide
+
+app = typer.Typer(add_completion=False)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command(name="retrain")(retrain)
-    app.command(name="side-by-side")(side_by_side)
-
-
+@app.command()
 def retrain(
     model: ModelId,
     without: Annotated[str, typer.Option(help="Features to leave out, separated by commas.")],
@@ -30,29 +32,24 @@ def retrain(
     as_json: AsJson = False,
 ) -> None:
     """Train a model again without some features and show both side by side; the first one stays."""
-    glassleaf = open_glassleaf()
-    request = RetrainingRequest(
-        glassleaf.model(model).id, _names(without), _names(by), cutoff, cipher_named(cipher), bits
-    )
-    found = watched(glassleaf.start_retraining(request))
-    glassleaf.close()
-    print_result(side_by_side_json(found), _text(found), as_json)
+    with open_glassleaf() as glassleaf:
+        request = RetrainingRequest(
+            glassleaf.models.get(model).id, split_list(without), split_list(by), cutoff, cipher_named(cipher), bits
+        )
+        found = watched(glassleaf.retraining.start(request))
+    print_result(comparison_as_dict(found), _text(found), as_json)
 
 
-def side_by_side(
+@app.command(name="compare-models")
+def compare_models(
     first: ModelId,
     second: Annotated[str, typer.Argument(help="Another model of the same federation.")],
     as_json: AsJson = False,
 ) -> None:
     """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
-    glassleaf = open_glassleaf()
-    found = glassleaf.side_by_side(glassleaf.model(first).id, glassleaf.model(second).id)
-    glassleaf.close()
-    print_result(side_by_side_json(found), _text(found), as_json)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    with open_glassleaf() as glassleaf:
+        found = glassleaf.reports.compare(glassleaf.models.get(first).id, glassleaf.models.get(second).id)
+    print_result(comparison_as_dict(found), _text(found), as_json)
 
 
 def _text(found: SideBySide) -> str:
@@ -82,4 +79,4 @@ def _share(share: float | None) -> str:
 def _measured(row: Evidence | None) -> str:
     if row is None:
         return "not measured"
-    return "not told" if row.value is None else f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}] n={row.n:,}"
+    return "suppressed" if row.value is None else f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}] n={row.n:,}"

@@ -1,1 +1,1 @@
-"""What the law says of the features: rule packs, how words are recognised in names and meanings, findings with citations."""
+"""What the law says about the features: rule packs, how words are recognised in names and meanings, findings with citations."""

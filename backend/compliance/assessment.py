@@ -1,14 +1,14 @@
 """What the law says about a model: every disclosed feature and the model as a whole assessed against rule packs.
 
 Four claims are kept apart: how much a model *uses* a feature; *proxy evidence*, the association of others with it; the *outcome
-disparity* between its groups; and the *legal status*, with citation and dates. Use and legal status are worked out here; the two kinds
-of evidence come from elsewhere or are told as not assessed. A feature without a finding was assessed, no more.
+disparity* between its groups; and the *legal status*, with citation and dates. Use and legal status are determined here; the two kinds
+of evidence are measured elsewhere or reported as not assessed. A feature without a finding was assessed, no more.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -21,7 +21,8 @@ from backend.fairness.evidence import Basis, Evidence
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
-Place = Literal["sensitivity", "name", "meaning", "meaning_zh"]
+MatchedIn = Literal["sensitivity", "name", "meaning", "meaning_zh"]
+Match = tuple[str, MatchedIn]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
 
@@ -77,7 +78,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(Law):
-    """A rule that speaks of a feature: the rule, what matched and where, and the evidence, claim by claim.
+    """A rule that concerns a feature: the rule, what matched and where, and the evidence, claim by claim.
 
     Attributes
     ----------
@@ -88,9 +89,9 @@ class Finding(Law):
     proxies_on, disparities_on : Basis or None
         What they were measured on.
     check : {"", "elderly"}
-        What the rule asks to be measured besides.
+        Further measurement that the rule asks for.
     ages : AgeCheck or None
-        That measurement for ``elderly``; None = not measured, or no such check.
+        The measurement for ``elderly``; None = not measured, or no such check.
     """
 
     party: str
@@ -98,7 +99,7 @@ class Finding(Law):
     meaning: str
     meaning_zh: str
     matched: str
-    matched_in: Place
+    matched_in: MatchedIn
     usage: Usage
     proxies: tuple[Evidence, ...] | None = None
     disparities: tuple[Evidence, ...] | None = None
@@ -110,7 +111,7 @@ class Finding(Law):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOut:
-    """A feature that was kept out of training, and what was measured of it all the same; None = not assessed."""
+    """A feature that was excluded from training, and what was measured of it all the same; None = not assessed."""
 
     feature: str
     proxies: tuple[Evidence, ...] | None
@@ -121,7 +122,7 @@ class KeptOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duty(Law):
-    """A rule about the model as a whole; listed whatever its features are.
+    """A rule about the model as a whole, whatever its features are.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ class Duty(Law):
 
 @dataclass(frozen=True, slots=True)
 class PackStamp:
-    """Which pack was applied, in which version, checked against the law on which day; `built_in` or a user's own."""
+    """Which pack was applied, in which version, last checked against the law on `as_of`; `built_in` or a custom one."""
 
     name: str
     version: str
@@ -167,9 +168,9 @@ class ComplianceReport:
     on : str
         The day whose law was applied, ISO.
     words : str
-        Version of the built-in words that names and meanings were searched for.
+        Version of the built-in vocabulary that names and meanings were searched for.
     problems : tuple of str
-        PaillierLayout that could not be applied: file, line, reason.
+        Packs that could not be applied: file, line, reason.
     """
 
     findings: tuple[Finding, ...]
@@ -190,11 +191,8 @@ def assess(
     *,
     on: dt.date | None = None,
     problems: Sequence[str] = (),
-    proxies: Mapping[str, tuple[Evidence, ...]] | None = None,
-    disparities: Mapping[str, tuple[Evidence, ...]] | None = None,
-    bases: Mapping[tuple[str, str], Basis] | None = None,
 ) -> ComplianceReport:
-    """Assess every disclosed feature, and list every duty.
+    """Assess every disclosed feature, and list every duty; no evidence is measured yet (:func:`with_evidence`).
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
@@ -209,41 +207,37 @@ def assess(
     on : date, optional
         The day whose law is applied; today by default.
     problems : sequence of str
-        PaillierLayout that could not be read, to be told in the report.
-    proxies, disparities : mapping of str to tuple of Evidence, optional
-        Feature name → evidence; an absent feature was not assessed.
-    bases : mapping of (claim, str) to Basis
-        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
+        Packs that could not be read, to be listed in the report.
     """
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
-    lists: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
+    found: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
     for party, feature in dictionary:
         tag = feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
-        for pack, rule, match in _matches(packs, feature, tag):
+        for pack, rule, (matched, matched_in) in _matches(packs, feature, tag):
             finding = Finding(
                 **_law(pack, rule, day),
                 party=party,
                 feature=feature.name,
                 meaning=feature.meaning,
                 meaning_zh=feature.meaning_zh,
-                matched=match[0],
-                matched_in=match[1],
+                matched=matched,
+                matched_in=matched_in,
                 usage=usage.get(feature.name, UNUSED),
                 check=rule.check,
             )
-            place = "not_in_force" if finding.force != "in_force" else "findings"
-            lists["set_aside" if tag == NOT_SENSITIVE else place].append(finding)
-    report = ComplianceReport(
+            part = "findings" if finding.force == "in_force" else "not_in_force"
+            found["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
+    built_in = {pack.name for pack in load_packs()}
+    return ComplianceReport(
         assessed=len(dictionary),
-        packs=_stamps(packs),
+        packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
         duties=_duties(packs, day),
         on=day.isoformat(),
         words=words().version,
         problems=tuple(problems),
-        **{name: _worst_first(found) for name, found in lists.items()},
+        **{part: _worst_first(findings) for part, findings in found.items()},
     )
-    return with_evidence(report, proxies or {}, disparities or {}, bases or {})
 
 
 def with_evidence(
@@ -253,15 +247,19 @@ def with_evidence(
     bases: Mapping[tuple[str, str], Basis],
     ages: Mapping[str, AgeCheck] | None = None,
 ) -> ComplianceReport:
-    """The report with what was measured, as in :func:`assess`; what no rule speaks of is in neither.
+    """The report with what was measured; evidence on features without a finding is left out.
 
     Parameters
     ----------
+    proxies, disparities : mapping of str to tuple of Evidence
+        Feature name → evidence; an absent feature was not assessed.
+    bases : mapping of (claim, str) to Basis
+        (:data:`DISPARITY` or :data:`PROXIES`, feature name) → what that evidence was measured on.
     ages : mapping of str to AgeCheck, optional
-        Feature name → what the model makes of elderly ages in it; shown where a rule asks for it.
+        Feature name → the check of elderly ages in it; shown where a rule asks for it.
     """
 
-    def told(finding: Finding) -> Finding:
+    def measured(finding: Finding) -> Finding:
         name = finding.feature
         return replace(
             finding,
@@ -274,55 +272,44 @@ def with_evidence(
 
     return replace(
         report,
-        findings=tuple(map(told, report.findings)),
-        set_aside=tuple(map(told, report.set_aside)),
-        not_in_force=tuple(map(told, report.not_in_force)),
+        findings=tuple(map(measured, report.findings)),
+        set_aside=tuple(map(measured, report.set_aside)),
+        not_in_force=tuple(map(measured, report.not_in_force)),
     )
 
 
-def _matches(
-    packs: Sequence[RulePack], feature: Feature, tag: str
-) -> list[tuple[RulePack, LegalRule, tuple[str, Place]]]:
-    """The rules that speak of a feature: by its `tag`, or where no rule knows it by what stands in its name and meanings.
+def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[tuple[RulePack, LegalRule, Match]]:
+    """The rules that concern a feature: by its `tag`, or where no rule knows it by its name and meanings.
 
-    A tag that only a user's pack knows decides in that pack alone, so that it cannot keep the built-in rules from looking.
+    A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
     built_in = {known for pack in load_packs() for known in pack.tags}
-    readings = PhraseMatch.of(feature.name), PhraseMatch.of(feature.meaning), PhraseMatch.of(feature.meaning_zh)
-    found: list[tuple[RulePack, LegalRule, tuple[str, Place]]] = []
+    texts = PhraseMatch.of(feature.name), PhraseMatch.of(feature.meaning), PhraseMatch.of(feature.meaning_zh)
     for pack in packs:
         known = tag in built_in or tag in pack.tags
         for rule in pack.rules:
-            if rule.scope != "feature":
-                continue
-            if known:
-                match: tuple[str, Place] | None = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
-            else:
-                match = pack.patterns[rule.id].find(*readings)
+            match: Match | None = None
+            if rule.scope == "feature" and known:
+                match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
+            elif rule.scope == "feature":
+                match = pack.patterns[rule.id].find(*texts)
             if match is not None:
-                found.append((pack, rule, match))
-    return found
+                yield pack, rule, match
 
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
-    """The fields of `Law`."""
+    """The fields of :class:`Law`."""
+    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh")
     return {
+        **{name: getattr(rule, name) for name in same},
         "rule_id": rule.id,
-        "title": rule.title,
-        "title_zh": rule.title_zh,
         "pack": pack.title,
         "pack_zh": pack.title_zh,
-        "citation": rule.citation,
         "jurisdiction": pack.jurisdiction,
         "as_of": (rule.as_of or pack.as_of).isoformat(),
-        "status": rule.status,
         "effective_from": rule.effective_from.isoformat(),
         "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "force": rule.force(day),
-        "explanation": rule.explanation,
-        "explanation_zh": rule.explanation_zh,
-        "remedy": rule.remedy,
-        "remedy_zh": rule.remedy_zh,
     }
 
 
@@ -336,14 +323,9 @@ def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
     return tuple(sorted(duties, key=lambda duty: FORCES.index(duty.force)))
 
 
-def _stamps(packs: Sequence[RulePack]) -> tuple[PackStamp, ...]:
-    built_in = {pack.name for pack in load_packs()}
-    return tuple(
-        PackStamp(
-            p.name, p.version, p.as_of.isoformat(), p.title, p.title_zh, p.jurisdiction, p.source, p.name in built_in
-        )
-        for p in packs
-    )
+def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
+    same = {name: getattr(pack, name) for name in ("name", "version", "title", "title_zh", "jurisdiction", "source")}
+    return PackStamp(**same, as_of=pack.as_of.isoformat(), built_in=built_in)
 
 
 def _worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:

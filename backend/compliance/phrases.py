@@ -1,23 +1,22 @@
 """Finds phrases in feature names and meanings, word by word in English and by characters in Chinese.
 
-A name is taken apart first: ``applicantGender``, ``gender_code`` and ``GENDER2`` all hold the word *gender*; ``page`` and
+A name is tokenised first: ``applicantGender``, ``gender_code`` and ``GENDER2`` all hold the word *gender*; ``page`` and
 ``Sussex`` hold neither *age* nor *sex*.
 
-A phrase is written as words between spaces:
+Syntax of a phrase, words between spaces:
 
 =============  =========================================================
 ``sex``        this word
 ``a|b``        one of these
 ``[a|b]``      one of these, or nothing
-``widow*``     every word that begins so
+``widow*``     every word with this prefix
 ``{number}``   a number in digits
 ``{thing}``    one of a named list's entries; also inside ``|`` and ``[]``
 ``!a|b``       not followed by one of these
-``^``, ``$``   the text begins, ends here
+``^``, ``$``   start, end of the text
 =============  =========================================================
 
-A phrase with Chinese characters is matched wherever they stand; a single character only where no other stands beside it
-(男 in 男/女, not in 男装).
+A phrase with Chinese characters matches anywhere; a single character only where no other stands beside it (男 in 男/女, not in 男装).
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ _HAN = "\u3400-\u9fff"
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
 _BEGINS = "(?<= )"  # where an English phrase may begin
-_NEVER = "(?!)"  # stands nowhere
+_NEVER = "(?!)"  # matches nothing
 
 NUMBER = "{number}"
 
 Span = tuple[int, int]
-Place = Literal["name", "meaning", "meaning_zh"]
+MatchedIn = Literal["name", "meaning", "meaning_zh"]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 Lists = dict[str, tuple[Text, ...]]
@@ -49,15 +48,15 @@ Lists = dict[str, tuple[Text, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PhraseMatch:
-    """A text taken apart: itself with unified characters, and its words in small letters with their places."""
+    """A tokenised text: itself with normalised characters, and its words in lower case with their positions."""
 
     text: str
     words: str  # " word word " with one space around each
-    spans: dict[int, Span]  # where a word begins in `words` → its place in `text`
+    spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
 
     @classmethod
     def of(cls, text: str) -> PhraseMatch:
-        """Take a text apart."""
+        """Tokenise a text."""
         plain = unicodedata.normalize("NFKC", text)
         words, spans = " ", {}
         for found in _WORD.finditer(plain):
@@ -76,7 +75,7 @@ class Phrase:
 
     @classmethod
     def of(cls, source: str, lists: Mapping[str, Sequence[str]]) -> Phrase:
-        """Compile a phrase; raises `ValueError` where it is not written as the table above says."""
+        """Compile a phrase; raises `ValueError` where it breaks the syntax above."""
         elements = source.split()
         if all(element[0] in "[!^$" for element in elements):
             raise ValueError(f"found the phrase {source!r}, expected at least one word that must be there")
@@ -88,14 +87,14 @@ class Phrase:
             body = f"(?<![{_HAN}]){body}(?![{_HAN}])"
         return cls(source, re.compile(body), chinese)
 
-    def find(self, reading: PhraseMatch) -> list[Span]:
-        """The places of this phrase in the reading's text."""
+    def find(self, text: PhraseMatch) -> list[Span]:
+        """Spans of this phrase in a text."""
         if self.chinese:
-            return [found.span() for found in self.pattern.finditer(reading.text)]
+            return [found.span() for found in self.pattern.finditer(text.text)]
         spans = []
-        for found in self.pattern.finditer(reading.words):
-            first = reading.spans[found.start()]
-            last = reading.spans[reading.words.rindex(" ", 0, found.end() - 1) + 1]
+        for found in self.pattern.finditer(text.words):
+            first = text.spans[found.start()]
+            last = text.spans[text.words.rindex(" ", 0, found.end() - 1) + 1]
             spans.append((first[0], last[1]))
         return spans
 
@@ -107,11 +106,11 @@ class Pattern:
     Attributes
     ----------
     phrases, exclusions : tuple of Phrase
-        An exclusion takes back what it covers.
+        An exclusion cancels the hits that it covers.
     meaning_decides : bool
-        For words with other senses: a hit in the name counts for nothing where a meaning holds an exclusion, no hit.
+        For words with several senses: a hit in the name is ignored where a meaning holds an exclusion and no hit.
     english, chinese : re.Pattern
-        All phrases in one; most texts hold none, and one search tells.
+        All phrases in one: a single search rules out most texts.
     """
 
     phrases: tuple[Phrase, ...]
@@ -122,7 +121,7 @@ class Pattern:
 
     @classmethod
     def of(cls, phrases: tuple[Phrase, ...], exclusions: tuple[Phrase, ...], meaning_decides: bool = False) -> Pattern:
-        """Make ready."""
+        """Combine the phrases."""
         english = "|".join(p.pattern.pattern.removeprefix(_BEGINS) for p in phrases if not p.chinese)
         chinese = "|".join(p.pattern.pattern for p in phrases if p.chinese)
         return cls(
@@ -133,27 +132,25 @@ class Pattern:
             re.compile(chinese or _NEVER),
         )
 
-    def find(self, name: PhraseMatch, meaning: PhraseMatch, meaning_zh: PhraseMatch) -> tuple[str, Place] | None:
-        """What stands in a feature's name or meanings, as it is written there, and where; the name comes first."""
+    def find(self, name: PhraseMatch, meaning: PhraseMatch, meaning_zh: PhraseMatch) -> tuple[str, MatchedIn] | None:
+        """The first hit in a feature's name or meanings, as it is written there, and where; the name comes first."""
         in_name, in_meaning, in_meaning_zh = (self._uncovered(text) for text in (name, meaning, meaning_zh))
         if in_name and self.meaning_decides and not (in_meaning or in_meaning_zh):
             in_name = "" if any(e.find(text) for text in (meaning, meaning_zh) for e in self.exclusions) else in_name
-        places: tuple[tuple[str, Place], ...] = (
-            (in_name, "name"),
-            (in_meaning, "meaning"),
-            (in_meaning_zh, "meaning_zh"),
-        )
-        return next((match for match in places if match[0]), None)
+        if in_name:
+            return in_name, "name"
+        if in_meaning:
+            return in_meaning, "meaning"
+        return (in_meaning_zh, "meaning_zh") if in_meaning_zh else None
 
-    def _uncovered(self, reading: PhraseMatch) -> str:
-        """The first place where a phrase stands and no exclusion covers it; empty where there is none."""
-        if not self.english.search(reading.words) and not self.chinese.search(reading.text):
+    def _uncovered(self, text: PhraseMatch) -> str:
+        """The first hit that no exclusion covers; empty where there is none."""
+        if not self.english.search(text.words) and not self.chinese.search(text.text):
             return ""
-        found = sorted(span for phrase in self.phrases for span in phrase.find(reading))
-        covers = [span for exclusion in self.exclusions for span in exclusion.find(reading)]
-        for start, end in found:
-            if not any(cover[0] <= start and end <= cover[1] for cover in covers):
-                return reading.text[start:end]
+        excluded = [span for exclusion in self.exclusions for span in exclusion.find(text)]
+        for start, end in sorted(span for phrase in self.phrases for span in phrase.find(text)):
+            if not any(low <= start and end <= high for low, high in excluded):
+                return text.text[start:end]
         return ""
 
 
@@ -163,13 +160,11 @@ class Concept(BaseModel):
     Attributes
     ----------
     sensitivity : tuple of str
-        The dictionary tags that name it.
-    phrases, phrases_zh : tuple of str
-        English and Chinese; written as the table above says.
-    exclusions, exclusions_zh : tuple of str
-        What takes a phrase back.
+        The dictionary tags that stand for it.
+    phrases, phrases_zh, exclusions, exclusions_zh : tuple of str
+        English and Chinese; an exclusion cancels the phrases that it covers.
     meaning_decides : bool
-        See `Pattern`.
+        See :class:`Pattern`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -182,7 +177,7 @@ class Concept(BaseModel):
     meaning_decides: bool = False
 
     def pattern(self, lists: Lists) -> Pattern:
-        """Ready to be looked for; raises `ValueError` at a badly written phrase."""
+        """Compile; raises `ValueError` at a badly written phrase."""
         return Pattern.of(
             tuple(Phrase.of(phrase, lists) for phrase in (*self.phrases, *self.phrases_zh)),
             tuple(Phrase.of(phrase, lists) for phrase in (*self.exclusions, *self.exclusions_zh)),
@@ -191,7 +186,7 @@ class Concept(BaseModel):
 
 
 class Vocabulary(BaseModel):
-    """The concepts that rules name instead of phrases of their own, and the lists that every phrase may use."""
+    """The concepts that rules can refer to instead of having phrases, and the lists that every phrase may use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -201,7 +196,7 @@ class Vocabulary(BaseModel):
 
     @cached_property
     def patterns(self) -> dict[str, Pattern]:
-        """Concept → what it looks for."""
+        """Concept → its compiled phrases."""
         return {key: concept.pattern(self.lists) for key, concept in self.concepts.items()}
 
 
@@ -231,12 +226,12 @@ def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap:
 
 
 def _word(source: str, word: str, gap: str) -> str:
-    """A word as a regular expression; in English it must be one that `PhraseMatch` can yield."""
+    """A word as a regular expression; in English it must be one that :class:`PhraseMatch` can yield."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:
         return r"\d+"
     stem = word.removesuffix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
-        raise ValueError(f"found {word!r} in the phrase {source!r}, expected small letters or digits alone")
+        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
     return re.escape(stem) + (r"[^ ]*" if word.endswith("*") else "")

@@ -1,4 +1,4 @@
-"""A rule pack: one body of law as versioned data, read from YAML and checked before it is used; the built-in ones and a user's own."""
+"""Rule packs: each one body of law as versioned data, read from YAML and validated before use; the built-in and the custom ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not
 Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
 Force = Literal["in_force", "not_yet", "ended"]
-Check = Literal["", "elderly"]  # what a rule for features asks to be measured besides
+Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -34,7 +34,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class LegalRule(Concept):
     """One rule of a pack.
 
-    A rule for features names a concept or has phrases of its own. A rule for models has neither: it is a duty that always applies.
+    A rule for features refers to a concept or has phrases. A rule for models has neither: it is a duty that always applies.
 
     Attributes
     ----------
@@ -42,17 +42,17 @@ class LegalRule(Concept):
         Unique over all packs, as `Party.name` is written.
     scope : {"feature", "model"}
     title, title_zh, explanation, explanation_zh, remedy, remedy_zh : str
-        The remedy says what to do.
+        The remedy is what to do.
     citation : str
         The provision.
     status : str
-        What the rule says about using such a feature or model.
+        Legal status of using such a feature or model.
     effective_from, effective_to : date
         In force from and through these days; without an end where `effective_to` is absent.
     as_of : date or None
         When the rule was last checked against its source; None = the pack's.
     concept : str or None
-        One of `words.yaml`.
+        Key in `words.yaml`.
     evidence, evidence_zh : str
         Models only: what Glassleaf offers towards the duty, and what it does not.
     check : {"", "elderly"}
@@ -79,7 +79,7 @@ class LegalRule(Concept):
     check: Check = ""
 
     def force(self, day: dt.date) -> Force:
-        """Whether the rule applies on that day, not yet, or no longer."""
+        """Whether the rule is in force on that day, not yet, or no longer."""
         if day < self.effective_from:
             return "not_yet"
         return "ended" if self.effective_to is not None and day > self.effective_to else "in_force"
@@ -101,7 +101,7 @@ class RulePack(BaseModel):
         Where the text of the law is found.
     as_of : date
     lists : dict of str to tuple of str
-        Vocabulary that the pack's phrases name as ``{list}``, beside those of `words.yaml`.
+        Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
     rules : tuple of LegalRule
     """
 
@@ -129,7 +129,7 @@ class RulePack(BaseModel):
 
     @cached_property
     def patterns(self) -> dict[str, Pattern]:
-        """Rule id → what it looks for; rules for features only."""
+        """Rule id → its compiled phrases; rules for features only."""
         return {
             rule.id: rule.pattern(self.all_lists) if rule.concept is None else words().patterns[rule.concept]
             for rule in self.rules
@@ -144,21 +144,21 @@ def words() -> Vocabulary:
 
 
 def read_rule_pack(file: Path) -> RulePack:
-    """Read and check a rule pack.
+    """Read and validate a rule pack.
 
     Raises
     ------
     RulePackError
-        With every problem found: file, line, field, found, expected.
+        With every problem: file, line, field, found, expected.
     """
     pack, node = _read(file, RulePack)
     problems = []
-    for place, rule in enumerate(pack.rules):
+    for index, rule in enumerate(pack.rules):
         found = [*_misfits(rule), *_bad_phrases(rule, pack.all_lists)]
-        if rule.id in {earlier.id for earlier in pack.rules[:place]}:
+        if rule.id in {earlier.id for earlier in pack.rules[:index]}:
             found.append(("id", f"found {shown(rule.id)} again, expected every rule id once. Rename one"))
         problems += [
-            f"{file.name}, line {_line(node, ('rules', place, field))}, rule {shown(rule.id)}, {field}: {text}."
+            f"{file.name}, line {_line(node, ('rules', index, field))}, rule {shown(rule.id)}, {field}: {text}."
             for field, text in found
         ]
     if problems:
@@ -173,12 +173,12 @@ def load_packs() -> tuple[RulePack, ...]:
 
 
 def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
-    """Read the user's own packs (``*.yaml``, ``*.yml``), in the order of their file names; a folder may be absent.
+    """Read the custom packs of a folder (``*.yaml``, ``*.yml``), in the order of their file names; the folder may be absent.
 
     Returns
     -------
     packs : tuple of RulePack
-        Those that can be used beside the built-in ones.
+        Those that are valid beside the built-in ones.
     problems : tuple of str
         Why the others cannot: file, line, reason.
     """
@@ -196,12 +196,12 @@ def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[str, ...]]
 
 
 def add_rule_pack(file: Path, folder: Path) -> RulePack:
-    """Check a user's pack and keep a copy in `folder` under the pack's name; a newer version takes the place of the older.
+    """Validate a custom pack and keep a copy in `folder` under the pack's name; a newer version replaces the older.
 
     Raises
     ------
     RulePackError
-        The pack cannot be used, clashes with another, or is there already in this version.
+        The pack is invalid, clashes with another, or is there already in this version.
     """
     pack = read_rule_pack(file)
     target = folder / f"{pack.name}.yaml"
@@ -222,9 +222,9 @@ def add_rule_pack(file: Path, folder: Path) -> RulePack:
             target = own
     _refuse_clash(file, pack, others)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    half = target.with_suffix(".part")
-    half.write_bytes(file.read_bytes())
-    half.replace(target)
+    partial = target.with_suffix(".part")
+    partial.write_bytes(file.read_bytes())
+    partial.replace(target)
     return pack
 
 
@@ -233,7 +233,7 @@ def _own_files(folder: Path) -> list[Path]:
 
 
 def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> None:
-    """Refuse a pack whose name or one of whose rule ids another pack has."""
+    """Refuse a pack whose name or a rule id of which another pack has."""
     if any(pack.name == other.name for other in others):
         raise RulePackError(f"{file.name}: found the pack name {pack.name}, which another pack has. Rename the pack.")
     taken = {rule.id for other in others for rule in other.rules}
@@ -246,14 +246,14 @@ def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> Non
 
 def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
     """Fields that do not go together: the field, what was found, expected, to do."""
-    looks = [field for field in Concept.model_fields if getattr(rule, field)]
+    search = [field for field in Concept.model_fields if getattr(rule, field)]
     concepts = ", ".join(words().concepts)
     if rule.effective_to is not None and rule.effective_to < rule.effective_from:
         yield "effective_to", f"found {rule.effective_to}, expected {rule.effective_from} or later. Correct it"
     if NOT_SENSITIVE in rule.sensitivity:
         yield "sensitivity", "found the tag 'none', by which an owner declares a feature not sensitive. Delete it"
     if rule.scope == "model":
-        for field in (*looks, *(["concept"] if rule.concept else [])):
+        for field in (*search, *(["concept"] if rule.concept else [])):
             yield field, "found something to look for in a rule for models. Delete it, or set scope: feature"
         for field in ("evidence", "evidence_zh"):
             if not getattr(rule, field):
@@ -267,8 +267,8 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
             yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
     elif rule.concept not in words().concepts:
         yield "concept", f"found {shown(rule.concept)}, expected one of {concepts}. Correct it"
-    elif looks:
-        yield looks[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
+    elif search:
+        yield search[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
 
 
 def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
@@ -281,7 +281,7 @@ def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
 
 
 def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
-    """A YAML file as `model`, and the node tree that knows the lines."""
+    """A YAML file as `model`, and the node tree with line numbers."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise RulePackError(f"{file.name}: found more than {MAX_BYTES:,} bytes, expected a rule pack. Shorten it.")
@@ -305,7 +305,7 @@ def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
 
 
 def _refuse_tricks(file: Path, text: str) -> None:
-    """Refuse what no pack needs and what would cost time or the stack: aliases, and lists in lists in lists …"""
+    """Refuse what no pack needs and what would cost time or the stack: aliases and deep nesting."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
@@ -319,7 +319,7 @@ def _refuse_tricks(file: Path, text: str) -> None:
 
 
 def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[str]:
-    """Keys that a mapping holds twice; YAML would silently keep the last."""
+    """Keys that occur twice in a mapping; YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
@@ -336,12 +336,11 @@ def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[str]:
 def _line(node: yaml.Node | None, location: Sequence[int | str]) -> int:
     """The line, counted from 1, of the field at `location`, or of what is nearest above it."""
     for step in location:
+        inner = None
         if isinstance(node, yaml.MappingNode):
             inner = next((value for key, value in node.value if key.value == step), None)
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             inner = node.value[step]
-        else:
-            inner = None
         if inner is None:
             break
         node = inner

@@ -41,12 +41,7 @@ class Gates(Protocol):
 
 
 class PlainGates:
-    """Bits in the clear, ``(..., 1)`` of 0 and 1; counts and-gates, which tells both parties how large a circuit is.
-
-    Attributes
-    ----------
-    gates : int
-    """
+    """Bits in the clear, ``(..., 1)`` of 0 and 1; counts and-gates, which tells both parties how large a circuit is."""
 
     def __init__(self) -> None:
         self.gates = 0

@@ -1,7 +1,7 @@
 """The one vector interface that protocols see: a key owner's side and a public side, with bytes in between.
 
 Shapes: a *batch* is ``n`` rows (samples) of ``m`` numbers (entries of a decision vector, Fed-EINI eq. 8); a *pair vector* is
-``n`` pairs (gradient, hessian). What crosses is bytes of a length both sides can work out beforehand.
+``n`` pairs (gradient, hessian). Messages are bytes whose length both sides know beforehand.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from backend.crypto.paillier.bin_products import BinIndex
 from backend.errors import SecurityError
 
 IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
-Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: places among the terms, and their signed coefficients
-Parcel = dict[str, str | int | bytes]  # what a party's own worker process needs to rebuild a key side
+Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: indices of the terms, and their signed coefficients
+WorkerPayload = dict[str, str | int | bytes]  # a key side as a party's own worker process rebuilds it
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FoldPlan:
     origin : tuple of int
         ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
     place : int
-        This Host's place in the chain, from 0.
+        This Host's position in the chain, from 0.
     hosts : int
         Hosts in the chain.
     """
@@ -56,7 +56,7 @@ class FoldPlan:
 
     @property
     def untouched(self) -> tuple[bool, ...]:
-        """``(n_out,)``: outgoing entries that are one incoming entry with no condition of this Host: nothing was computed."""
+        """``(n_out,)``: outgoing entries that are a single incoming entry without a condition of this Host, so nothing was computed."""
         counts = [0] * self.n_out
         owned = [False] * self.n_out
         for e, o in enumerate(self.target):
@@ -66,7 +66,7 @@ class FoldPlan:
 
 
 class KeySide(Protocol):
-    """What the Guest can do when it scores: it alone holds the secret key.
+    """The Guest's side in scoring; it alone holds the secret key.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class KeySide(Protocol):
         ...
 
     def should_parallelise(self, n: int, m: int) -> bool:
-        """Whether ``n`` samples of ``m`` entries are so much that worker processes save more than they cost."""
+        """Whether ``n`` samples of ``m`` entries are worth the overhead of worker processes."""
         ...
 
     def encrypt(self, values: IntArray) -> bytes:
@@ -105,13 +105,13 @@ class KeySide(Protocol):
         """Decrypt ``n`` sums, as the last Host sends them."""
         ...
 
-    def worker_payload(self) -> Parcel:
-        """What a worker process of the same party needs to rebuild this side; secret."""
+    def worker_payload(self) -> WorkerPayload:
+        """Everything a worker process of the same party needs to rebuild the side; secret."""
         ...
 
 
 class PairKeySide(KeySide, Protocol):
-    """A key side that can train, too."""
+    """A key side that can also train."""
 
     def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
         """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
@@ -135,7 +135,7 @@ class Fold(Protocol):
 
 
 class PublicSide(Protocol):
-    """What a Host can do with the Guest's public key when samples are scored."""
+    """A Host's side in scoring, under the Guest's public key."""
 
     scheme: str
     bits: int
@@ -147,7 +147,7 @@ class PublicSide(Protocol):
 
 @runtime_checkable
 class PairPublicSide(PublicSide, Protocol):
-    """A public side that can train, too."""
+    """A public side that can also train."""
 
     def load_pairs(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted pairs."""
@@ -159,7 +159,7 @@ class PairPublicSide(PublicSide, Protocol):
         Parameters
         ----------
         nodes : sequence of (ndarray of int, BinIndex)
-            Per tree node: ``(k,)`` places among the ``n`` pairs, and per feature the bin of each, ``(k,)``, with the number of bins.
+            Per tree node: ``(k,)`` indices of pairs, and per feature the bin of each, ``(k,)``, with the number of bins.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class PairPublicSide(PublicSide, Protocol):
 
 @runtime_checkable
 class WeightedPublicSide(PublicSide, Protocol):
-    """A public side that can weigh encrypted numbers with numbers of its own (reasons)."""
+    """A public side that can multiply encrypted numbers by its own numbers (reasons)."""
 
     def load_terms(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted numbers."""
@@ -186,7 +186,7 @@ class WeightedPublicSide(PublicSide, Protocol):
         ...
 
     def refreshed(self, values: Any) -> bytes:
-        """Numbers as they may leave."""
+        """Re-randomised numbers, ready to be sent."""
         ...
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import FoldPlan, IntArray, Parcel, Weighted, WholeFold
+from backend.crypto.interface import FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
 from backend.crypto.paillier.bin_products import BinIndex
 from backend.errors import SecurityError
 
-MESSAGE_ENTRIES = 1 << 20  # numbers a scoring message: 8 MiB
-MAX_WIDTH = 1024  # bytes a number: as a ciphertext's
+MESSAGE_ENTRIES = 1 << 20  # numbers per scoring message: 8 MiB
+MAX_WIDTH = 1024  # bytes per number, as a ciphertext's
 
 
 class PlainKeySide:
@@ -27,7 +27,7 @@ class PlainKeySide:
         """Nothing to offer."""
         return b""
 
-    def worker_payload(self) -> Parcel:
+    def worker_payload(self) -> WorkerPayload:
         """Nothing but the name."""
         return {"scheme": self.scheme}
 
@@ -88,7 +88,7 @@ class PlainPublicSide:
 
     def weighted_sums(self, terms: Sequence[int], sums: Sequence[Weighted]) -> list[int]:
         """Σ coefficient · term for every sum."""
-        return [sum(int(c) * terms[i] for i, c in zip(*one, strict=True)) for one in sums]
+        return [sum(int(c) * terms[i] for i, c in zip(*weighted, strict=True)) for weighted in sums]
 
     def joined(self, values: Sequence[int], slot: int) -> int:
         """Σ 2^(slot·i) · value i."""
@@ -126,7 +126,9 @@ def _dump(values: NDArray[Any]) -> bytes:
     if values.dtype != object:
         return np.ascontiguousarray(values, dtype="<i8").tobytes()
     numbers = [int(v) for v in values.ravel()]
-    words = max([2, *(1 + abs(v).bit_length() // 64 for v in numbers)])  # 8 bytes mean int64, whose sums may run over
+    words = max(
+        [2, *(1 + abs(v).bit_length() // 64 for v in numbers)]
+    )  # one word would mean int64, whose sums may overflow
     return b"".join(v.to_bytes(8 * words, "little", signed=True) for v in numbers)
 
 

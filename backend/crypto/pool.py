@@ -6,9 +6,9 @@ import threading
 from collections import deque
 from typing import Generic, Protocol, TypeVar
 
-BATCH = 64  # items asked of the second process at a time, so that somebody in a hurry gets them soon
-BULK = 512  # from this many on the second process helps even where nothing is kept ready
-QUIET_BATCH = 16  # items made in one call that holds no interpreter lock
+BATCH = 64  # items per request to the second process, so that an urgent request is served soon
+BULK = 512  # from this many on the second process helps even without a stock
+UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
 T = TypeVar("T")
@@ -18,15 +18,15 @@ class Maker(Protocol[T]):
     """Makes fresh items."""
 
     def make(self, count: int) -> list[T]:
-        """`count` fresh items, as fast as can be."""
+        """`count` fresh items, as fast as possible."""
         ...
 
-    def make_quietly(self, count: int) -> list[T]:
-        """`count` fresh items while disturbing other threads as little as can be."""
+    def make_unlocked(self, count: int) -> list[T]:
+        """`count` fresh items, made without holding the interpreter lock."""
         ...
 
     def prepare(self) -> None:
-        """Build what making needs; safe to call from a background thread and more than once."""
+        """Build tables; safe to call from a background thread and more than once."""
         ...
 
 
@@ -34,11 +34,11 @@ class Process(Protocol[T]):
     """Another process of the party that makes the same items."""
 
     def ask(self, count: int) -> bool:
-        """Begin making `count` items; False where it is busy or gone. Then :meth:`collect` must follow."""
+        """Begin making `count` items; False where it is busy or gone. After True, :meth:`collect` must follow."""
         ...
 
     def collect(self, count: int) -> list[T] | None:
-        """What was asked for; None where the process has died."""
+        """The items asked for; None where the process has died."""
         ...
 
     def close(self) -> None:
@@ -49,15 +49,14 @@ class Process(Protocol[T]):
 class Pool(Generic[T]):
     """A store of fresh items.
 
-    :meth:`fill` starts a thread that fills the store up to `target`, then sleeps until a tenth of it was used; :meth:`take` hands
-    out what is ready and makes the rest, on two cores when there are many. :meth:`close` ends thread and process.
+    :meth:`fill` starts a thread that fills the store up to `target`, then sleeps until a tenth of it was used; :meth:`take` returns
+    what is ready and makes the rest, on two cores where there are many. :meth:`close` ends thread and process.
 
     Parameters
     ----------
-    maker : Maker
     process : Process or None
     target : int
-        0 = keep none ready.
+        Items kept ready.
     """
 
     def __init__(self, maker: Maker[T], process: Process[T] | None, target: int) -> None:
@@ -124,4 +123,4 @@ class Pool(Generic[T]):
             made = self._process.collect(BATCH)
             if made is not None:
                 return made
-        return self._maker.make_quietly(QUIET_BATCH)
+        return self._maker.make_unlocked(UNLOCKED_BATCH)

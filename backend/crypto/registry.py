@@ -1,4 +1,4 @@
-"""The ciphers by name: what a party's workers and a Host need to build a side from what they were given."""
+"""The ciphers by name, and how a worker or a Host builds its side. A cipher's library is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from backend.crypto.interface import IntArray, KeySide, Parcel, PublicSide
+from backend.crypto.interface import IntArray, KeySide, PublicSide, WorkerPayload
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.key_certificate import check, split
 from backend.crypto.paillier.keys import PaillierPublicKey
@@ -14,9 +14,6 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe import seal
-from backend.crypto.rlwe.public import RlwePublicSide
-from backend.crypto.rlwe.residues import ResiduePublicSide
-from backend.crypto.rlwe.scheme import RlweKeySide
 from backend.errors import ParameterError, SecurityError
 
 Cipher = Literal["paillier", "paillier-short", "rlwe", "none"]
@@ -41,30 +38,32 @@ def preferred(cipher: Cipher) -> Cipher:
     return cipher if available(cipher) else "paillier"
 
 
-def unpack(worker_payload: Parcel) -> KeySide:
-    """The key side that a worker_payload of the same party describes."""
-    match worker_payload["scheme"]:
+def unpack(payload: WorkerPayload) -> KeySide:
+    """The key side that a payload of the same party describes."""
+    match payload["scheme"]:
         case "paillier":
-            return PaillierKeySide.from_worker_payload(worker_payload)
+            return PaillierKeySide.from_worker_payload(payload)
         case "rlwe":
-            return RlweKeySide.from_worker_payload(worker_payload)
+            from backend.crypto.rlwe.scheme import RlweKeySide  # noqa: PLC0415 - TenSEAL is slow to import
+
+            return RlweKeySide.from_worker_payload(payload)
         case "none":
             return PlainKeySide()
-    raise SecurityError(f"A worker was given a key of the unknown cipher {worker_payload['scheme']!r}.")
+    raise SecurityError(f"A worker was given a key of the unknown cipher {payload['scheme']!r}.")
 
 
-_unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their worker_payload
+_unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their payload
 KEPT = 4
-FLOODS = 8  # flooded zeros a Host keeps ready: one a message
+FLOODS = 8  # flooded zeros a Host keeps ready: one per message
 
 
-def encrypt_task(worker_payload: Parcel, values: IntArray) -> bytes:
+def encrypt_task(payload: WorkerPayload, values: IntArray) -> bytes:
     """Encrypt one piece in a worker process of the Guest."""
-    digest = sha256(repr(sorted(worker_payload.items())).encode()).digest()
+    digest = sha256(repr(sorted(payload.items())).encode()).digest()
     if digest not in _unpacked:
         while len(_unpacked) >= KEPT:
             _unpacked.pop(next(iter(_unpacked)))
-        _unpacked[digest] = unpack(worker_payload)
+        _unpacked[digest] = unpack(payload)
     return _unpacked[digest].encrypt(values)
 
 
@@ -96,9 +95,13 @@ def open_offer(
             paillier = PaillierPublicSide(public, pool, file, products)
             return paillier, paillier.obfuscators
         case "rlwe":
+            from backend.crypto.rlwe.public import RlwePublicSide  # noqa: PLC0415 - as above
+
             rlwe = RlwePublicSide(key, FLOODS if pool else 0)
             return rlwe, rlwe.floods
         case "rlwe-residues":
+            from backend.crypto.rlwe.residues import ResiduePublicSide  # noqa: PLC0415 - as above
+
             return ResiduePublicSide(key), Pool(NoMaker(), None, 0)
         case "none":
             return PlainPublicSide(), Pool(NoMaker(), None, 0)
@@ -106,13 +109,13 @@ def open_offer(
 
 
 class NoMaker:
-    """Plaintext need nothing made in advance."""
+    """For ciphers that make nothing in advance."""
 
     def make(self, count: int) -> list[None]:
         """Nothing."""
         return [None] * count
 
-    make_quietly = make
+    make_unlocked = make
 
     def prepare(self) -> None:
         """Nothing to prepare."""

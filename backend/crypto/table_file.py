@@ -1,4 +1,4 @@
-"""Tables of a cipher on disk, so that the next run need not build them: whole or not at all, readable by their owner only."""
+"""A cipher's tables on disk, so that the next run need not build them: replaced atomically, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ HASH = 32  # bytes of SHA-256 at the beginning of the file
 
 
 def write_table(path: Path, name: str, rows: list[bytes]) -> None:
-    """Keep `rows` under a secret `name` that says what they belong to."""
+    """Store `rows` under a secret `name` that identifies the key they belong to."""
     body: bytes = msgpack.packb([_digest(name.encode()), rows], use_bin_type=True)
     write_whole(path, _digest(body), body)
 
 
 def read_table(path: Path | None, name: str) -> list[bytes] | None:
-    """The rows kept under `name`; None where there are none, others, or damaged ones (they are then built again)."""
+    """The rows stored under `name`; None where they are absent, of another name or damaged (they are then rebuilt)."""
     try:
         blob = path.read_bytes() if path is not None else b""
     except OSError:

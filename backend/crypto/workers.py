@@ -1,6 +1,6 @@
-"""A party's own worker processes: on this machine (loky), or by joblib on a cluster of the party's own (Dask, Ray).
+"""A party's own worker processes: on this machine (loky), or through joblib on the party's own cluster (Dask, Ray).
 
-What goes to a worker stays inside the party; another party is reached by messages only.
+What goes to a worker stays inside the party; other parties are reached by messages only.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, TypeVar
-
-from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from backend.errors import ParameterError
 
+if TYPE_CHECKING:
+    from joblib import Parallel
+
 R = TypeVar("R")
-BLOCK = 2  # tasks a worker in a block; two blocks are under way
-POLL = 0.1  # seconds between two looks at whether results are still wanted
+BLOCK = 2  # tasks per worker in a block; two blocks are in flight
+POLL = 0.1  # seconds between two cancellation checks
 IDLE_SECONDS = 300  # after which a worker process of this machine ends
 CONNECT_SECONDS = 10
 
@@ -35,14 +35,14 @@ def cores() -> int:
 
 @dataclass(frozen=True)
 class Workers:
-    """Where a party's bulk work is done.
+    """Where a party's bulk work runs.
 
     Attributes
     ----------
     jobs : int
-        Tasks at a time; 1 = in this process, one after the other.
+        Tasks at a time; 1 = sequential, in this process.
     backend : str
-        A joblib backend: ``loky`` (processes here), ``dask``, ``ray`` or another one that is registered with joblib.
+        A joblib backend: ``loky`` (local processes), ``dask``, ``ray`` or another one registered with joblib.
     scheduler : str
         Address of the Dask scheduler, e.g. ``tcp://10.0.0.5:8786``; empty otherwise.
     """
@@ -62,13 +62,13 @@ class Workers:
         tasks: Iterable[tuple[Any, ...]],
         check: Callable[[], None] = lambda: None,
     ) -> Generator[R, None, None]:
-        """``function(*task)`` for every task, in order; tasks are drawn as they are needed. Close it, in the same thread, to stop early.
+        """``function(*task)`` for every task, in order; tasks are drawn lazily. Close the generator, in the same thread, to stop early.
 
         Parameters
         ----------
         check : callable
-            Asked every 0.1 s while a process of this machine works; may raise to stop. Tasks that are under way then run out
-            by themselves, as other jobs may use the same processes; nobody waits for them.
+            Called every 0.1 s while a local process works; may raise to stop. Tasks in flight then run to their end unobserved, as
+            other jobs may use the same processes.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Workers:
         return self._here(function, tasks, check) if self.backend == "loky" else self._in_blocks(function, iter(tasks))
 
     def close(self) -> None:
-        """Leave the cluster, if there is one; worker processes of this machine end by themselves when they are idle."""
+        """Disconnect from the cluster, if any; idle local worker processes end by themselves."""
         if self.backend == "dask" and _dask_client.cache_info().currsize:
             _dask_client(self.scheduler).close()
             _dask_client.cache_clear()
@@ -88,47 +88,51 @@ class Workers:
     def _here(
         self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]], check: Callable[[], None]
     ) -> Generator[R, None, None]:
-        """On processes of this machine, which all jobs share."""
-        under_way: deque[Future[R]] = deque()
+        """On local processes, which all jobs share."""
+        from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - slow to import
+
+        in_flight: deque[Future[R]] = deque()
 
         def first() -> R:
-            while not wait([under_way[0]], timeout=POLL).done:
+            while not wait([in_flight[0]], timeout=POLL).done:
                 check()
-            return under_way.popleft().result()
+            return in_flight.popleft().result()
 
         try:
             for task in tasks:
-                under_way.append(get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task))
-                if len(under_way) == 2 * BLOCK * self.jobs:
+                in_flight.append(get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task))
+                if len(in_flight) == 2 * BLOCK * self.jobs:
                     yield first()
-            while under_way:
+            while in_flight:
                 yield first()
         finally:
-            for future in under_way:
+            for future in in_flight:
                 future.cancel()
 
     def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Generator[R, None, None]:
-        """While one block's results are used the next block is under way, so that no more than two are held."""
+        """While one block's results are used the next one is computed, so that at most two are in memory."""
+        from joblib import delayed  # noqa: PLC0415 - slow to import
+
         size = BLOCK * self.jobs
-        under_way: deque[Generator[R, None, None]] = deque()
+        in_flight: deque[Generator[R, None, None]] = deque()
         try:
             while block := list(islice(tasks, size)):
-                under_way.append(self._parallel()(delayed(function)(*task) for task in block))
-                if len(under_way) == 2:
-                    yield from under_way[0]
-                    under_way.popleft()
-            while under_way:
-                yield from under_way[0]
-                under_way.popleft()
+                in_flight.append(self._parallel()(delayed(function)(*task) for task in block))
+                if len(in_flight) == 2:
+                    yield from in_flight[0]
+                    in_flight.popleft()
+            while in_flight:
+                yield from in_flight[0]
+                in_flight.popleft()
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # joblib regrets results that nobody wants any more; the job was stopped
-                for results in under_way:
+                warnings.simplefilter("ignore")  # joblib warns about unread results; the job was stopped
+                for results in in_flight:
                     results.close()
 
     def _parallel(self) -> Parallel:
+        from joblib import Parallel, parallel_config  # noqa: PLC0415 - slow to import
+
         options: dict[str, Any] = {}
         if self.backend == "dask":
             options["client"] = _dask_client(self.scheduler)
@@ -145,7 +149,7 @@ class Workers:
 
 @lru_cache(maxsize=4)
 def _dask_client(scheduler: str) -> Any:
-    """One connection a scheduler; without an address the one that Dask finds in its own settings."""
+    """One connection per scheduler; without an address Dask's own settings apply."""
     try:
         client: Any = import_module("distributed").Client  # an optional package
         return client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)

@@ -46,7 +46,6 @@ def make_bins(feature: Feature, column: NDArray[np.generic], most: int) -> Bins:
 
     Parameters
     ----------
-    feature : Feature
     column : ndarray
         ``(n,)`` training values.
     most : int

@@ -33,7 +33,6 @@ class CsvText:
     ----------
     name : str
         The file's name as problems show it.
-    header : tuple of str
     rows : list of list of str
         ``(n_rows, len(header))``; a row with too few cells is filled up with empty ones, surplus cells are cut.
     lines : list of int
@@ -89,8 +88,7 @@ def read_csv(path: Path) -> CsvText:
 def parse_csv(name: str, data: bytes) -> CsvText:
     """Split a CSV file's bytes into header and rows.
 
-    UTF-8 with or without a byte order mark; the separator (comma, semicolon or tab) is the one that splits the
-    header most.
+    UTF-8 with or without a byte order mark; the separator (comma, semicolon or tab) is the one that splits the header most.
 
     Raises
     ------
@@ -115,9 +113,8 @@ def parse_csv(name: str, data: bytes) -> CsvText:
             ended = reader.line_num
     except csv.Error as error:
         raise FederationError(
-            f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark "
-            "to be "
-            "closed and doubled inside a quoted cell. Correct the line."
+            f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark to be closed and "
+            "doubled inside a quoted cell. Correct the line."
         ) from None
     _check_header(name, header)
     width = len(header)
@@ -154,8 +151,7 @@ def _check_header(name: str, header: tuple[str, ...]) -> None:
     empty = [str(place) for place, column in enumerate(header, start=1) if not column]
     if empty:
         problems.append(
-            f"{name}, header: column {listed(empty)} has no name; expected a name for every column. "
-            "Name it or delete the column."
+            f"{name}, header: column {listed(empty)} has no name; expected a name for every column. Name it or delete the column."
         )
     repeated = sorted({column for column in header if column and header.count(column) > 1})
     if repeated:

@@ -104,7 +104,6 @@ class Planted:
     ----------
     gender, marital_status, age : (party, feature)
         Protected attributes.
-    gender_codes : dict of str to str
     proxy_of_gender : (party, feature)
         A neutral name at another party than gender; rank correlation with being female about 0.75.
     contradiction : (party, feature)
@@ -152,7 +151,6 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
         Made where absent.
     rows : int
         Applicants at the bank, at least 100.
-    seed : int
     """
     if rows < 100:
         raise ValueError(f"rows: found {rows}, expected at least 100")

@@ -37,7 +37,6 @@ class Feature(BaseModel):
         What it says about a person, in English and optionally Chinese.
     unit : str
         Unit of the values; empty where there is none.
-    kind : Kind
     expected_direction : ExpectedDirection
         What experience says a higher value does to the risk.
     sensitivity : str

@@ -71,8 +71,7 @@ def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[s
         code, equals, label = (piece.strip() for piece in part.partition("="))
         if not equals or not code or not label:
             problems.append(
-                f"{where}, categories: found {shown(part)}, expected code=label pairs between semicolons. Correct "
-                "the pair."
+                f"{where}, categories: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
             )
         elif code in categories:
             problems.append(f"{where}, categories: found the code {shown(code)} twice, expected it once. Delete one.")

@@ -32,19 +32,19 @@ FILE_NAME = "federation.toml"
 MOST_PROBLEMS = 20  # named in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
-MOST_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
-MOST_DITHER = 0.25  # width on the margin, that a Host may add to a score
+MAX_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
+MAX_DITHER = 0.25  # width on the margin, that a Host may add to a score
 
 
 def _whole_number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_QUERIES:
-        raise ValueError(f"a whole number from 0 (no limit) to {MOST_QUERIES:,}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_QUERIES:
+        raise ValueError(f"a whole number from 0 (no limit) to {MAX_QUERIES:,}")
     return value
 
 
 def _width(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_DITHER:
-        raise ValueError(f"a width on the margin from 0 (none) to {MOST_DITHER:g}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_DITHER:
+        raise ValueError(f"a width on the margin from 0 (none) to {MAX_DITHER:g}")
     return value
 
 
@@ -70,7 +70,6 @@ class Party(BaseModel):
         Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
     dither : float, optional
         Hosts only: range of the number that is added to each score, on the margin; 0 = none is asked for, none = the default.
-    features : tuple of Feature
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -229,8 +228,7 @@ def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
     for party in parties:
         if not party.features:
             problems.append(
-                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or "
-                "leave the party out."
+                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or leave the party out."
             )
         if _leads_out(party.file):
             problems.append(
@@ -248,8 +246,7 @@ def _leads_out(file: str) -> bool:
 
 def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> list[str]:
     problems = [
-        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. "
-        "Rename one."
+        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. Rename one."
         for name, count in Counter(party.name for party in parties).items()
         if count > 1
     ]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
-FEWEST_CLASSES, MOST_CLASSES = 3, 32  # two outcomes are the task "binary"
+MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
 
 Task = Literal["binary", "classes", "number"]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -19,7 +19,6 @@ class Label(BaseModel):
 
     Attributes
     ----------
-    column : str
     task : {"binary", "classes", "number"}
         One of two outcomes, one of several classes, or an amount.
     positive : str
@@ -53,7 +52,7 @@ class Label(BaseModel):
         if not value and task == owner == "binary":
             raise ValueError('the cell text that counts as 1, because the task is "binary"')
         if task == owner == "classes" and not (
-            FEWEST_CLASSES <= len(value) <= MOST_CLASSES and all(value) and len(set(value)) == len(value)
+            MIN_CLASSES <= len(value) <= MAX_CLASSES and all(value) and len(set(value)) == len(value)
         ):
-            raise ValueError(f"{FEWEST_CLASSES} to {MOST_CLASSES} different cell texts, one a class")
+            raise ValueError(f"{MIN_CLASSES} to {MAX_CLASSES} different cell texts, one a class")
         return value

@@ -32,7 +32,6 @@ class PartyFile:
 
     Attributes
     ----------
-    ids : tuple of str
     columns : dict of str to ndarray, each ``(n_rows,)``
     labels : ndarray of float64, ``(n_rows,)``
         0/1, the number of the class, or the value; ``(0,)`` where no label was asked for.
@@ -53,10 +52,8 @@ def read_party_file(
 
     Parameters
     ----------
-    path : Path
     id_column : str or None
         None numbers the rows from 1.
-    features : sequence of Feature
     label : Label, optional
     """
     try:
@@ -157,8 +154,7 @@ def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]
     problems = []
     if empty:
         problems.append(
-            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete "
-            "the row."
+            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete the row."
         )
     if label.task == "number":
         labels, more = _amounts(text, where, cells, held)

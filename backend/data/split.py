@@ -1,8 +1,7 @@
 """Splits one table into parties' files and a federation file, so that a federation can be simulated from any table.
 
-What the table does not say is guessed and said to be guessed: a feature without a dictionary entry gets its column's
-name as meaning with ``(no meaning given)``, its kind comes from its cells. Columns of nobody are left out; the
-federation's ``about`` lists them.
+What the table does not say is guessed and said to be guessed: a feature without a dictionary entry gets its column's name as meaning with
+``(no meaning given)``, its kind comes from its cells. Columns of nobody are left out; the federation's ``about`` lists them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from backend.data.csv_file import BOOLEANS, CsvText, is_missing, listed, read_cs
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
-from backend.data.label import FEWEST_CLASSES, MOST_CLASSES, Label, Task
+from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -39,7 +38,6 @@ class Division:
 
     Attributes
     ----------
-    label : str
     guest : sequence of str
         The Guest's columns.
     hosts : mapping of str to sequence of str
@@ -57,8 +55,7 @@ class Division:
     name : str or None
         The federation's name; made from the table's where None.
     label_meaning : str or None
-        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label,
-        if there is one.
+        What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label, if there is one.
     """
 
     label: str
@@ -81,7 +78,6 @@ def split_table(
     ----------
     table : Path
         A CSV file with label and every party's columns, and ids where it has them.
-    division : Division
     out : Path
         Made where absent; files that are there already are never overwritten.
     check_name : callable
@@ -190,8 +186,7 @@ def _column_problems(
                 )
             elif column not in text.header:
                 problems.append(
-                    f"{party}: found {shown(column)}, which {text.name} does not have; it has "
-                    f"{listed(text.header, 12)}. Correct the name."
+                    f"{party}: found {shown(column)}, which {text.name} does not have; it has {listed(text.header, 12)}. Correct the name."
                 )
             elif column in holder:
                 problems.append(
@@ -248,8 +243,7 @@ def _label(
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_missing(cell)})
     if len(values) < 2:
         raise FederationError(
-            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. "
-            "Choose a column whose values differ."
+            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
         )
     data: dict[str, object] = {
         "column": column,
@@ -318,17 +312,17 @@ def _positive(values: Sequence[str], where: str) -> str:
 def _class_problems(text: CsvText, column: str, values: Sequence[str], where: str) -> list[str]:
     """Whether the label's different values can be classes; `values` in their order."""
     found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
-    expected = f"expected {FEWEST_CLASSES} to {MOST_CLASSES} classes"
-    if len(values) < FEWEST_CLASSES:
+    expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
+    if len(values) < MIN_CLASSES:
         return [f"{found}, {expected}. Choose --task binary."]
     unread = to_column(text.cells(column), AMOUNT)[1]
-    if len(values) > MOST_CLASSES and unread:
+    if len(values) > MAX_CLASSES and unread:
         row, cell = next(iter(unread.items()))
         return [
             f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
             f"{shown(cell)} on line {text.lines[row]} and choose --task number."
         ]
-    if len(values) > MOST_CLASSES:
+    if len(values) > MAX_CLASSES:
         return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
     numbers = _numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()

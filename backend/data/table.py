@@ -29,7 +29,6 @@ class PartyTable:
 
     Attributes
     ----------
-    party : str
     ids : tuple of str, ``(n_rows,)``
     columns : dict of str to ndarray, each ``(n_rows,)``
         float64 with NaN for missing (numeric; boolean as 0 and 1), or object: str, None for missing (categorical).
@@ -123,12 +122,10 @@ def read_samples(
 
     Parameters
     ----------
-    federation : Federation
     source : bytes or Path
         The sheet itself or its file.
     hosts_allowed : bool
         False ignores Hosts' columns, with a note.
-    max_rows, max_bytes : int
 
     Raises
     ------
@@ -145,9 +142,8 @@ def read_samples(
     absent = [feature.name for feature in guest.features if feature.name not in text.header]
     if absent and len(absent) < len(guest.features):
         raise SampleError(
-            f"{text.name}: found no column for {listed([shown(name) for name in absent])}, expected every feature of "
-            f"{guest.title}. Add the columns (cells may be empty), or give ids alone to score {guest.title}'s own "
-            "records."
+            f"{text.name}: found no column for {listed([shown(name) for name in absent])}, expected every feature of {guest.title}. Add "
+            f"the columns (cells may be empty), or give ids alone to score {guest.title}'s own records."
         )
     ids = tuple(text.cells(guest.id))
     problems = _sheet_problems(text, ids)
@@ -178,8 +174,7 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     strangers = [shown(name) for name in values if name not in names]
     if strangers:
         raise SampleError(
-            f"found values for {listed(strangers)}, expected only {guest.title}'s features: {listed(names)}. Leave "
-            "the others out."
+            f"found values for {listed(strangers)}, expected only {guest.title}'s features: {listed(names)}. Leave the others out."
         )
     header = (guest.id, *names)
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
@@ -229,9 +224,8 @@ def _sheet_problems(text: CsvText, ids: Sequence[str]) -> dict[int, str]:
             problems[row] = "found no id, expected an id in every row. Fill it in."
         elif value in first:
             problems[row] = (
-                f"found the id {shown(value)} a second time (first on line {text.lines[first[value]]}), expected "
-                "every id once. "
-                "Delete one of the rows."
+                f"found the id {shown(value)} a second time (first on line {text.lines[first[value]]}), expected every id once. Delete one "
+                "of the rows."
             )
         first.setdefault(value, row)
     return problems
@@ -307,8 +301,7 @@ def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[str]:
             strange = sorted(codes - feature.categories.keys())
             if strange:
                 notes.append(
-                    f"Column {shown(feature.name)}: {listed([shown(code) for code in strange], 3)} is none of the "
-                    "disclosed codes "
+                    f"Column {shown(feature.name)}: {listed([shown(code) for code in strange], 3)} is none of the disclosed codes "
                     f"({listed(list(feature.categories))}); a code that the model has not seen counts as missing."
                 )
     return notes

@@ -25,8 +25,6 @@ def sentences(
     ----------
     file : str
         As problems name it.
-    model : type of BaseModel
-    data : object
     line_of : function of a field's path to its line, optional
     """
     try:

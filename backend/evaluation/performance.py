@@ -5,22 +5,20 @@ Pure functions of labels and margins. Knows no person's id and no feature.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtri
 
-from backend.fairness.disparity import wilson
+from backend.fairness.intervals import CONFIDENCE, Z, percentiles, wilson
+from backend.trees.metrics import weighted_figures
 from backend.trees.outputs import Outputs
 
 RESAMPLES = 500
-CONFIDENCE = 0.95
 BINS = 10  # of a calibration table, and of a comparison of two parts
 BARS = 20  # of a distribution
-POINTS = 200  # of a curve, at most
-SMALLEST = 1e-15  # a probability below it counts as it in a logarithm
+MAX_POINTS = 200  # of a curve
 BLOCK = 2_000_000  # weights held at a time: 16 MB
 
 Floats = NDArray[np.float64]
@@ -30,7 +28,7 @@ Floats = NDArray[np.float64]
 class Estimate:
     """One figure of quality with its 95 % interval: percentiles over records drawn with replacement.
 
-    It says what other records of the same kind would have given, the model being what it is; another training is not in it.
+    The interval is about other records of the same kind under the same model; it does not cover another training.
 
     Attributes
     ----------
@@ -45,7 +43,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Records with predictions next to each other: what was predicted and what came.
+    """One bin of a calibration table: neighbouring predictions against what was observed.
 
     Attributes
     ----------
@@ -54,7 +52,7 @@ class Calibration:
         Means: of probabilities and of the label (of several classes: of the predicted one's probability, and how often it was right), or
         of predicted and true values.
     low, high : float
-        95 % interval of `observed`: Wilson's of a share, else 1.96 standard errors.
+        95 % interval of `observed`: Wilson's for a share, else 1.96 standard errors.
     """
 
     n: int
@@ -75,7 +73,7 @@ class Separation:
     true_positive, false_positive : tuple of float
         Share of the positive and of the other records at or above each.
     widest : int
-        Place of the cut-off where the two are farthest apart, which is KS.
+        Index of the cut-off where the two are farthest apart, which is KS.
     """
 
     cutoffs: tuple[float, ...]
@@ -86,14 +84,14 @@ class Separation:
 
 @dataclass(frozen=True)
 class Spread:
-    """A distribution in bars of one width.
+    """A histogram with bars of equal width.
 
     Attributes
     ----------
     edges : tuple of float
         One more than bars.
     counts : tuple of tuple of int
-        Records a bar: of the negative and of the positive ones over the probability, or one row of residuals (true less predicted).
+        Records in each bar: negative and positive ones over the probability, or one row of residuals (true less predicted).
     """
 
     edges: tuple[float, ...]
@@ -102,7 +100,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Performance:
-    """A model on one part of the data; what does not apply to its task is None or empty.
+    """A model's quality on one part of the data; what does not apply to its task is None or empty.
 
     Attributes
     ----------
@@ -122,7 +120,7 @@ class Performance:
     confusion: tuple[tuple[int, ...], ...]
 
     def figure(self, name: str) -> Estimate | None:
-        """One figure; None where it does not apply."""
+        """One figure by name; None where it does not apply."""
         return next((f for f in self.figures if f.name == name), None)
 
 
@@ -135,7 +133,7 @@ class Stability:
     psi : float
         Sum over the bins of (q - p) ln(q / p); 0 = alike. Bins are tenths of the reference, or the predicted class.
     chance : float
-        What two samples of these sizes from one population stay below with a probability of 95 % (Yurdakul 2018).
+        95 % quantile for two samples of these sizes from one population (Yurdakul 2018).
     shares : tuple of (float, float)
         Per bin: of the reference, of the other part.
     """
@@ -149,7 +147,7 @@ class Stability:
 
     @property
     def moved(self) -> bool:
-        """Whether it is more than chance."""
+        """Whether it exceeds what chance explains."""
         return self.psi > self.chance
 
 
@@ -181,64 +179,8 @@ def performance(labels: Floats, margins: Floats, outputs: Outputs, part: str, se
     )
 
 
-# figures ------------------------------------------------------------------------------------------------------------
-
-
-def auc(labels: Floats, scores: Floats, weights: Floats) -> Floats:
-    """Area under the ROC curve of weighted records: the chance that a positive one is above a negative one, ties half.
-
-    Parameters
-    ----------
-    labels, scores : ndarray of float64
-        ``(n,)``; labels 0 or 1.
-    weights : ndarray of float64
-        ``(draws, n)``: how often each record counts.
-
-    Returns
-    -------
-    ndarray of float64
-        ``(draws,)``; NaN where a class is absent.
-    """
-    return _area(*_by_score(labels, scores, weights))
-
-
-def ks(labels: Floats, scores: Floats, weights: Floats) -> Floats:
-    """Largest lead of the true over the false positive rate (as :func:`backend.trees.metrics.measure`); shapes as :func:`auc`."""
-    return _lead(*_by_score(labels, scores, weights))
-
-
-def _area(positive: Floats, negative: Floats) -> Floats:
-    """AUC from the weights at each score."""
-    below = np.cumsum(negative, axis=1) - negative
-    pairs = positive.sum(axis=1) * negative.sum(axis=1)
-    wins = np.einsum("ij,ij->i", positive, below + negative / 2)
-    areas: Floats = np.divide(wins, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    return areas
-
-
-def _lead(positive: Floats, negative: Floats) -> Floats:
-    """KS from the weights at each score."""
-    below, others_below = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
-    whole, others = below[:, -1:], others_below[:, -1:]
-    known = ((whole > 0) & (others > 0))[:, 0]
-    widest = (others_below / np.maximum(others, 1) - below / np.maximum(whole, 1)).max(axis=1)
-    lead: Floats = np.where(known, widest, np.nan)
-    return lead
-
-
-def _by_score(labels: Floats, scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weights of positive and negative records at each score, lowest first: ``(draws, scores)`` each."""
-    if (np.diff(scores) < 0).any():
-        order = np.argsort(scores, kind="stable")
-        labels, scores, weights = labels[order], scores[order], weights[:, order]
-    starts = np.flatnonzero(np.diff(scores, prepend=-np.inf))
-    of_positive = weights * (labels > 0)
-    positive = np.add.reduceat(of_positive, starts, axis=1)
-    return positive, np.add.reduceat(weights, starts, axis=1) - positive
-
-
 def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
-    """How often each of ``n`` records counts in `times` samples with replacement, some samples at a time."""
+    """Bootstrap weights: how often each of ``n`` records counts in `times` samples with replacement, a block of samples at a time."""
     draw, step = np.random.default_rng(seed), max(1, BLOCK // max(n, 1))
     for begin in range(0, times, step):
         several = min(step, times - begin)
@@ -246,73 +188,19 @@ def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(chosen.ravel(), minlength=several * n).reshape(several, n).astype(np.float64)
 
 
-def bounds(drawn: Floats, value: float) -> tuple[float, float]:
-    """95 % percentiles of what was drawn, with `value` between them; draws that mean nothing are left out."""
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return value, value
-    low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return min(float(low), value), max(float(high), value)
-
-
 def _figures(labels: Floats, margins: Floats, predicted: Floats, task: str, seed: int) -> tuple[Estimate, ...]:
     if not len(labels):
         return ()
-    order = np.argsort(
-        margins[:, 0], kind="stable"
-    )  # records are drawn alike in any order; this one need not be sought again
+    # sorted once: draws are alike in any order of the records, and AUC and KS need this one
+    order = np.argsort(margins[:, 0], kind="stable")
     labels, margins, predicted = labels[order], margins[order], predicted[order]
-    whole = measured(labels, margins, predicted, task, np.ones((1, len(labels))))
-    drawn: dict[str, list[Floats]] = {name: [] for name in whole}
-    for weights in draws(len(labels), RESAMPLES, seed):
-        for name, values in measured(labels, margins, predicted, task, weights).items():
-            drawn[name].append(values)
+    whole = weighted_figures(labels, margins, predicted, task, np.ones((1, len(labels))))
+    samples = [weighted_figures(labels, margins, predicted, task, w) for w in draws(len(labels), RESAMPLES, seed)]
     known = {name: float(values[0]) for name, values in whole.items() if not np.isnan(values[0])}
-    return tuple(Estimate(name, value, *bounds(np.concatenate(drawn[name]), value)) for name, value in known.items())
-
-
-def measured(labels: Floats, margins: Floats, predicted: Floats, task: str, weights: Floats) -> Mapping[str, Floats]:
-    """Every figure of the task on weighted records, ``(draws,)`` each; NaN where it means nothing.
-
-    Parameters
-    ----------
-    margins, predicted : ndarray of float64
-        ``(n, outputs.count)``; the second are probabilities or values.
-    weights : ndarray of float64
-        ``(draws, n)``: how often each record counts.
-    """
-    n = weights.sum(axis=1)
-    if task == "number":
-        return _of_numbers(labels, predicted[:, 0], weights, n)
-    if task == "classes":
-        present = np.unique(labels)
-        areas = [auc((labels == k).astype(float), predicted[:, int(k)], weights) for k in present]
-        own = predicted[np.arange(len(labels)), labels.astype(np.intp)]
-        return {
-            "accuracy": weights @ (predicted.argmax(axis=1) == labels) / n,
-            "auc": np.mean(areas, axis=0) if len(present) > 1 else np.full(len(n), np.nan),
-            "log_loss": weights @ -np.log(np.maximum(own, SMALLEST)) / n,
-        }
-    share, order = predicted[:, 0], margins[:, 0]
-    own = np.clip(np.where(labels > 0, share, 1 - share), SMALLEST, 1.0)
-    at = _by_score(labels, order, weights)
-    return {
-        "auc": _area(*at),
-        "ks": _lead(*at),
-        "brier": weights @ (share - labels) ** 2 / n,
-        "log_loss": weights @ -np.log(own) / n,
-        "accuracy": weights @ ((share >= 0.5) == labels) / n,
-    }
-
-
-def _of_numbers(labels: Floats, predicted: Floats, weights: Floats, n: Floats) -> Mapping[str, Floats]:
-    squared, centred = weights @ (labels - predicted) ** 2 / n, labels - labels.mean()
-    variance = weights @ centred**2 / n - (weights @ centred / n) ** 2
-    explained = 1 - np.divide(squared, variance, out=np.full(len(n), np.nan), where=variance > 0)
-    return {"rmse": np.sqrt(squared), "mae": weights @ np.abs(labels - predicted) / n, "r2": explained}
-
-
-# tables -------------------------------------------------------------------------------------------------------------
+    return tuple(
+        Estimate(name, value, *percentiles(np.concatenate([sample[name] for sample in samples]), value))
+        for name, value in known.items()
+    )
 
 
 def calibration(labels: Floats, predicted: Floats, task: str, bins: int = BINS) -> tuple[Calibration, ...]:
@@ -323,24 +211,23 @@ def calibration(labels: Floats, predicted: Floats, task: str, bins: int = BINS) 
     predicted : ndarray of float64
         ``(n, outputs.count)``.
     """
-    said, came = predicted[:, 0], labels
+    expected, outcome = predicted[:, 0], labels
     if task == "classes":
-        said, came = predicted.max(axis=1), (predicted.argmax(axis=1) == labels).astype(np.float64)
+        expected, outcome = predicted.max(axis=1), (predicted.argmax(axis=1) == labels).astype(np.float64)
     rows = []
-    for index in _tenths(said, bins):
-        n, observed = len(index), float(came[index].mean())
+    for index in _quantile_bins(expected, bins):
+        n, observed = len(index), float(outcome[index].mean())
         if task == "number":
-            half = ndtri((1 + CONFIDENCE) / 2) * float(came[index].std(ddof=1)) / n**0.5 if n > 1 else float("nan")
-            low, high = observed - half, observed + half
+            error = Z * float(outcome[index].std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+            low, high = observed - error, observed + error
         else:
-            rate = wilson(observed, n)
-            low, high = float(rate.low or 0.0), float(rate.high or 0.0)
-        rows.append(Calibration(n, float(said[index].mean()), observed, low, high))
+            low, high = wilson(observed, n)
+        rows.append(Calibration(n, float(expected[index].mean()), observed, low, high))
     return tuple(rows)
 
 
-def _tenths(values: Floats, bins: int) -> list[NDArray[np.intp]]:
-    """Places of the records of each bin, lowest values first."""
+def _quantile_bins(values: Floats, bins: int) -> list[NDArray[np.intp]]:
+    """Indices of the records of each bin, lowest values first; equal values share a bin."""
     if not len(values):
         return []
     order = np.argsort(values, kind="stable")
@@ -351,13 +238,13 @@ def _tenths(values: Floats, bins: int) -> list[NDArray[np.intp]]:
 
 
 def separation(labels: Floats, probabilities: Floats) -> Separation:
-    """Cumulative shares of both outcomes, on at most :data:`POINTS` cut-offs, the widest gap among them."""
-    cutoffs, place = np.unique(-probabilities, return_inverse=True)
-    positive = np.cumsum(np.bincount(place, weights=labels > 0, minlength=len(cutoffs)))
-    negative = np.cumsum(np.bincount(place, weights=labels <= 0, minlength=len(cutoffs)))
+    """Cumulative shares of both outcomes, on at most :data:`MAX_POINTS` cut-offs, the widest gap among them."""
+    cutoffs, at = np.unique(-probabilities, return_inverse=True)
+    positive = np.cumsum(np.bincount(at, weights=labels > 0, minlength=len(cutoffs)))
+    negative = np.cumsum(np.bincount(at, weights=labels <= 0, minlength=len(cutoffs)))
     true, false = positive / positive[-1], negative / negative[-1]
     widest = int((true - false).argmax())
-    kept = np.unique([*np.linspace(0, len(cutoffs) - 1, POINTS).astype(np.intp).tolist(), widest])
+    kept = np.unique([*np.linspace(0, len(cutoffs) - 1, MAX_POINTS).astype(np.intp).tolist(), widest])
     return Separation(
         tuple((-cutoffs[kept]).tolist()),
         tuple(true[kept].tolist()),
@@ -367,7 +254,7 @@ def separation(labels: Floats, probabilities: Floats) -> Separation:
 
 
 def _spread(labels: Floats, predicted: Floats, task: str) -> Spread | None:
-    """Probabilities by outcome, or residuals; the outer bars of residuals hold what lies beyond."""
+    """Probabilities by outcome, or residuals; the outer bars of residuals also hold what lies beyond."""
     if task == "classes" or not len(labels):
         return None
     if task == "binary":
@@ -387,9 +274,6 @@ def _confusion(labels: Floats, predicted: Floats) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(row.tolist()) for row in table)
 
 
-# stability ----------------------------------------------------------------------------------------------------------
-
-
 def stability(
     reference: str, margins: Floats, part: str, others: Floats, outputs: Outputs, bins: int = BINS
 ) -> Stability | None:
@@ -400,13 +284,15 @@ def stability(
     margins, others : ndarray of float64
         ``(n, outputs.count)`` and ``(m, outputs.count)``.
     """
+    from scipy.special import gammaincinv  # noqa: PLC0415 - slow to import, and few runs need it
+
     first, second = (np.asarray(x, dtype=np.float64).reshape(-1, outputs.count) for x in (margins, others))
     if not len(first) or not len(second):
         return None
     if outputs.task == "classes":
         counted = [np.bincount(x.argmax(axis=1), minlength=outputs.count) for x in (first, second)]
     else:
-        cuts = np.array([first[index, 0].min() for index in _tenths(first[:, 0], bins)][1:])
+        cuts = np.array([first[index, 0].min() for index in _quantile_bins(first[:, 0], bins)][1:])
         counted = [
             np.bincount(np.searchsorted(cuts, x[:, 0], side="right"), minlength=len(cuts) + 1) for x in (first, second)
         ]
@@ -414,6 +300,7 @@ def stability(
     n, m = len(first), len(second)
     p, q = (np.maximum(c[used], 0.5) / c.sum() for c in counted)  # an empty bin counts as half a record
     psi = float(((q - p) * np.log(q / p)).sum())
-    chance = float(2 * gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE) * (1 / n + 1 / m))  # of chi-squared
+    # quantile of chi-squared with one degree of freedom fewer than bins, scaled by the two sample sizes
+    chance = float(2 * gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE) * (1 / n + 1 / m))
     shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[used] for c in counted), strict=True))
     return Stability(reference, part, m, psi, chance, shares)

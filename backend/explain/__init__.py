@@ -1,1 +1,1 @@
-"""What a model says and why: importance, directions, dependence, interactions, mean contributions. Guest's partial model alone."""
+"""How a model predicts and why: importance, directions, dependence, interactions, mean contributions. Guest's partial model alone."""

@@ -1,4 +1,4 @@
-"""What the Guest can say of a score by itself: base, its own part, and the Hosts' part together.
+"""What the Guest can attribute of a score by itself: base, its own part, and the Hosts' part together.
 
 The Guest knows its own candidate leaves and the covers, so it can take the expectation over the Hosts' splits (each branch weighted
 by its cover); the rest of the score is the Hosts' part. Splitting that rest by Host would need their paths.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.covers import leaf_shares
 from backend.trees.ensemble import Columns, GuestModel, Leaf
 
 
 class Expectation:
-    """Cover-weighted expectations of one model's margins, built once a model: they are linear in the Guest's candidate leaves.
+    """Cover-weighted expectations of one model's margins, built once per model: they are linear in the Guest's candidate leaves.
 
-    A median over trees is no sum, so that it has no parts: all are NaN.
+    A median over trees is not a sum and has no parts: all are NaN.
 
     Attributes
     ----------
@@ -26,36 +26,22 @@ class Expectation:
     """
 
     def __init__(self, model: GuestModel) -> None:
-        weights, of_hosts, of_all = _leaf_shares(model)
+        from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and few runs need it
+
+        of_hosts, of_all = leaf_shares(model)
+        leaves = ((t, tree.nodes[i]) for t, tree in enumerate(model.trees) for i in tree.leaves)
+        weights = np.array([model.weights_of(t, leaf) for t, leaf in leaves if isinstance(leaf, Leaf)])
         self._base_scores = np.array(model.base_scores)
         if model.outputs.aggregation == "median":
             self._base_scores = np.full(model.outputs.count, np.nan)
         self.base = self._base_scores + of_all @ weights
-        self._worth = csr_array((weights * of_hosts[:, None]).T)  # sums leaf by leaf: the same in every batch
+        # sparse, because its product adds leaf by leaf: the same to the last bit in every batch
+        self._expected = csr_array((weights * of_hosts[:, None]).T)
         self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
 
     def given(self, columns: Columns, n: int) -> NDArray[np.float64]:
         """Given the Guest's columns, ``(n, outputs.count)``."""
         out = np.empty((n, len(self.base)))
         for rows, kept in self._candidates.blocks(columns, n):
-            out[rows] = self._base_scores + (self._worth @ kept).T
+            out[rows] = self._base_scores + (self._expected @ kept).T
         return out
-
-
-def _leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Weights, ``(n_leaves, outputs.count)``, and the shares of samples that reach each leaf by the Hosts' splits and by all."""
-    weights, shares = [], []
-    for t, tree in enumerate(model.trees):
-        stack = [(0, 1.0, 1.0)]
-        while stack:
-            i, of_hosts, of_all = stack.pop()
-            node = tree.nodes[i]
-            if isinstance(node, Leaf):
-                weights.append(model.weights_of(t, node))
-                shares.append((of_hosts, of_all))
-                continue
-            left = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
-            for child, share in ((node.right, 1.0 - left), (node.left, left)):
-                stack.append((child, of_hosts if (t, i) in model.rules else of_hosts * share, of_all * share))
-    of_hosts, of_all = np.array(shares).T
-    return np.array(weights), of_hosts, of_all

@@ -1,7 +1,7 @@
 """How a prediction moves with one feature: the Guest's own by setting it, a Host's by the mean over groups of its people.
 
-The first is partial dependence (Friedman 2001, §8.2): what the model says on average if everybody had that value, all else left as it
-is. The second compares people who differ in everything else, too; it needs no value and no edge of the Host's, only encrypted sums.
+The first is partial dependence (Friedman 2001, §8.2): the mean prediction if everybody had that value, all else left as it is. The
+second compares people who differ in everything else, too; it needs no value and no bin edge of the Host's, only encrypted sums.
 """
 
 from __future__ import annotations
@@ -11,27 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError, SecurityError
 from backend.explain.contribution import Expectation
+from backend.fairness.intervals import Z
 from backend.protocols.group_sums.grouping import Group
 from backend.protocols.group_sums.values import Counts
 from backend.trees.ensemble import Columns, GuestModel
 
 UNITS = 1 << 16  # predictions are summed in units of 2**-16 of their range
 DECILES = 10
-LEAST = 50  # people of the smallest group that a mean is told of
-MOST = 2000  # records that a curve is averaged over: more move it by less than a reader sees
-CONFIDENCE = 0.95
+MIN_PEOPLE = 50  # in a group whose mean is reported
+MAX_RECORDS = 2000  # that a curve is averaged over: more move it by less than a reader sees
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Level:
-    """What the model says where a feature has one value, or any value between two of its thresholds.
+    """The model's mean prediction where a feature has one value, or any value between two of its thresholds.
 
     Attributes
     ----------
@@ -56,7 +55,7 @@ class Level:
 
     @property
     def missing(self) -> bool:
-        """Whether it stands for those who have no value."""
+        """Whether it is the missing value."""
         return self.low is None and self.high is None and not self.code
 
 
@@ -69,8 +68,8 @@ class Dependence:
     levels : tuple of Level
         Numbers upwards, codes in order; the missing value last, where some records have none.
     n : int
-        The Guest's records that it was averaged over, drawn where there are more than :data:`MOST`; at the Hosts' splits both branches
-        count, by their covers. Shares are of all its records.
+        The Guest's records that it was averaged over, drawn where there are more than :data:`MAX_RECORDS`; at the Hosts' splits both
+        branches count, by their covers. Shares are of all its records.
     """
 
     party: str
@@ -81,7 +80,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class GroupMean:
-    """People of one group: how many, and the mean of what the model says of them.
+    """People of one group: how many, and the mean of their predictions.
 
     Attributes
     ----------
@@ -100,7 +99,7 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class GroupMeans:
-    """Mean predictions by the groups of one feature; empty where no two groups of :data:`LEAST` people can be made."""
+    """Mean predictions by the groups of one feature; empty where no two groups of :data:`MIN_PEOPLE` people can be formed."""
 
     party: str
     feature: str
@@ -109,9 +108,14 @@ class GroupMeans:
 
 
 def partial_dependence(
-    model: GuestModel, expectation: Expectation, feature: str, columns: Columns, seed: int = 7
+    model: GuestModel,
+    expectation: Expectation,
+    feature: str,
+    columns: Columns,
+    seed: int = 7,
+    max_records: int = MAX_RECORDS,
 ) -> Dependence:
-    """What the model says on average if everybody had the same value of one of the Guest's features.
+    """Mean predictions if everybody had the same value of one of the Guest's features.
 
     Parameters
     ----------
@@ -119,6 +123,8 @@ def partial_dependence(
         Of the same model.
     columns : mapping of str to ndarray
         The Guest's, ``(n,)`` each.
+    max_records : int
+        Records averaged over; of more some are drawn.
 
     Raises
     ------
@@ -128,11 +134,9 @@ def partial_dependence(
     own = {f.name: f for party, f in model.dictionary if party == model.guest}
     rules = [rule for rule in model.rules.values() if rule.feature == feature]
     if feature not in own or not rules:
-        raise ParameterError(f"{feature} is no feature of {model.guest} that the model asks about; choose one that is.")
+        raise ParameterError(f"{feature} is no feature of {model.guest} that the model splits on; choose one that is.")
     if model.outputs.aggregation == "median":
-        raise ParameterError(
-            "The model takes the median over its trees, which is no sum; nothing can be set in it alone."
-        )
+        raise ParameterError("The model takes the median over its trees, which has no partial dependence.")
     column = columns[feature]
     if not len(column):
         raise ParameterError("There is no record to average over; bring the Guest's table.")
@@ -140,37 +144,37 @@ def partial_dependence(
         levels = _between(np.unique([rule.threshold for rule in rules if rule.threshold is not None]), column)
     else:
         levels = _codes(own[feature], column)
-    n, out = min(len(column), MOST), []
+    n, out = min(len(column), max_records), []
     rows = np.sort(np.random.default_rng(seed).permutation(len(column))[:n])
-    some = {name: values[rows] for name, values in columns.items()}
+    drawn = {name: values[rows] for name, values in columns.items()}
     for low, high, code, value, share in levels:
-        changed = {**some, feature: np.full(n, value, dtype=column.dtype)}
+        changed = {**drawn, feature: np.full(n, value, dtype=column.dtype)}
         score = expectation.given(changed, n).mean(axis=0)
         predicted = model.outputs.predict(score[None, :])[0]
         out.append(Level(low, high, code, share, tuple(score.tolist()), tuple(predicted.tolist())))
     return Dependence(model.guest, feature, tuple(out), n)
 
 
-Place = tuple[float | None, float | None, str, object, float]  # bounds, code, a value in it, share of the records
+Value = tuple[float | None, float | None, str, object, float]  # bounds, code, a value in it, share of the records
 
 
-def _between(cuts: Floats, column: NDArray[np.generic]) -> list[Place]:
-    """Between two thresholds the model says the same of every value."""
+def _between(cuts: Floats, column: NDArray[np.generic]) -> list[Value]:
+    """Intervals between thresholds: the model treats every value in one alike."""
     values = column.astype(np.float64)
     known = values[~np.isnan(values)]
-    places = np.bincount(np.searchsorted(cuts, known, side="right"), minlength=len(cuts) + 1) / len(values)
-    probes = [float(np.nextafter(cuts[0], -np.inf)), *cuts.tolist()]
-    lows, highs = [None, *cuts.tolist()], [*cuts.tolist(), None]
-    found: list[Place] = [
-        (low, high, "", probe, float(share))
-        for low, high, probe, share in zip(lows, highs, probes, places, strict=True)
+    shares = np.bincount(np.searchsorted(cuts, known, side="right"), minlength=len(cuts) + 1) / len(values)
+    edges = cuts.tolist()
+    probes = [float(np.nextafter(cuts[0], -np.inf)), *edges]
+    found: list[Value] = [
+        (low, high, "", probe, share)
+        for low, high, probe, share in zip([None, *edges], [*edges, None], probes, shares.tolist(), strict=True)
     ]
     missing = 1 - len(known) / len(values)
     return [*found, (None, None, "", np.nan, missing)] if missing else found
 
 
-def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Place]:
-    """Codes that records have."""
+def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
+    """Codes that occur in the records."""
     if feature.kind is Kind.CATEGORICAL:
         held = [None if value is None else str(value) for value in column]
         values: dict[str, object] = {code: code for code in sorted({code for code in held if code is not None})}
@@ -179,17 +183,14 @@ def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Place]:
         numbers = column.astype(np.float64)
         held = [None if np.isnan(value) else f"{value:g}" for value in numbers]
         values, absent = {f"{v:g}": v for v in np.unique(numbers[~np.isnan(numbers)]).tolist()}, np.nan
-    found: list[Place] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
+    found: list[Value] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
     missing = held.count(None) / len(held)
     return [*found, (None, None, "", absent, missing)] if missing else found
 
 
-# a Host's feature: means over groups -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Scale:
-    """What one unit of a mark stands for: ``value = low + span * units / 2**16``, ``(outputs.count,)`` each."""
+    """What one unit of a summed mark stands for: ``value = low + span * units / 2**16``, ``(outputs.count,)`` each."""
 
     low: Floats
     span: Floats
@@ -204,7 +205,7 @@ class Scale:
 
 
 def marks(predicted: Floats, positive: NDArray[np.bool_] | None, scale: Scale) -> tuple[list[Counts], list[int]]:
-    """What has to be summed by group, and the largest value of each: predictions, then their squares, then the label of two outcomes.
+    """What is summed by group, and the largest value of each: predictions, then their squares, then the label of two outcomes.
 
     Parameters
     ----------
@@ -226,17 +227,17 @@ def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, s
     Raises
     ------
     SecurityError
-        A group is smaller than it may be.
+        A group is smaller than :data:`MIN_PEOPLE`.
     """
-    if any(g.n < LEAST for g in groups):
-        raise SecurityError(f"{party} told means of fewer than {LEAST} people; they were thrown away.")
+    if any(g.n < MIN_PEOPLE for g in groups):
+        raise SecurityError(f"{party} sent sums over fewer than {MIN_PEOPLE} people; they were discarded.")
     outputs = len(scale.low)
     rows = []
-    for k, told in enumerate(groups):
-        share, square = sums[:outputs, k] / UNITS / told.n, sums[outputs : 2 * outputs, k] / UNITS / told.n
-        error = np.sqrt(np.maximum(square - share**2, 0.0) / max(told.n - 1, 1)) * ndtri((1 + CONFIDENCE) / 2)
-        mean, half = scale.low + scale.span * share, scale.span * error
-        observed = float(sums[2 * outputs, k] / told.n) if len(sums) > 2 * outputs else None
-        mean_low, mean_high = tuple((mean - half).tolist()), tuple((mean + half).tolist())
-        rows.append(GroupMean(told, tuple(mean.tolist()), mean_low, mean_high, observed))
+    for k, group in enumerate(groups):
+        share, square = sums[:outputs, k] / UNITS / group.n, sums[outputs : 2 * outputs, k] / UNITS / group.n
+        error = Z * np.sqrt(np.maximum(square - share**2, 0.0) / max(group.n - 1, 1))
+        mean, width = scale.low + scale.span * share, scale.span * error
+        low, high = tuple((mean - width).tolist()), tuple((mean + width).tolist())
+        observed = float(sums[2 * outputs, k] / group.n) if len(sums) > 2 * outputs else None
+        rows.append(GroupMean(group, tuple(mean.tolist()), low, high, observed))
     return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows))

@@ -1,6 +1,6 @@
-"""Which way a model moves with each feature, from structure and leaf weights at the Guest; no threshold is needed.
+"""In which direction a model moves with each feature, from structure and leaf weights at the Guest; no threshold is needed.
 
-At a split the low values go left, so the sign of (mean leaf weight right - mean leaf weight left) says whether higher values
+At a split the low values go left, so the sign of (mean leaf weight right - mean leaf weight left) shows whether higher values
 raise the score there. Splits are weighted by gain.
 """
 

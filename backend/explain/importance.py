@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from backend.trees.ensemble import GuestModel, Split
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.trees.ensemble import GuestModel
+
+Measure = Literal["gain", "splits", "cover"]
 
 
 @dataclass(frozen=True)
@@ -34,26 +40,31 @@ class FeatureImportance:
 
 def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:
     """Every feature that was offered to the training, used or not, largest gain first."""
-    found: dict[str, list[tuple[int, Split]]] = {f.name: [] for _, f in model.dictionary}
-    for t, tree in enumerate(model.trees):
-        for split in tree.splits.values():
-            found[split.feature].append((t, split))
-    gain = {name: sum(s.gain for _, s in splits) for name, splits in found.items()}
-    cover = {name: sum(s.cover for _, s in splits) for name, splits in found.items()}
-    all_gain, all_cover = sum(gain.values()) or 1.0, sum(cover.values()) or 1.0
-    all_splits = sum(len(splits) for splits in found.values()) or 1
+    gain, cover = (by_tree(model, measure).sum(axis=0) for measure in ("gain", "cover"))
+    splits_by_tree = by_tree(model, "splits")
+    splits, trees = splits_by_tree.sum(axis=0), (splits_by_tree > 0).sum(axis=0)
     rows = [
         FeatureImportance(
             party=party,
-            feature=f.name,
-            gain=gain[f.name],
-            splits=len(found[f.name]),
-            cover=cover[f.name],
-            gain_share=gain[f.name] / all_gain,
-            split_share=len(found[f.name]) / all_splits,
-            cover_share=cover[f.name] / all_cover,
-            trees=len({t for t, _ in found[f.name]}),
+            feature=feature.name,
+            gain=float(gain[i]),
+            splits=int(splits[i]),
+            cover=float(cover[i]),
+            gain_share=float(gain[i] / (gain.sum() or 1.0)),
+            split_share=float(splits[i] / (splits.sum() or 1.0)),
+            cover_share=float(cover[i] / (cover.sum() or 1.0)),
+            trees=int(trees[i]),
         )
-        for party, f in model.dictionary
+        for i, (party, feature) in enumerate(model.dictionary)
     ]
     return tuple(sorted(rows, key=lambda r: (-r.gain, r.feature)))
+
+
+def by_tree(model: GuestModel, measure: Measure) -> NDArray[np.float64]:
+    """``(trees, features)`` sums of a measure over the splits, features in the dictionary's order."""
+    index = {f.name: i for i, (_, f) in enumerate(model.dictionary)}
+    totals = np.zeros((len(model.trees), len(index)))
+    for t, tree in enumerate(model.trees):
+        for split in tree.splits.values():
+            totals[t, index[split.feature]] += {"gain": split.gain, "splits": 1.0, "cover": split.cover}[measure]
+    return totals

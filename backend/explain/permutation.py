@@ -1,6 +1,6 @@
-"""What a feature, or all that a party brings, is worth: how much quality falls when its values are permuted among the people.
+"""Permutation importance of a feature, or of all of a party's: how much quality falls when its values are permuted among the people.
 
-Pure arithmetic on margins. Whoever calls it obtains the margins of changed records, and knows why each of them tells something.
+Pure arithmetic on margins (Breiman 2001, §10); the caller obtains the margins of the permuted records.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
-from backend.evaluation.performance import bounds, draws, measured
+from backend.evaluation.performance import draws
+from backend.fairness.intervals import percentiles
 from backend.trees.ensemble import GuestModel
+from backend.trees.metrics import weighted_figures
 from backend.trees.outputs import Outputs
 
 RESAMPLES = 500
@@ -25,10 +27,10 @@ Quality = Literal["auc", "r2"]
 
 @dataclass(frozen=True)
 class Permuted:
-    """How much quality falls when the values of a feature, or of all of a party's features together, are shuffled.
+    """How much quality falls when the values of a feature, or of all of a party's features together, are permuted.
 
-    Shuffling makes records that cannot be where features depend on each other, and a feature whose twin remains looks worthless. Of a
-    party, the columns are shuffled together, so that only their link with everybody else's is cut.
+    Permuting makes impossible records where features depend on each other, and a feature with a correlated twin looks unimportant. A
+    party's columns are permuted together, so that only their link with everybody else's is cut.
 
     Attributes
     ----------
@@ -52,12 +54,12 @@ class Permuted:
 
 
 def candidates(model: GuestModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What can be shuffled: every feature that splits by itself, then all of each party's together; (party, features)."""
-    asked = {split.feature for tree in model.trees for split in tree.splits.values()}
-    single = [(party, (f.name,)) for party, f in model.dictionary if f.name in asked]
+    """What can be permuted: every feature in use by itself, then all of each party's together; (party, features)."""
+    used = {split.feature for tree in model.trees for split in tree.splits.values()}
+    single = [(party, (f.name,)) for party, f in model.dictionary if f.name in used]
     together = []
     for party in (model.guest, *model.hosts):
-        own = tuple(f.name for p, f in model.dictionary if p == party and f.name in asked)
+        own = tuple(f.name for p, f in model.dictionary if p == party and f.name in used)
         together += [(party, own)] if len(own) > 1 else []
     return (*single, *together)
 
@@ -67,42 +69,44 @@ def permuted(
     features: Sequence[str],
     labels: Floats,
     whole: Floats,
-    shuffled: Sequence[Floats],
+    permutations: Sequence[Floats],
     outputs: Outputs,
     seed: int,
 ) -> Permuted:
-    """The fall of quality from `whole` to the mean of `shuffled`.
+    """The fall of quality from `whole` to the mean of `permutations`.
 
     Parameters
     ----------
     features : sequence of str
-        What was shuffled, together where there are several.
+        What was permuted, together where there are several.
     labels : ndarray of float64
         ``(n,)``.
     whole : ndarray of float64
         ``(n, outputs.count)`` margins of the records as they are.
-    shuffled : sequence of ndarray of float64
-        The same with shuffled values, one a repeat.
+    permutations : sequence of ndarray of float64
+        The same with permuted values, one per repeat.
 
     Raises
     ------
     ParameterError
-        The people have one label only, so that quality means nothing.
+        The people have one label only, so that quality is undefined.
     """
     n = len(labels)
     if len(np.unique(labels)) < 2:
-        raise ParameterError(f"The {n:,} people drawn share one label, so that no quality can fall; draw more of them.")
+        raise ParameterError(
+            f"The {n:,} people drawn share one label, so that quality is undefined; draw more of them."
+        )
 
     kind: Quality = "r2" if outputs.task == "number" else "auc"
 
     def quality(margins: Floats, weights: Floats) -> Floats:
-        return measured(labels, margins, outputs.predict(margins), outputs.task, weights)[kind]
+        return weighted_figures(labels, margins, outputs.predict(margins), outputs.task, weights)[kind]
 
     def falls(weights: Floats) -> Floats:
-        after: Floats = np.mean([quality(margins, weights) for margins in shuffled], axis=0)
+        after: Floats = np.mean([quality(margins, weights) for margins in permutations], axis=0)
         return quality(whole, weights) - after
 
     fall = float(falls(np.ones((1, n)))[0])
-    low, high = bounds(np.concatenate([falls(weights) for weights in draws(n, RESAMPLES, seed)]), fall)
+    low, high = percentiles(np.concatenate([falls(weights) for weights in draws(n, RESAMPLES, seed)]), fall)
     name = features[0] if len(features) == 1 else ""
-    return Permuted(party, name, kind, fall, low, high, n, len(shuffled))
+    return Permuted(party, name, kind, fall, low, high, n, len(permutations))

@@ -1,43 +1,42 @@
-"""More of what a model's structure says: how steady importances are, and which features meet. From the Guest's partial model alone."""
+"""How stable importances are, and which features interact, by a model's structure. From the Guest's partial model alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
+from backend.explain.importance import Measure, by_tree
+from backend.fairness.intervals import TAILS
 from backend.trees.ensemble import GuestModel, GuestTree, Split
 
 RESAMPLES = 1000
-FEWEST_TREES = 10  # below which resampled trees say nothing
-BOUNDS = (0.025, 0.975)
+MIN_TREES = 10  # that are resampled; fewer give no useful interval
 
 Floats = NDArray[np.float64]
-Measure = Literal["gain", "splits", "cover"]
 MEASURES: tuple[Measure, ...] = ("gain", "splits", "cover")
 
 
 @dataclass(frozen=True)
 class SteadyImportance:
-    """A feature's or a party's share of gain, splits or cover, and how it moves when trees are drawn with replacement from those there are.
+    """A feature's or a party's share of gain, splits or cover, and how it varies when the trees are drawn with replacement.
 
     The trees of a forest are grown alike on random parts of the data, so that this is a bootstrap: about 95 % of other forests of as
     many trees, grown in the same way on these records, would lie inside. Boosted trees follow one another and are no sample; there a
-    wide interval says that few trees carry the share. Neither says what other records would have given.
+    wide interval means that few trees carry the share. Neither covers what other records would have given.
 
     Attributes
     ----------
     feature : str
         Empty where the row is all of a party's features together.
     share, low, high : float
-        0 … 1; `low` and `high` are None with fewer than :data:`FEWEST_TREES` trees.
+        0 … 1; `low` and `high` are None with fewer than :data:`MIN_TREES` trees.
     rank, first, last : int
-        Place by share, from 1, and the places between which 95 % of draws lie (None likewise).
+        Rank by share, from 1, and the ranks between which 95 % of draws lie (None likewise).
     """
 
     party: str
@@ -54,7 +53,7 @@ class SteadyImportance:
 class Interaction:
     """Two features that meet on paths: one splits somewhere below the other.
 
-    That is where a model can let the effect of one depend on the other; whether it does, the leaves decide. No threshold is needed.
+    There a model can let the effect of one depend on the other; the leaves decide whether it does. No threshold is needed.
 
     Attributes
     ----------
@@ -91,52 +90,51 @@ def steady_importance(
     if measure not in MEASURES:
         raise ParameterError(f"The measure is {measure!r}; choose one of {', '.join(MEASURES)}.")
     names = [(party, feature.name) for party, feature in model.dictionary]
-    worth = _worth(model, measure)
+    totals = by_tree(model, measure)
     if by_party:
         parties = (model.guest, *model.hosts)
-        worth = np.stack([worth[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
+        totals = np.stack([totals[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
         names = [(party, "") for party in parties]
-    return _steady(worth, names, seed)
+    return _resampled(totals, names, seed)
 
 
-def _steady(worth: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
+def _resampled(totals: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
     """Shares of ``(trees, names)`` numbers with their intervals."""
-    trees, count = worth.shape
-    shares = worth.sum(axis=0) / (worth.sum() or 1.0)
-    order = np.argsort(-shares, kind="stable")
-    ranks = np.empty(count, dtype=np.intp)
-    ranks[order] = np.arange(1, count + 1)
-    low = high = first = last = None
-    if trees >= FEWEST_TREES:
-        times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
-        drawn = times @ worth
-        drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and few runs need it
+    trees = len(totals)
+    shares = totals.sum(axis=0) / (totals.sum() or 1.0)
+    ranked: list[int] = np.argsort(-shares, kind="stable").tolist()
+    rows = [
+        SteadyImportance(names[i][0], names[i][1], float(shares[i]), None, None, rank, None, None)
+        for rank, i in enumerate(ranked, start=1)
+    ]
+    if trees < MIN_TREES:
+        return tuple(rows)
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and few runs need it
 
-        places = rankdata(-drawn, method="min", axis=1)
-        low, high = np.quantile(drawn, BOUNDS, axis=0)
-        first, last = np.quantile(places, BOUNDS, axis=0, method="nearest")
+    times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
+    drawn = times @ totals
+    drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    low, high = np.quantile(drawn, TAILS, axis=0)
+    ranks = rankdata(-drawn, method="min", axis=1)
+    first, last = np.quantile(ranks, TAILS, axis=0, method="nearest")
     return tuple(
-        SteadyImportance(
-            party=names[i][0],
-            feature=names[i][1],
-            share=float(shares[i]),
-            low=None if low is None else min(float(low[i]), float(shares[i])),
-            high=None if high is None else max(float(high[i]), float(shares[i])),
-            rank=int(ranks[i]),
-            first=None if first is None else int(first[i]),
-            last=None if last is None else int(last[i]),
+        replace(
+            row,
+            low=min(float(low[i]), row.share),
+            high=max(float(high[i]), row.share),
+            first=int(first[i]),
+            last=int(last[i]),
         )
-        for i in order
+        for i, row in zip(ranked, rows, strict=True)
     )
 
 
 def agreement(model: GuestModel) -> float:
-    """Spearman's rank correlation of the features' gains in even and in odd trees, -1 … 1; NaN where too few split to tell.
+    """Spearman's rank correlation of the features' gains in even and in odd trees, -1 … 1; NaN where fewer than three split.
 
-    Near 1: any part of the trees tells the same story. Boosting lowers it by itself, since each tree corrects the ones before.
+    Near 1: any part of the trees gives the same ranking. Boosting lowers it by itself, since each tree corrects the ones before.
     """
-    gains = _worth(model, "gain")
+    gains = by_tree(model, "gain")
     used = gains.sum(axis=0) > 0
     halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
     if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
@@ -156,16 +154,6 @@ def interactions(model: GuestModel) -> tuple[Interaction, ...]:
         gain = sum(g for _, _, g in rows)
         found.append(Interaction(pair, gain, gain / whole, len(rows), len({t for _, t, _ in rows})))
     return tuple(sorted(found, key=lambda i: (-i.gain, i.features)))
-
-
-def _worth(model: GuestModel, measure: Measure) -> Floats:
-    """``(trees, features)`` in the dictionary's order."""
-    place = {f.name: i for i, (_, f) in enumerate(model.dictionary)}
-    worth = np.zeros((len(model.trees), len(place)))
-    for t, tree in enumerate(model.trees):
-        for split in tree.splits.values():
-            worth[t, place[split.feature]] += {"gain": split.gain, "splits": 1.0, "cover": split.cover}[measure]
-    return worth
 
 
 Pair = tuple[tuple[str, str], tuple[str, str]]

@@ -2,24 +2,24 @@
 
 A credit scoring system may use age if the age of an elderly applicant is not assigned a negative factor or value (12 CFR 1002.6(b)(2)(ii)):
 it scores at least as well as the most favoured class of younger ages (official interpretation, 6(b)(2)-2). So the same people are scored
-with an age of 62 or more, and with ages of each younger class, all else left as it is: a difference is what the model makes of age alone.
-Means of people of other ages would mix that with everything else in which they differ.
+with an age of 62 or more, and with ages of each younger class, all else left as it is: a difference is the effect of age alone.
+Comparing people of different ages would mix that with everything else in which they differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from backend.errors import ParameterError
+from backend.fairness.intervals import CONFIDENCE
 
-CONFIDENCE = 0.95  # over all classes together
-LEAST = 50  # people scored, at least
+MIN_PEOPLE = 50
 
 Floats = NDArray[np.float64]
 AgeVerdict = Literal["not_negative", "negative", "undecided"]
@@ -32,7 +32,7 @@ class AgeGap:
     Attributes
     ----------
     place : int
-        Of the class, 1 being the youngest.
+        Position of the class, 1 being the youngest.
     predicted : float
         Mean probability of the positive label with ages of this class.
     worse, low, high : float
@@ -48,7 +48,7 @@ class AgeGap:
 
 @dataclass(frozen=True)
 class AgeCheck:
-    """What a model makes of elderly ages.
+    """Effect of elderly ages on a model's predictions.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class AgeCheck:
 
     @property
     def verdict(self) -> AgeVerdict:
-        """``negative`` where elderly ages surely score worse than one class; ``not_negative`` where surely worse than none."""
+        """``negative`` where elderly ages significantly score worse than one class; ``not_negative`` where they do with none."""
         if any(gap.low > 0 for gap in self.gaps):
             return "negative"
         return "not_negative" if all(gap.high <= 0 for gap in self.gaps) else "undecided"
 
 
 class _Gap(Protocol):
-    """As much of :class:`AgeGap` as is told."""
+    """What :func:`in_words` reads of :class:`AgeGap`."""
 
     @property
     def place(self) -> int: ...
@@ -88,7 +88,7 @@ class _Gap(Protocol):
 
 
 class _Check(Protocol):
-    """As much of :class:`AgeCheck` as is told; a report has its own."""
+    """What :func:`in_words` reads of :class:`AgeCheck`, or of a report's own line."""
 
     @property
     def n(self) -> int: ...
@@ -99,13 +99,13 @@ class _Check(Protocol):
 
 
 def in_words(say: Callable[..., str], check: _Check | None, used: bool) -> str:
-    """What is known of elderly ages, as a sentence from a catalogue; `used` = the model asks about the feature."""
+    """The result as a sentence from a catalogue; `used` = the model splits on the feature."""
     if check is None:
         return say("document.elderly_open" if used else "document.elderly_unused")
     worst = max(check.gaps, key=lambda gap: gap.worse)
     figures = {name: f"{getattr(worst, name):+.4f}" for name in ("worse", "low", "high")}
-    said = say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
-    return say("document.elderly_on", n=f"{check.n:,}") + said
+    sentence = say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
+    return say("document.elderly_on", n=f"{check.n:,}") + sentence
 
 
 def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floats]) -> AgeCheck:
@@ -118,25 +118,25 @@ def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floa
     elderly : ndarray of float64
         ``(n,)`` probabilities of the positive label.
     younger : sequence of ndarray of float64
-        The same a class, youngest first.
+        The same for each class, youngest first.
 
     Raises
     ------
     ParameterError
-        Fewer than :data:`LEAST` people.
+        Fewer than :data:`MIN_PEOPLE` people.
     """
     n = len(elderly)
-    if n < LEAST:
-        raise ParameterError(f"{n} people were scored at other ages; {LEAST} or more are needed.")
-    wide = float(ndtri(1 - (1 - CONFIDENCE) / 2 / len(younger)))
+    if n < MIN_PEOPLE:
+        raise ParameterError(f"{n} people were scored at other ages; {MIN_PEOPLE} or more are needed.")
+    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(younger))
     gaps = []
     for place, predicted in enumerate(younger, start=1):
-        apart = elderly - predicted
-        worse, half = float(apart.mean()), wide * float(apart.std(ddof=1)) / n**0.5
-        gaps.append(AgeGap(place, float(predicted.mean()), worse, worse - half, worse + half))
+        difference = elderly - predicted
+        worse, error = float(difference.mean()), z * float(difference.std(ddof=1)) / n**0.5
+        gaps.append(AgeGap(place, float(predicted.mean()), worse, worse - error, worse + error))
     return AgeCheck(party, feature, n, float(elderly.mean()), tuple(gaps))
 
 
 def read_check(kept: dict[str, Any]) -> AgeCheck:
-    """A check as it was kept (``dataclasses.asdict``, from JSON)."""
+    """A check from its stored form (``dataclasses.asdict`` as JSON)."""
     return AgeCheck(**{**kept, "gaps": tuple(AgeGap(**gap) for gap in kept["gaps"])})

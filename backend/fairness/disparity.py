@@ -1,4 +1,4 @@
-"""Outcomes of a model by group: who is accepted, who is wrongly declined, how well risk is told. Knows counts by group, no Host's value.
+"""Outcomes of a model by group: selection, wrong declines, calibration of risk. Knows counts by group, no Host's value.
 
 The decision is the dashboard's: ``decline`` where the probability of the positive label is at or above the cut-off. So the
 *selection rate* of a group is the share that is accepted; its *true positive rate* the share of those with the positive label (who
@@ -6,11 +6,11 @@ defaulted, say) that is declined; its *false positive rate* the share of the oth
 share of positive labels less the mean probability.
 
 Either the Guest holds the attribute, and rates come from its records through fairlearn; or a Host does, and they come from sums by group
-(:mod:`backend.protocols.group_sums.guest`). Both give the same result. Rates of one group have Wilson intervals (a resampling of a group in
+(:mod:`backend.protocols.group_sums.guest`). Both give the same result. Rates of one group have Wilson intervals (resampling a group in
 which everybody is accepted would claim certainty). Ratios and differences have percentiles of resampled records: rates depend on a
-record through its group, decision and label alone, so that drawing counts of these is drawing records again, a thousand times in
-milliseconds. A smallest rate over a largest one lies below 1 by chance alone, the more so the smaller and the more the groups: its
-interval says how far, and it is an indicator, no finding by law (fairlearn's own caution about the four-fifths rule).
+record through its group, decision and label alone, so that resampling counts of these is resampling records, a thousand times in
+milliseconds. A smallest rate over a largest one lies below 1 by chance alone, the more so the smaller and the more numerous the groups;
+its interval shows how far. It is an indicator, not a finding of law (fairlearn's own caution about the four-fifths rule).
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.evidence import Evidence
+from backend.fairness.intervals import percentiles, wilson
 from backend.i18n import Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
 RESAMPLES = 1000
-CONFIDENCE = 0.95
 ALL_GROUPS = "all groups"  # what a gap between them is about
 SCORE_BITS = 16  # probabilities are summed in units of 2**-16
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
 MEASURES: tuple[Measure, ...] = ("selection rate", "true positive rate", "false positive rate")
+# columns of cells that a rate counts, and that it counts among: accepted positive, accepted other, declined positive, declined other
+CELLS_OF: dict[Measure, tuple[list[int], list[int]]] = {
+    "selection rate": ([0, 1], [0, 1, 2, 3]),
+    "true positive rate": ([2], [0, 2]),
+    "false positive rate": ([3], [1, 3]),
+}
 Floats = NDArray[np.float64]
 
 
@@ -47,7 +52,7 @@ class Rate:
     Attributes
     ----------
     n : int
-        Records behind it; 0 where it is not told.
+        Records behind it; 0 where it is suppressed.
     """
 
     n: int
@@ -56,12 +61,12 @@ class Rate:
     high: float | None
 
 
-UNTOLD = Rate(0, None, None, None)
+SUPPRESSED = Rate(0, None, None, None)
 
 
 @dataclass(frozen=True)
 class GroupOutcome:
-    """What becomes of one group.
+    """Decisions and labels of one group.
 
     Attributes
     ----------
@@ -70,7 +75,7 @@ class GroupOutcome:
     positive : Rate
         Share with the positive label.
     calibration : Rate
-        The same less the mean probability; above 0 = the risk is told too low. The interval takes the probabilities as given.
+        The same less the mean probability; above 0 = the risk is underestimated. The interval takes the probabilities as given.
     """
 
     group: Group
@@ -81,7 +86,7 @@ class GroupOutcome:
 
 @dataclass(frozen=True)
 class Gap:
-    """The groups with the smallest and the largest rate, and how far they are apart; None where fewer than two rates are told.
+    """The groups with the smallest and the largest rate, and how far they are apart; None where fewer than two rates are reported.
 
     Attributes
     ----------
@@ -126,7 +131,7 @@ class Disparity:
 def marks(
     accepted: NDArray[np.bool_], labels: NDArray[np.bool_], probabilities: Floats
 ) -> tuple[list[Counts], list[int]]:
-    """What has to be summed by group, and the largest value of each: accepted, positive, both, probability in 2**-16."""
+    """What is summed by group, and the largest value of each: accepted, positive, both, probability in 2**-16."""
     units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
     flags = [accepted, labels, accepted & labels]
     return [*(flag.astype(np.int64) for flag in flags), units], [1, 1, 1, 1 << SCORE_BITS]
@@ -137,7 +142,7 @@ def from_sums(
 ) -> Disparity:
     """Outcomes from sums of :func:`marks` by group, ``(4, groups)``."""
     counts = _Counts.of(groups, sums)
-    values = {measure: counts.shares(measure) for measure in MEASURES}
+    values = {measure: _shares(counts.cells, measure) for measure in MEASURES}
     return _disparity(party, feature, cutoff, counts, values, "sums", seed)
 
 
@@ -152,7 +157,7 @@ def from_records(
     *,
     seed: int,
 ) -> Disparity:
-    """Outcomes from records, ``(n,)`` each, of which `index` tells the group."""
+    """Outcomes from records, ``(n,)`` each, of which `index` is the group."""
     accepted = probabilities < cutoff
     summed = marks(accepted, labels, probabilities)[0]
     sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in summed], dtype=np.int64)
@@ -201,10 +206,10 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
 
 @dataclass(frozen=True)
 class _Counts:
-    """Counts by group, ``(groups,)`` each: records by decision and label, and their probabilities' sum."""
+    """Counts by group: ``(groups, 4)`` records by decision and label (:data:`CELLS_OF`), ``(groups,)`` sums of probabilities."""
 
     groups: tuple[Group, ...]
-    cells: NDArray[np.int64]  # (groups, 4): accepted positive, accepted other, declined positive, declined other
+    cells: NDArray[np.int64]
     probability: Floats
 
     @classmethod
@@ -218,25 +223,17 @@ class _Counts:
             )
         return cls(tuple(groups), cells, units / float(1 << SCORE_BITS))
 
-    def shares(self, measure: Measure) -> Floats:
-        """``(groups,)``: NaN where nobody is behind a share."""
-        return _shares(self.cells, measure)
-
-    def behind(self, measure: Measure) -> NDArray[np.int64]:
-        """``(groups,)``: records behind a share."""
-        return _behind(self.cells, measure)
-
 
 def _behind(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
-    columns = {"selection rate": [0, 1, 2, 3], "true positive rate": [0, 2], "false positive rate": [1, 3]}[measure]
-    out: NDArray[np.int64] = cells[..., columns].sum(axis=-1)
+    """``(groups,)``: records behind a share."""
+    out: NDArray[np.int64] = cells[..., CELLS_OF[measure][1]].sum(axis=-1)
     return out
 
 
 def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
-    columns = {"selection rate": [0, 1], "true positive rate": [2], "false positive rate": [3]}[measure]
+    """``(groups,)``: NaN where nobody is behind a share."""
     behind = _behind(cells, measure)
-    counted = cells[..., columns].sum(axis=-1)
+    counted = cells[..., CELLS_OF[measure][0]].sum(axis=-1)
     out: Floats = np.divide(counted, behind, out=np.full(behind.shape, np.nan), where=behind > 0)
     return out
 
@@ -244,7 +241,7 @@ def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
 def _by_fairlearn(
     index: NDArray[np.intp], labels: NDArray[np.bool_], accepted: NDArray[np.bool_], groups: int
 ) -> dict[Measure, Floats]:
-    """Each group's rates by fairlearn; a rate without records is 0 there, and is not told here."""
+    """Each group's rates by fairlearn; a rate without records is 0 there, and is suppressed here."""
     from fairlearn.metrics import (  # noqa: PLC0415 - takes a second, and few runs need it
         MetricFrame,
         false_positive_rate,
@@ -276,56 +273,44 @@ def _disparity(
     source: Literal["records", "sums"],
     seed: int,
 ) -> Disparity:
-    told = {measure: counts.behind(measure) >= MIN_GROUP for measure in MEASURES}
+    behind = {measure: _behind(counts.cells, measure) for measure in MEASURES}
     outcomes = []
     for k, group in enumerate(counts.groups):
-        rates = {m: wilson(float(values[m][k]), int(counts.behind(m)[k])) if told[m][k] else UNTOLD for m in MEASURES}
-        positive = wilson(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
+        rates = {m: _rate(float(values[m][k]), int(n[k])) for m, n in behind.items()}
+        positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
         mean = float(counts.probability[k] / group.n)
-        calibration = Rate(
-            group.n, *(None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
-        )
-        outcomes.append(GroupOutcome(group, rates, positive, calibration))
+        shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
+        outcomes.append(GroupOutcome(group, rates, positive, Rate(group.n, *shifted)))
     draw = np.random.default_rng(seed)
-    gaps = tuple(_gap(m, counts, values[m], np.flatnonzero(told[m]), draw) for m in MEASURES) if outcomes else ()
+    gaps = tuple(_gap(m, counts, values[m], np.flatnonzero(behind[m] >= MIN_GROUP), draw) for m in MEASURES)
     n = sum(g.n for g in counts.groups)
-    return Disparity(party, feature, n, cutoff, tuple(outcomes), gaps, source)
+    return Disparity(party, feature, n, cutoff, tuple(outcomes), gaps if outcomes else (), source)
 
 
-def wilson(share: float, n: int) -> Rate:
-    """A share of `n` records with Wilson's interval (1927)."""
-    z = float(ndtri((1 + CONFIDENCE) / 2))
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * ((share * (1 - share) + z * z / (4 * n)) / n) ** 0.5
-    return Rate(n, share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)))
+def _rate(share: float, n: int) -> Rate:
+    """A share with its interval; suppressed where too few records are behind it."""
+    return Rate(n, share, *wilson(share, n)) if n >= MIN_GROUP else SUPPRESSED
 
 
-def _gap(measure: Measure, counts: _Counts, values: Floats, told: NDArray[np.intp], draw: np.random.Generator) -> Gap:
-    """Over the groups whose rate is told."""
-    if len(told) < 2:
-        return Gap(measure, None, None, UNTOLD, UNTOLD)
-    rates, cells = values[told], counts.cells[told]
-    n = int(counts.behind(measure)[told].sum())
-    records = int(cells.sum())
-    again = draw.multinomial(records, (cells / records).ravel(), size=RESAMPLES).reshape(RESAMPLES, *cells.shape)
-    drawn = _shares(again, measure)
+def _gap(measure: Measure, counts: _Counts, values: Floats, large: NDArray[np.intp], draw: np.random.Generator) -> Gap:
+    """Over the groups that are `large` enough for their rate to be reported."""
+    if len(large) < 2:
+        return Gap(measure, None, None, SUPPRESSED, SUPPRESSED)
+    rates, cells = values[large], counts.cells[large]
+    n, records = int(_behind(cells, measure).sum()), int(cells.sum())
+    resampled = draw.multinomial(records, (cells / records).ravel(), size=RESAMPLES).reshape(RESAMPLES, *cells.shape)
+    drawn = _shares(resampled, measure)
     low, high = np.nanmin(drawn, axis=1), np.nanmax(drawn, axis=1)
     smallest, largest = int(rates.argmin()), int(rates.argmax())
-    apart = float(rates[largest] - rates[smallest])
+    difference = float(rates[largest] - rates[smallest])
+    ratio = SUPPRESSED  # undefined where no rate is above 0
+    if rates[largest] > 0 and (high > 0).any():
+        value = float(rates[smallest] / rates[largest])
+        ratio = Rate(n, value, *percentiles(low[high > 0] / high[high > 0], value))
     return Gap(
         measure,
-        counts.groups[told[smallest]],
-        counts.groups[told[largest]],
-        _ratio(n, rates[smallest], rates[largest], low[high > 0] / high[high > 0]),
-        _around(n, apart, high - low),
+        counts.groups[large[smallest]],
+        counts.groups[large[largest]],
+        ratio,
+        Rate(n, difference, *percentiles(high - low, difference)),
     )
-
-
-def _ratio(n: int, smallest: float, largest: float, drawn: Floats) -> Rate:
-    """Not told where no rate is above 0."""
-    return _around(n, float(smallest / largest), drawn) if largest > 0 and len(drawn) else UNTOLD
-
-
-def _around(n: int, value: float, drawn: Floats) -> Rate:
-    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Rate(n, value, min(float(low), value), max(float(high), value))

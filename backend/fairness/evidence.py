@@ -18,7 +18,7 @@ class Evidence:
     n : int
         Records behind it.
     value, low, high : float or None
-        The number and its interval; None where the group is too small to be told.
+        The number and its interval; None where the group is too small to be reported.
     about_zh : str
         The group in Chinese, where that differs.
     """

@@ -1,9 +1,9 @@
-"""How closely a feature goes with a protected attribute, from counts of both together. Knows counts of groups, nobody's values.
+"""How closely a feature is associated with a protected attribute, from counts of both together. Knows counts of groups, nobody's values.
 
 Mutual information is I = Σ p_ij·log2(p_ij / (p_i·p_j)), in bits; Cramér's V = √(χ²/n / min(r-1, c-1)), 0 … 1. Both are too large in
 small samples, by about (r-1)(c-1)/2n nats and (r-1)(c-1)/(n-1) of χ²/n; these are subtracted (Miller 1955; Bergsma 2013).
 
-Chance: shuffling the attribute's values among the records leaves both margins of the table as they are, and a table of shuffled records
+Chance: permuting the attribute's values among the records leaves both margins of the table as they are, and a table of permuted records
 is distributed as any random table with these margins (multivariate hypergeometric). Such tables are drawn at the Guest, which
 therefore needs no more from the Hosts than the one table.
 """
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.fairness.evidence import Evidence
+from backend.fairness.intervals import percentiles
 from backend.protocols.group_sums.contingency import Table
 
-SHUFFLES = 2000  # tables drawn for chance
+PERMUTATIONS = 2000  # tables drawn for chance
 RESAMPLES = 1000  # tables drawn for an interval
-LEVEL = 0.05  # of a finding over all features together, and outside an interval
+LEVEL = 0.05  # of a finding, over all features together
 NOTABLE = 0.1  # Cramér's V from which an association is worth a finding (Cohen 1988: w = 0.1, a small effect)
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Association:
-    """How closely one feature goes with the attribute.
+    """How closely one feature is associated with the attribute.
 
     Attributes
     ----------
@@ -44,9 +45,9 @@ class Association:
     v, v_low, v_high : float
         Cramér's V, and its 95 % interval.
     chance : float
-        V that 95 % of shufflings stay below.
+        V that 95 % of permutations stay below.
     p : float
-        Share of shufflings that go together as closely, times the number of features examined (Holm), at most 1.
+        Share of permutations that are associated as closely, times the number of features examined (Holm), at most 1.
     found : bool
         Beyond chance (p < 0.05) and not negligible (V ≥ 0.1).
     """
@@ -78,19 +79,20 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
         Of the drawn tables.
     """
     draw = np.random.default_rng(seed)
-    shuffled = {key: _shuffled(table, draw) for key, table in tables.items()}
+    permuted = {key: permuted_chi_squared(table, draw) for key, table in tables.items()}
+    # the table itself counts as one permutation, so that no p is 0
     shares = {
-        key: float(np.mean(np.append(chi >= _chi(tables[key]) * (1 - 1e-9), True))) for key, chi in shuffled.items()
+        key: float(np.mean(np.append(chi >= chi_squared(tables[key]) * (1 - 1e-9), True)))
+        for key, chi in permuted.items()
     }
     adjusted = _holm(shares)
     rows = []
     for (party, feature), table in tables.items():
         n, p = int(table.sum()), adjusted[party, feature]
-        again = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
-        v, bits = float(_v(table)), float(_bits(table))
-        v_low, v_high = _interval(_v(again, 2), v)
-        bits_low, bits_high = _interval(_bits(again, 2), bits)
-        chance = float(np.quantile(_corrected(shuffled[party, feature] / n, table.shape, n, 1), 1 - LEVEL))
+        resampled = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
+        v, bits = float(_v(table)), float(mutual_information(table))
+        v_low, v_high = percentiles(_v(resampled, 2), v)
+        bits_low, bits_high = percentiles(mutual_information(resampled, 2), bits)
         rows.append(
             Association(
                 party=party,
@@ -100,11 +102,11 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
                 bits=bits,
                 bits_low=bits_low,
                 bits_high=bits_high,
-                explained=min(1.0, bits / _entropy(table.sum(axis=1))),
+                explained=min(1.0, bits / float(_entropies(table.sum(axis=1), np.asarray(n)))),
                 v=v,
                 v_low=v_low,
                 v_high=v_high,
-                chance=chance,
+                chance=float(np.quantile(_corrected(permuted[party, feature] / n, table.shape, n, 1), 1 - LEVEL)),
                 p=p,
                 found=p < LEVEL and v >= NOTABLE,
             )
@@ -113,21 +115,21 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
 
 
 def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
-    """What a compliance finding on the attribute shows of it: the features that were found, the closest first."""
+    """The evidence of a compliance finding on the attribute: the features that were found, the closest first."""
     return tuple(Evidence(a.feature, "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
 
 
-def _shuffled(table: Table, draw: np.random.Generator) -> Floats:
-    """``(SHUFFLES,)``: χ² of random tables with the same margins."""
+def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
+    """``(PERMUTATIONS,)``: χ² of random tables with the same margins."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     from scipy.stats import random_table  # noqa: PLC0415 - slow to import, and few runs need it
 
-    drawn: Table = random_table.rvs(rows, columns, size=SHUFFLES, random_state=draw).astype(np.int64)
-    return _chi(drawn)
+    drawn: Table = random_table.rvs(rows, columns, size=PERMUTATIONS, random_state=draw).astype(np.int64)
+    return chi_squared(drawn)
 
 
-def _chi(tables: NDArray[np.integer]) -> Floats:
-    """χ² of tables ``(…, r, c)``; rows and columns that are empty count nothing."""
+def chi_squared(tables: NDArray[np.integer]) -> Floats:
+    """χ² of tables ``(…, r, c)``; empty rows and columns contribute nothing."""
     rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(axis=-2, keepdims=True)
     expected = rows * columns / tables.sum(axis=(-1, -2), keepdims=True)
     terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
@@ -138,7 +140,7 @@ def _chi(tables: NDArray[np.integer]) -> Floats:
 def _v(tables: NDArray[np.integer], times: int = 1) -> Floats:
     """Bias-corrected V; resampled tables carry the bias twice: their own and that of the table they were drawn from."""
     n = int(tables.sum(axis=(-1, -2)).max())
-    return _corrected(_chi(tables) / n, tables.shape[-2:], n, times)
+    return _corrected(chi_squared(tables) / n, tables.shape[-2:], n, times)
 
 
 def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Floats:
@@ -150,7 +152,7 @@ def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Float
     return out
 
 
-def _bits(tables: NDArray[np.integer], times: int = 1) -> Floats:
+def mutual_information(tables: NDArray[np.integer], times: int = 1) -> Floats:
     """Mutual information less its bias, bits."""
     n = tables.sum(axis=(-1, -2))
     joint, rows, columns = (_entropies(t, n) for t in (tables, tables.sum(axis=-1), tables.sum(axis=-2)))
@@ -165,16 +167,6 @@ def _entropies(counts: NDArray[np.integer], n: NDArray[np.integer]) -> Floats:
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     out: Floats = -(shares * logs).sum(axis=tuple(range(n.ndim, counts.ndim)))
     return out
-
-
-def _entropy(counts: NDArray[np.integer]) -> float:
-    return float(_entropies(counts, np.asarray(counts.sum())))
-
-
-def _interval(values: Floats, found: float) -> tuple[float, float]:
-    """Percentiles, widened to hold what was found."""
-    low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
-    return min(float(low), found), max(float(high), found)
 
 
 def _holm(shares: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:

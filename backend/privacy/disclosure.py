@@ -1,6 +1,6 @@
-"""Who saw what in one run, out of its transcript: field by field, and as the paper's Table II. Knows no message's content.
+"""What one run disclosed to whom, from its transcript: field by field, and as the paper's Table II. Knows no message's content.
 
-What a class of message can tell stands with the class (:mod:`backend.protocols.transport.catalogue`); here it is laid out for each party.
+What a class of messages discloses is declared with the class (:mod:`backend.protocols.transport.catalogue`); here it is listed by party.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Literal
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.message import MESSAGES, Message
 
+# the one field of a class that is encrypted under the Guest's key; every other field travels in plaintext
 CIPHERTEXTS = {
     "Gradients": "pairs",
     "BinSums": "sums",
@@ -24,13 +25,17 @@ CIPHERTEXTS = {
     "ReasonTerms": "terms",
     "MaskedContributions": "shares",
     "ContributionSums": "sums",
-}  # the one field of a class that is encrypted under the Guest's key; every other field travels as it is
-PATHS = ("Walked", "CandidateLeaves", "PassOn")  # tell the Guest where samples go at a Host's splits
-MET = ("AskWalk", "PassOn")  # tell a Host which samples have come to its splits
-NAMED = ("DecisionVectors", "StartWalk", "AskCandidates", "AskReasons", "AskCohort")  # tell a Host who is scored
+}
+VECTORS = {
+    "DecisionVectors",
+    "MoreVectors",
+}  # in plaintext they disclose leaf weights and the sender's candidate leaves
+PATHS = {"Walked", "CandidateLeaves", "PassOn"}  # disclose to the Guest where samples go at a Host's splits
+VISITS = {"AskWalk", "PassOn"}  # disclose to a Host which samples reached its splits
+IDS = {"DecisionVectors", "StartWalk", "AskCandidates", "AskReasons", "AskCohort"}  # disclose to a Host who is scored
 PLAIN = "none"  # the scheme of a run without encryption
 
-Told = Literal["yes", "no", "shape", "own", "all", "some", "complete", "answers", "met", "sent"]
+Extent = Literal["yes", "no", "shape", "own", "all", "some", "complete", "answers", "met", "sent"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class DisclosedField:
     messages : int
     encrypted : bool
     key_of : str
-        Whose key opens it; empty for plain text.
+        Whose key opens it; empty for plaintext.
     readable : bool
         Whether the party that got it can read it.
     """
@@ -73,40 +78,34 @@ class PartyDisclosure:
     group : {"model", "data", "run"}
         The paper's two halves, and what is not in the paper.
     guest : str
-        What the Guest has of it.
+        To what extent the Guest has it.
     hosts : dict of str to str
         The same for every Host.
     """
 
     what: str
     group: Literal["model", "data", "run"]
-    guest: Told
-    hosts: dict[str, Told]
+    guest: Extent
+    hosts: dict[str, Extent]
 
 
 def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tuple[DisclosedField, ...]:
-    """What every party got, in the order in which it first came; the conversation's name is left out.
+    """What every party received, in the order of first receipt; the conversation's name is left out.
 
     Parameters
     ----------
     scheme : str
-        The cipher of the run; with "none" what should be encrypted travels in the clear.
+        The cipher of the run; with "none" nothing is encrypted.
     """
     found = Counter((entry.receiver, entry.sender, entry.kind) for entry in transcript)
     shared = {field.name for field in fields(Message)}
-    return tuple(
-        _line(party, sender, kind, field.name, count, guest, scheme)
-        for (party, sender, kind), count in found.items()
-        for field in fields(MESSAGES[kind])
-        if field.name not in shared
-    )
-
-
-def _line(party: str, sender: str, kind: str, field: str, messages: int, guest: str, scheme: str) -> DisclosedField:
-    encrypted = CIPHERTEXTS.get(kind) == field and scheme != PLAIN
-    return DisclosedField(
-        party, sender, kind, field, messages, encrypted, guest if encrypted else "", not encrypted or party == guest
-    )
+    out = []
+    for (party, sender, kind), messages in found.items():
+        for field in (f.name for f in fields(MESSAGES[kind]) if f.name not in shared):
+            encrypted = CIPHERTEXTS.get(kind) == field and scheme != PLAIN
+            key_of, readable = (guest, party == guest) if encrypted else ("", True)
+            out.append(DisclosedField(party, sender, kind, field, messages, encrypted, key_of, readable))
+    return tuple(out)
 
 
 def table_two(
@@ -114,9 +113,9 @@ def table_two(
 ) -> tuple[PartyDisclosure, ...]:
     """Fed-EINI, Table II, for the protocol that was run.
 
-    What parties hold before any scoring is the same for every protocol: the Guest its half of the model, a Host the trees' shape and
-    its own splits, all of them the feature dictionary (the paper gives it to the Guest alone). Path, score and ids are read off the
-    messages that reached each party.
+    What parties hold before any scoring is the same for every protocol: the Guest its partial model, a Host the trees' shape and its
+    own splits, all of them the feature dictionary (the paper gives it to the Guest alone). Path, score and ids follow from the messages
+    that reached each party.
 
     Parameters
     ----------
@@ -129,35 +128,26 @@ def table_two(
     by_tree : bool
         Whether the Guest decrypts the answer of every tree (a median), not their sum.
     """
-    got = {party: {entry.kind for entry in transcript if entry.receiver == party} for party in (guest, *hosts)}
-    opened = scheme == PLAIN
-    way: Told = "complete" if got[guest] & {*PATHS} else "answers" if by_tree else "own"
+    received = {party: {entry.kind for entry in transcript if entry.receiver == party} for party in (guest, *hosts)}
+    path_at_guest: Extent = "complete" if received[guest] & PATHS else "answers" if by_tree else "own"
+    plaintext = {host for host in hosts if scheme == PLAIN and received[host] & VECTORS}
 
-    def each(told: Told) -> dict[str, Told]:
-        return dict.fromkeys(hosts, told)
+    def each(extent: Extent) -> dict[str, Extent]:
+        return dict.fromkeys(hosts, extent)
+
+    def path_at(host: str) -> Extent:
+        # beyond its own answers: who came to its splits, or which leaves the sender had left
+        return "met" if received[host] & VISITS else "sent" if host in plaintext else "own"
 
     return (
         PartyDisclosure("structure", "model", "yes", each("shape")),
-        PartyDisclosure(
-            "leaf_weights", "model", "yes", {h: "sent" if opened and _vectors(got[h]) else "no" for h in hosts}
-        ),
+        PartyDisclosure("leaf_weights", "model", "yes", {h: "sent" if h in plaintext else "no" for h in hosts}),
         PartyDisclosure("parameters", "model", "yes", each("some")),
         PartyDisclosure("splits", "model", "own", each("own")),
         PartyDisclosure("local_data", "data", "own", each("own")),
         PartyDisclosure("feature_count", "data", "all", each("all")),
         PartyDisclosure("meanings", "data", "all", each("all")),
-        PartyDisclosure("path", "data", way, {h: _path(got[h], opened) for h in hosts}),
+        PartyDisclosure("path", "data", path_at_guest, {h: path_at(h) for h in hosts}),
         PartyDisclosure("score", "run", "yes", each("no")),
-        PartyDisclosure("ids", "run", "yes", {h: "yes" if got[h] & {*NAMED} else "no" for h in hosts}),
+        PartyDisclosure("ids", "run", "yes", {h: "yes" if received[h] & IDS else "no" for h in hosts}),
     )
-
-
-def _vectors(kinds: set[str]) -> bool:
-    return bool(kinds & {"DecisionVectors", "MoreVectors"})
-
-
-def _path(kinds: set[str], opened: bool) -> Told:
-    """What a Host knows of the way beyond its own answers: who came to its splits, or which leaves the sender had left."""
-    if kinds & {*MET}:
-        return "met"
-    return "sent" if opened and _vectors(kinds) else "own"

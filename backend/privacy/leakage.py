@@ -1,7 +1,7 @@
-"""The leak meter: how many ways through the trees a released score leaves open. Plays the Guest; the audit also sees the Hosts' answers.
+"""The leak meter: how many paths through the trees a released score leaves open. Plays the Guest; the audit also sees the Hosts' answers.
 
-*Naive count*: combinations of the Guest's candidate leaves, one a tree, whose weights sum to the score. It is an upper bound on
-anonymity: 1 proves that the score names the path, a large count proves nothing, because trees share features and most combinations
+*Naive count*: combinations of the Guest's candidate leaves, one per tree, whose weights sum to the score. It is an upper bound on
+anonymity: 1 proves that the score identifies the path, a large count proves nothing, because trees share features and most combinations
 belong to nobody. *Population count*: distinct paths among given Host records that give the same score; it takes a joint audit.
 """
 
@@ -10,29 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy, zaxpy
 
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_bitmap
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.ensemble import Columns, GuestModel, Leaf
+from backend.trees.covers import leaf_shares
+from backend.trees.ensemble import Columns, GuestModel
 
-SCORE_BITS = (6, 8, 10, 12, 14, 16)  # widths that a curve goes through
-TOGETHER = 512  # records that an audit asks about in one message
+SCORE_BITS = (6, 8, 10, 12, 14, 16)  # resolutions of a curve
+BATCH = 512  # records that an audit asks about in one message
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
-_LARGEST, _STEP = (
-    480,
-    512,
-)  # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
-_STEP_I = (
-    2.0**-200
-)  # the imaginary part carries a sum's derivative, so small that its square vanishes (complex-step derivative)
+# counts of more bits than the first are divided by 2 to the second, to stay in float64's range
+_MAX_BITS, _RESCALE_BITS = 480, 512
+# the imaginary part carries a sum's derivative, so small that its square vanishes (complex-step derivative)
+_STEP_I = 2.0**-200
 
 Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -56,7 +54,7 @@ class LeakReading:
     entropy : float
         Bits: the same once the score is known; NaN where `count` is 0 or the covers rule the score out.
     min_entropy : float
-        Bits: -log2 of the likeliest combination's share.
+        Bits: -log2 of the most likely combination's share.
     """
 
     combinations: int
@@ -89,12 +87,11 @@ class _Options:
     @classmethod
     def of(cls, units: Integers, shares: Floats) -> _Options:
         """``(m,)`` candidates' units and shares, which sum to 1."""
-        offsets, place = np.unique(units - units.min(), return_inverse=True)
-        values = np.zeros((4, len(offsets)))
+        offsets, group = np.unique(units - units.min(), return_inverse=True)
+        values = np.full((4, len(offsets)), -np.inf)
         for row, weights in enumerate((np.ones(len(units)), shares, _plog(shares))):
-            values[row] = np.bincount(place, weights, len(offsets))
-        values[3] = -np.inf
-        np.maximum.at(values[3], place, np.log2(shares, out=np.full(len(shares), -np.inf), where=shares > 0))
+            values[row] = np.bincount(group, weights, len(offsets))
+        np.maximum.at(values[3], group, np.log2(shares, out=np.full(len(shares), -np.inf), where=shares > 0))
         return cls(offsets, values)
 
     @property
@@ -104,11 +101,11 @@ class _Options:
 
 
 class LeakMeter:
-    """Reads the naive count of one score after another; built once a model.
+    """Reads the naive count of one score after another; built once per model.
 
     Where the Guest decrypts a sum for each class, each is a sum over trees of its own; for the median it decrypts every tree's answer:
     then counts multiply and entropies add up. Where every leaf carries a number for each class, the class whose sum leaves the fewest
-    combinations is told, which bounds those that fit all sums. If a Host holds no record of the person, the Guest knows more than is
+    combinations is reported, which bounds those that fit all sums. If a Host holds no record of the person, the Guest knows more than is
     counted here.
     """
 
@@ -119,11 +116,9 @@ class LeakMeter:
         self._units, self._slot = (x[order].reshape(-1, self._numbers) for x in (packing.unit, packing.slot))
         self._base = packing.unpack([packing.base])[0]
         self._candidates = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
-        self._shares = host_shares(model)
-        ends = np.cumsum([len(tree.leaves) for tree in model.trees])
-        self._spans = [
-            slice(int(end) - len(tree.leaves), int(end)) for end, tree in zip(ends, model.trees, strict=True)
-        ]
+        self._shares = leaf_shares(model)[0]
+        ends = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)]).tolist()
+        self._spans = [slice(start, end) for start, end in pairwise(ends)]
 
     def read(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[LeakReading]:
         """Read some scores.
@@ -135,7 +130,7 @@ class LeakMeter:
         units : sequence of int
             ``(n,)``: the sums as they were decrypted, base score included.
         dither : int
-            Units by which the last Host may have moved each sum: combinations that come as near fit as well.
+            Units by which the last Host may have moved each sum: combinations within that distance fit as well.
 
         Returns
         -------
@@ -150,7 +145,7 @@ class LeakMeter:
 
     def _read(self, kept: Flags, released: Integers, dither: int) -> LeakReading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
-        combinations, prior, parts = 1, 0.0, []
+        combinations, prior = 1, 0.0
         targets = released - self._base
         trees: dict[int, list[_Options]] = {slot: [] for slot in range(self._packing.slots)}
         for span in self._spans:
@@ -162,113 +157,89 @@ class LeakMeter:
                 trees[slot].append(_Options.of(units, shares))
             combinations *= len(here)
             prior -= float(_plog(shares).sum())
-        for slot, options in trees.items():
-            parts.append(_at(options, int(targets[slot]), dither))
-        if self._numbers > 1:
-            parts = [min(parts)]
-        count = math.prod(part[0] for part in parts)
-        return LeakReading(combinations, count, prior, sum(part[1] for part in parts), sum(part[2] for part in parts))
-
-
-def host_shares(model: GuestModel) -> Floats:
-    """``(n_leaves,)``: how often the Hosts' splits lead to a leaf that the Guest's splits lead to, by the covers of training."""
-    shares = []
-    for t, tree in enumerate(model.trees):
-        stack = [(0, 1.0)]
-        while stack:
-            i, share = stack.pop()
-            node = tree.nodes[i]
-            if isinstance(node, Leaf):
-                shares.append(share)
-                continue
-            left = tree.nodes[node.left].cover / node.cover if node.cover else 0.5
-            own = (t, i) in model.rules
-            stack += [
-                (node.right, share if own else share * (1.0 - left)),
-                (node.left, share if own else share * left),
-            ]
-    return np.array(shares)
+        parts = [_at(options, int(targets[slot]), dither) for slot, options in trees.items()]
+        counts, entropies, min_entropies = zip(*([min(parts)] if self._numbers > 1 else parts), strict=True)
+        return LeakReading(combinations, math.prod(counts), prior, sum(entropies), sum(min_entropies))
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Of some trees, for every sum of offsets from 0 on.
+    """Combinations of some trees by their sum of offsets, from 0 on.
 
     Attributes
     ----------
     counts : ndarray of float64
-        ``(m,)`` combinations, divided by 2**moved.
+        ``(m,)`` combinations, divided by 2**rescaled.
     shares : ndarray of complex128
         ``(m,)``: sum of p, and sum of p·log2 p times :data:`_STEP_I` in the imaginary part.
     tops : ndarray of float64
         ``(m,)`` largest log2 p.
-    moved : int
+    rescaled : int
     """
 
     counts: Floats
     shares: Complex
     tops: Floats
-    moved: int
+    rescaled: int
 
     def cut(self, low: int, high: int) -> _Grid:
         """Sums from `low` to `high`, both within."""
         here = slice(low, high + 1)
-        return _Grid(self.counts[here], self.shares[here], self.tops[here], self.moved)
+        return _Grid(self.counts[here], self.shares[here], self.tops[here], self.rescaled)
 
-    def windowed(self, half: int) -> _Grid:
-        """``(m + 2·half,)``: what lies within `half` of every sum from -half on."""
-        if not half:
+    def windowed(self, reach: int) -> _Grid:
+        """``(m + 2·reach,)``: combinations within `reach` of every sum from -reach on."""
+        if not reach:
             return self
-        counts, shares, tops = (
-            _windows(values, half, operation)
-            for values, operation in ((self.counts, np.add), (self.shares, np.add), (self.tops, np.maximum))
-        )
-        return _Grid(counts, shares, tops, self.moved)
+        counts, shares = (_windows(values, reach, np.add) for values in (self.counts, self.shares))
+        return _Grid(counts, shares, _windows(self.tops, reach, np.maximum), self.rescaled)
 
 
-def _windows(values: NDArray[Any], half: int, operation: np.ufunc) -> NDArray[Any]:
-    """Sum or maximum of each window of ``2·half + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
-    length, empty = 2 * half + 1, -np.inf if operation is np.maximum else 0
-    n = len(values) + 2 * half
-    blocks = np.full(-(-(n + 2 * half) // length) * length, empty, dtype=values.dtype)
-    blocks[2 * half : 2 * half + len(values)] = values
+def _windows(values: NDArray[Any], reach: int, operation: np.ufunc) -> NDArray[Any]:
+    """Sum or maximum of each window of ``2·reach + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
+    length, empty = 2 * reach + 1, -np.inf if operation is np.maximum else 0
+    n = len(values) + 2 * reach
+    blocks = np.full(-(-(n + 2 * reach) // length) * length, empty, dtype=values.dtype)
+    blocks[2 * reach : 2 * reach + len(values)] = values
     lines = blocks.reshape(-1, length)
     prefix = operation.accumulate(lines, axis=1).ravel()
     suffix = operation.accumulate(lines[:, ::-1], axis=1)[:, ::-1].ravel()
-    found = prefix[2 * half : 2 * half + n].copy()
+    found = prefix[2 * reach : 2 * reach + n].copy()
     crossing = np.arange(n) % length != 0  # the others are whole blocks
     found[crossing] = operation(found[crossing], suffix[:n][crossing])
     return found
 
 
 def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float, float]:
-    """Count, entropy and min-entropy of the combinations whose offsets sum to `target`, or come near; half of the trees meets the other."""
+    """Count, entropy and min-entropy of the combinations whose offsets sum to `target` ± `dither`, by meeting in the middle."""
     if not -dither <= target <= sum(tree.spread for tree in trees) + dither:
         return 0, math.nan, math.nan
     halves: tuple[list[_Options], list[_Options]] = [], []
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
         min(halves, key=lambda half: sum(other.spread for other in half)).append(tree)
     a, b = (_grid(half, target + dither) for half in halves)
-    b, place = b.windowed(dither), target + dither  # b's sums begin at -dither now
-    low, high = max(0, place - len(b.counts) + 1), min(place, len(a.counts) - 1)
+    b, total = b.windowed(dither), target + dither  # b's sums begin at -dither now
+    low, high = max(0, total - len(b.counts) + 1), min(total, len(a.counts) - 1)
     if low > high:
         return 0, math.nan, math.nan
-    a, b = a.cut(low, high), b.cut(place - high, place - low)
+    a, b = a.cut(low, high), b.cut(total - high, total - low)
     numerator, denominator = float(np.dot(a.counts, b.counts[::-1])).as_integer_ratio()
-    count, shares = (numerator << (a.moved + b.moved)) // denominator, complex(np.dot(a.shares, b.shares[::-1]))
+    count, shares = (numerator << (a.rescaled + b.rescaled)) // denominator, complex(np.dot(a.shares, b.shares[::-1]))
     p = shares.real
     if not p:
         return count, math.nan, math.nan
-    likeliest = float((a.tops + b.tops[::-1]).max())
-    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - likeliest)
+    largest = float((a.tops + b.tops[::-1]).max())
+    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - largest)
 
 
-def _grid(trees: Sequence[_Options], most: int) -> _Grid:
-    """Shift and add, tree by tree, for every sum up to `most`."""
-    counts, shares, tops, moved, bits = np.ones(1), np.ones(1, dtype=np.complex128), np.zeros(1), 0, 0.0
+def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
+    """Shift and add, tree by tree, for every sum up to `max_sum`."""
+    from scipy.linalg.blas import daxpy, zaxpy  # noqa: PLC0415 - slow to import, and few runs need it
+
+    counts, shares, tops, rescaled, bits = np.ones(1), np.ones(1, dtype=np.complex128), np.zeros(1), 0, 0.0
     buffer = np.empty(BLOCK)
     for tree in trees:
-        before, length = len(tops), min(most + 1, len(tops) + tree.spread)
+        before, length = len(tops), min(max_sum + 1, len(tops) + tree.spread)
         grown = np.zeros(length), np.zeros(length, dtype=np.complex128), np.full(length, -np.inf)
         leaves = list(zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True))
         for begin in range(0, length, BLOCK):
@@ -277,19 +248,21 @@ def _grid(trees: Sequence[_Options], most: int) -> _Grid:
                 if low >= high:
                     continue
                 into, source = slice(low, high), slice(low - offset, high - offset)
-                daxpy(counts[source], grown[0][into], a=n)  # grown += n * counts, in one go
+                daxpy(counts[source], grown[0][into], a=n)  # grown += n * counts, in one pass
                 zaxpy(shares[source], grown[1][into], a=complex(p, plog * _STEP_I))
                 joined = np.add(tops[source], top, out=buffer[: high - low])
                 np.maximum(grown[2][into], joined, out=grown[2][into])
         counts, shares, tops = grown
         bits += math.log2(tree.values[0].sum())
-        if bits > _LARGEST:
-            counts *= 2.0**-_STEP
-            moved, bits = moved + _STEP, bits - _STEP
-    return _Grid(counts, shares, tops, moved)
+        if bits > _MAX_BITS:
+            counts *= 2.0**-_RESCALE_BITS
+            rescaled, bits = rescaled + _RESCALE_BITS, bits - _RESCALE_BITS
+    return _Grid(counts, shares, tops, rescaled)
 
 
-def joint_audit(conversation: Session, model_id: str, model: GuestModel, ids: Sequence[str]) -> Flags:
+def joint_audit(
+    conversation: Session, model_id: str, model: GuestModel, ids: Sequence[str], batch: int = BATCH
+) -> Flags:
     """Ask the Hosts of a simulation which leaves they leave open to some records. No Host that is not simulated answers.
 
     Returns
@@ -300,13 +273,13 @@ def joint_audit(conversation: Session, model_id: str, model: GuestModel, ids: Se
     owners = {fork.owner for skeleton in model.skeletons for fork in skeleton.forks.values()}
     hosts = tuple(host for host in model.hosts if host in owners)
     leaves = np.ones((len(ids), model.n_leaves), dtype=bool)
-    for rows in chunks(len(ids), TOGETHER):
-        asked = tuple(ids[rows.start : rows.stop])
+    for rows in chunks(len(ids), batch):
+        queried = tuple(ids[rows.start : rows.stop])
         for host in hosts:
-            conversation.send(host, AskCandidates(conversation.name, model_id, asked))
+            conversation.send(host, AskCandidates(conversation.name, model_id, queried))
         for answer in conversation.expect_each(CandidateLeaves, hosts).values():
-            kept = from_bitmap(answer.leaves, len(asked) * model.n_leaves)
-            leaves[rows.start : rows.stop] &= kept.reshape(len(asked), -1)
+            kept = from_bitmap(answer.leaves, len(queried) * model.n_leaves)
+            leaves[rows.start : rows.stop] &= kept.reshape(len(queried), -1)
     return leaves
 
 
@@ -330,25 +303,25 @@ class Population:
         for rows, kept in conjunctions.blocks(columns, len(own)):
             self._guest[rows] = kept.T
         self._hosts, self._own = hosts.astype(np.float64), own
-        # whole numbers below 2**44, so that float64 adds one a tree exactly and two sets of leaves hardly share a sum
+        # integers below 2**44, so that float64 adds one per tree exactly and two sets of leaves hardly share a sum
         codes = np.floor(np.random.default_rng(0).random(model.n_leaves) * float(1 << 44))
         self._paths = self._hosts @ (self._guest * codes).T
 
     def released(self, model: GuestModel) -> list[int]:
-        """``(n,)``: everybody's true score in units of a model that differs from the first in its scale only."""
+        """``(n,)``: each person's true score, in units of a model that differs from the first only in its scale."""
         packing = Packing(model)
         packed, own = packing.of_leaves(), (self._guest * self._hosts[self._own]).astype(bool)
         return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own]
 
-    def counts(self, model: GuestModel, added: Integers | None = None, half: int = 0) -> Integers:
-        """``(n,)``: distinct paths among all records that give everybody's score; the own one is always among them.
+    def counts(self, model: GuestModel, added: Integers | None = None, reach: int = 0) -> Integers:
+        """``(n,)``: distinct paths among all records that give each person's score, the person's own included.
 
         Parameters
         ----------
         added : ndarray of int64, optional
             ``(n, slots)`` units that dither has moved each sum by.
-        half : int
-            No number added is larger: paths whose sums come as near fit as well.
+        reach : int
+            The largest number added: paths whose sums lie within it fit as well.
         """
         packing = Packing(model)
         fits = np.ones(self._paths.shape, dtype=bool)
@@ -357,13 +330,13 @@ class Population:
             units[packing.leaf[of_slot]] = packing.unit[of_slot]
             sums = self._hosts @ (self._guest * units).T
             released = sums[self._own, np.arange(len(self._own))] + (0 if added is None else added[:, slot])
-            fits &= np.abs(sums - released) <= half
+            fits &= np.abs(sums - released) <= reach
         return np.array([len(np.unique(p[f])) for p, f in zip(self._paths.T, fits.T, strict=True)], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class LeakPoint:
-    """What scores of one width leave open, over some people.
+    """What scores of one resolution leave open, over some people.
 
     Attributes
     ----------
@@ -371,11 +344,11 @@ class LeakPoint:
     people, records : int
         Whose scores were read, and Host records that they were compared with.
     named : float
-        Share of people whose naive count is 1: the score names the path, whoever sees it.
+        Share of people whose naive count is 1: the score identifies the path, whoever sees it.
     bits, entropy : float
         Medians: log2 of the naive count; posterior entropy in bits.
     unique : float
-        Share of people whose score fits one path only among the records.
+        Share of people whose score fits only one path among the records.
     paths : float
         Median of the population count.
     """
@@ -398,23 +371,23 @@ def leak_curve(
     widths: Sequence[int] = SCORE_BITS,
     on_person: Callable[[], None] = lambda: None,
 ) -> Iterator[LeakPoint]:
-    """Both counts for the same people with the model's weights at several widths; a joint audit, so in a simulation only.
+    """Both counts for the same people at several resolutions of the score; a joint audit, so in a simulation only.
 
     Parameters
     ----------
     columns, hosts, own
         See :class:`Population`.
     on_person : callable
-        Told after every score that was read; may raise to stop.
+        Called after every score; may raise to stop.
     """
     population = Population(model, columns, hosts, own)
     for width in widths:
-        at = replace(model, score_bits=width)
-        meter, units, readings = LeakMeter(at), population.released(at), []
-        for i, unit in enumerate(units):
+        rounded = replace(model, score_bits=width)
+        meter, readings = LeakMeter(rounded), []
+        for i, unit in enumerate(population.released(rounded)):
             readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [unit])
             on_person()
-        counts = population.counts(at)
+        counts = population.counts(rounded)
         yield LeakPoint(
             width,
             len(own),

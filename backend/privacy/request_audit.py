@@ -1,8 +1,7 @@
 """The auditor: has the Guest open requests that a Host logged in secret, and checks that an honest Guest would have sent just these.
 
-A third role. It sees the Guest's partial model and, of the people in the sample, which leaves the
-Guest's own values leave open;
-it sees nothing of a Host's values, and neither party sees what the other handed over.
+A third role. It sees the Guest's partial model and, of the people in the sample, which leaves the Guest's own values leave open; it sees
+nothing of a Host's values, and neither party sees what the other handed over.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Replayed:
     Attributes
     ----------
     rows : int
-        Requests that were looked at, a person each.
+        Requests checked, one per person.
     problems : tuple of (int, str)
         Number of the row in the Host's log, and what is wrong with it; every other row is what an honest Guest sends.
     """
@@ -40,7 +39,7 @@ class Replayed:
 
 
 def replay(
-    rows: Sequence[LoggedRow], opener: Opener, half: str, registered: str, floor: int = KEY_BITS_FLOOR
+    rows: Sequence[LoggedRow], opener: Opener, partial_model: str, registered: str, floor: int = KEY_BITS_FLOOR
 ) -> Replayed:
     """Check the requests of one model.
 
@@ -50,19 +49,19 @@ def replay(
         A Host's.
     opener : callable
         The Guest: row → its opening; may raise.
-    half : str
+    partial_model : str
         The Guest's partial model, as the Guest hands it over.
     registered : str
-        Hash of the Guest's partial model, as the Host was told when the model was registered.
+        Hash of the Guest's partial model, which the Host received when the model was registered.
     floor : int
         Shortest key, bits; lower only in tests.
     """
-    if content_hash(half) != registered:
-        wrong = (
-            "the Guest's partial model is not the one that was registered" if registered else "no half was registered"
-        )
+    if content_hash(partial_model) != registered:
+        wrong = "the Guest's partial model is not the one that was registered"
+        if not registered:
+            wrong = "no partial model was registered"
         return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
-    weights = _Weights(load_guest(half))
+    weights = HonestWeights(load_guest(partial_model))
     problems = []
     for row in rows:
         try:
@@ -72,42 +71,42 @@ def replay(
     return Replayed(len(rows), tuple(problems))
 
 
-def _check(row: LoggedRow, opening: Opening, weights: _Weights, floor: int) -> None:
+def _check(row: LoggedRow, opening: Opening, weights: HonestWeights, floor: int) -> None:
     """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     sent = key.load(row.vector, len(row.vector) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("The opening has another number of entries than the request.")
     for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
-        if key.cover(m, gmpy2.powmod(r, key.n, key.n2)) != c:
+        if key.encrypt_with(m, gmpy2.powmod(r, key.n, key.n2)) != c:
             raise SecurityError("The opening is not that of the logged ciphertexts.")
     weights.check(opening.numbers)
 
 
-class _Weights:
-    """Which numbers an honest Guest encrypts: per tree the weights of leaves that some way through its own splits leaves open, else 0."""
+class HonestWeights:
+    """Which numbers an honest Guest encrypts: per tree the weights of leaves that some path through its own splits leaves open, else 0."""
 
     def __init__(self, model: GuestModel) -> None:
         compiled = CompiledGuest(model)
-        self._shift, self._model = compiled.canary_shift, model
-        self._entry_of, self._n = compiled.folding.entry_of_leaf, compiled.folding.n_entries
+        self._shift, self._model, self._n = compiled.canary_shift, model, compiled.folding.n_entries
         packed = iter(compiled.packing.of_leaves().tolist())
         self._weights = [dict(zip(tree.leaves, packed, strict=False)) for tree in model.trees]
-        self._entries = [dict(zip(t.leaves, e, strict=True)) for t, e in zip(model.trees, self._entry_of, strict=True)]
+        entries = compiled.folding.entry_of_leaf
+        self._entries = [dict(zip(tree.leaves, e, strict=True)) for tree, e in zip(model.trees, entries, strict=True)]
 
     def check(self, numbers: Sequence[int]) -> None:
-        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values; a canary may ride above."""
+        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values; above them may be a canary."""
         if len(numbers) != self._n:
             raise SecurityError(f"{len(numbers)} entries were sent; the model has {self._n}.")
-        half = 1 << (self._shift - 1)
+        rounding = 1 << (self._shift - 1)  # leaf weights below a canary may be negative
         for t, entries in enumerate(self._entries):
             own = {e: numbers[e] for e in entries.values() if e is not None}
-            riding = {(number + half) >> self._shift for number in own.values()} | {0}
-            if not any(self._possible(t, 0, own, canary << self._shift) for canary in riding):
+            canaries = {(number + rounding) >> self._shift for number in own.values()} | {0}
+            if not any(self._possible(t, 0, own, canary << self._shift) for canary in canaries):
                 raise SecurityError(f"The weights sent for tree {t} are not those of the registered model.")
 
     def _possible(self, t: int, node: int, numbers: dict[int, int], canary: int) -> bool:
-        """Whether the entries below a node are explained by a way through the Guest's splits; the Hosts' lead both ways."""
+        """Whether the entries below a node are explained by a path through the Guest's splits; the Hosts' lead both ways."""
         tree = self._model.trees[t]
         at = tree.nodes[node]
         if not isinstance(at, Split):
@@ -123,12 +122,8 @@ class _Weights:
 
     def _below(self, t: int, node: int) -> set[int]:
         """Entries of the leaves below a node."""
-        found, stack = set(), [node]
-        while stack:
-            i = stack.pop()
-            at = self._model.trees[t].nodes[i]
-            if isinstance(at, Split):
-                stack += [at.left, at.right]
-            elif (entry := self._entries[t][i]) is not None:
-                found.add(entry)
-        return found
+        at = self._model.trees[t].nodes[node]
+        if isinstance(at, Split):
+            return self._below(t, at.left) | self._below(t, at.right)
+        entry = self._entries[t][node]
+        return set() if entry is None else {entry}

@@ -16,11 +16,11 @@ from backend.trees.ensemble import Columns, GuestModel
 from backend.trees.metrics import Metrics, measure
 
 BITS = (16, 10, 8, 6)
-DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or on what weighs as much
+DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or of the same relative size on other margins
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
+class TradeoffPoint:
     """Scores of one resolution with dither of one width, over some people.
 
     Attributes
@@ -31,7 +31,7 @@ class FrontierPoint:
     people, records : int
         Whose scores were read, and Host records that they were compared with.
     unique : float
-        Share of people whose score fits one path only among the records.
+        Share of people whose score fits only one path among the records.
     paths : float
         Median of the paths that fit.
     metrics : Metrics
@@ -47,7 +47,7 @@ class FrontierPoint:
     metrics: Metrics
 
 
-def frontier(
+def tradeoff_curve(
     model: GuestModel,
     columns: Columns,
     labels: NDArray[np.float64],
@@ -58,8 +58,8 @@ def frontier(
     dithers: Sequence[float] = DITHERS,
     seed: int = 7,
     on_point: Callable[[], None] = lambda: None,
-) -> Iterator[FrontierPoint]:
-    """Every resolution with every dither that it has units for.
+) -> Iterator[TradeoffPoint]:
+    """Every resolution with every dither of at least one unit.
 
     Parameters
     ----------
@@ -72,23 +72,23 @@ def frontier(
     seed : int
         Draws the numbers that a Host would add.
     on_point : callable
-        Told before every point; may raise to stop.
+        Called before every point; may raise to stop.
     """
     population = Population(model, columns, hosts, own)
     for score_bits in bits:
-        at = replace(model, score_bits=score_bits)
-        packing, released = Packing(at), population.released(at)
+        rounded = replace(model, score_bits=score_bits)
+        packing, released = Packing(rounded), population.released(rounded)
         widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
-        for half, width in {half_units(width, score_bits): width for width in widths}.items():
+        for reach, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()
-            draw = np.random.default_rng((seed, score_bits, half))
-            added = draw.integers(-half, half, (len(own), packing.slots), endpoint=True)
+            draw = np.random.default_rng((seed, score_bits, reach))
+            added = draw.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
             shifts = [sum(int(d) << (packing.width * s) for s, d in enumerate(row)) for row in added]
             margins = packing.margins([score + shift for score, shift in zip(released, shifts, strict=True)])
-            counts = population.counts(at, added, half)
-            yield FrontierPoint(
+            counts = population.counts(rounded, added, reach)
+            yield TradeoffPoint(
                 score_bits,
-                width if half else 0.0,
+                width if reach else 0.0,
                 len(own),
                 len(hosts),
                 float(np.mean(counts == 1)),

@@ -1,1 +1,1 @@
-"""Who says what to whom: messages, the channel, the Guest, the Hosts. Parties hold secrets; channels move bytes."""
+"""What parties send each other, protocol by protocol: messages, the Guest's side, the Host's. Parties hold secrets; channels move bytes."""

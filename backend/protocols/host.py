@@ -18,7 +18,7 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.audit_head.protocol import HeadsInMemory, HeadStore, empty, newer
+from backend.protocols.audit_head.protocol import EMPTY, newer
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.cohort import Cohorts
@@ -26,12 +26,11 @@ from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
-from backend.protocols.host_models import HostModels, HostStore
-from backend.protocols.host_session import Answer, Handlers, HostSessions
-from backend.protocols.scoring.ages_host import AgesHandler
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessions, HostStore
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
+from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
@@ -76,8 +75,6 @@ class HostParty:
         :data:`backend.protocols.scoring.dither.DITHER`.
     cohorts : Cohorts, optional
         Which groups of people it added contributions up for; in memory by default.
-    heads : HeadStore, optional
-        Where it keeps the head of the Guest's audit log; in memory by default.
     """
 
     def __init__(
@@ -96,10 +93,9 @@ class HostParty:
         requests: RequestLog | None = None,
         dither: float | None = None,
         cohorts: Cohorts | None = None,
-        heads: HeadStore | None = None,
     ) -> None:
         self.name = name
-        self._heads = heads or HeadsInMemory()
+        self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._tables, self._products = tables, products
         self._budget = budget if budget is not None or simulated else QueryBudget()
@@ -107,12 +103,13 @@ class HostParty:
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        by_name = {f.name: f for f in features}
         handlers = (
             TrainingHandler(name, table, features, self._partial_models, self._sessions),
             ScoringHandler(table, self._partial_models, self._sessions, self._budget, self.requests, self._dither),
-            AgesHandler(table, features, self._sessions),
+            PermutedValuesHandler(table, by_name, self._sessions),
             WalkHandler(table, self._partial_models, self._sessions, simulated),
-            GroupSumsHandler(name, table, features, self._sessions),
+            GroupSumsHandler(name, table, by_name, self._sessions),
             ReasonsHandler(table, self._partial_models, self._sessions, self._budget, cohorts or Cohorts()),
         )
         self._handlers: Handlers = {
@@ -133,7 +130,8 @@ class HostParty:
             try:
                 letter = network.receive(self.name)
             except SecurityError as error:
-                _log.warning("%s: %s", self.name, error)  # not a message at all: there is no conversation to answer in
+                # not a message at all: there is no conversation to answer in
+                _log.warning("%s: %s", self.name, error)
                 continue
             if letter is None:
                 break
@@ -143,9 +141,8 @@ class HostParty:
                     network.send(self.name, receiver, answer)
             except GlassleafError as error:
                 self._refuse(network, message, str(error))
-            except (
-                Exception
-            ) as error:  # a fault of ours must not silence the Host; its text may hold data, its type not
+            except Exception as error:
+                # a fault of ours must not silence the Host; its text may hold data, its type not
                 self._refuse(network, message, f"an internal error ({type(error).__name__})")
         for _, pool in self._ciphers.values():
             pool.close()
@@ -171,18 +168,16 @@ class HostParty:
         self._sessions.uncounted.add(conversation)
 
     def keep(self, partial_model: HostModel, model_id: str) -> str:
-        """Keep a half that its operator brings (simulation: an imported model); returns its hash."""
+        """Keep a partial model that its operator brings (simulation: an imported model); returns its hash."""
         if not self._simulated:
-            raise SecurityError(
-                "Only a simulated Host takes a half from outside; a real Host's operator looks at it first."
-            )
+            raise SecurityError("Only a simulated Host takes a partial model unseen; a real one's operator checks it.")
         return self._partial_models.put(partial_model, model_id)
 
     def registered(self, model_id: str) -> str:
-        """Hash of the Guest's partial model as this Host was told it, for an auditor; empty where it was told none."""
+        """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""
         return self._partial_models.get(model_id).model.guest_hash
 
-    def pool_levels(self) -> tuple[int, int]:
+    def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
         if not self._ciphers:
             return 0, self._pool
@@ -209,7 +204,7 @@ class HostParty:
     def _offer_key(self, sender: str, offer: OfferKey) -> Answer:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
-            raise SecurityError("Plaintext were offered; this Host answers encrypted numbers only.")
+            raise SecurityError("Plaintext was offered; this Host answers encrypted numbers only.")
         session.cipher = self._cipher(offer.scheme, offer.key)
         return iter(())
 
@@ -225,13 +220,13 @@ class HostParty:
 
     def _keep_audit_head(self, sender: str, keep: KeepAuditHead) -> Answer:
         self._sessions.of(keep.conversation, sender)
-        head = newer(self._heads.audit_head(sender), keep)
-        self._heads.put_audit_head(sender, head)
+        head = newer(self._store.audit_head(sender), keep)
+        self._store.put_audit_head(sender, head)
         yield sender, AuditHead(keep.conversation, head.number, head.hash)
 
     def _ask_audit_head(self, sender: str, asked: AskAuditHead) -> Answer:
         self._sessions.of(asked.conversation, sender)
-        head = self._heads.audit_head(sender) or empty()
+        head = self._store.audit_head(sender) or EMPTY
         yield sender, AuditHead(asked.conversation, head.number, head.hash)
 
     def _end(self, sender: str, message: EndConversation) -> Answer:

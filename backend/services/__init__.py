@@ -1,243 +1,66 @@
-"""What app, pages and the command line reach the backend through: everything a user can do, as the Guest sees it."""
+"""Everything a user can do, as the Guest sees it: one service a use case, composed by :class:`Glassleaf`.
+
+The dashboard and the command line reach the backend through it alone. A service is made when it is first used, with what it needs
+handed in; so a command loads no more than the services that it uses.
+"""
 
 from __future__ import annotations
 
-from backend.attacks.lab import Attack
-from backend.attacks.result import AttackResult
-from backend.attacks.result import works as attack_works
-from backend.compliance.assessment import ComplianceReport, Duty, Finding, KeptOut, Usage
-from backend.compliance.rule_pack import RulePack
-from backend.data.dictionary import ExpectedDirection, Feature, Kind
-from backend.data.federation import Federation, Party
-from backend.data.label import Label
-from backend.data.split import Division
-from backend.data.table import SampleSheet
-from backend.evaluation.performance import Calibration, Estimate, Performance, Separation, Spread, Stability
-from backend.explain.dependence import Dependence, GroupMean, GroupMeans, Level
-from backend.explain.direction import LearnedDirection
-from backend.explain.importance import FeatureImportance
-from backend.explain.permutation import Permuted
-from backend.explain.stability import MEASURES, Interaction, SteadyImportance
-from backend.explain.stability import Measure as ImportanceMeasure
-from backend.fairness.age_discrimination import AgeCheck
-from backend.fairness.age_discrimination import in_words as ages_in_words
-from backend.fairness.disparity import Disparity, measure_in_words
-from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import LANGUAGES, brief, catalogue
-from backend.jobs import Job
-from backend.privacy.disclosure import DisclosedField as LedgerLine
-from backend.privacy.disclosure import PartyDisclosure as LedgerRow
-from backend.privacy.leakage import LeakPoint, LeakReading
-from backend.privacy.tradeoff import FrontierPoint
-from backend.protocols.alignment.exchange import Alignment
-from backend.protocols.alignment.methods import METHODS
-from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Lead, Point, leads
-from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, ProtocolResult
-from backend.protocols.baselines.disclosure import Learned
-from backend.protocols.group_sums.grouping import Group
-from backend.protocols.simulation.simulator import PoolLevel
-from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape
-from backend.protocols.training.algorithms import ALGORITHMS, Parameters
-from backend.protocols.training.decision_tree import DecisionTreeParameters
-from backend.protocols.training.forest import ForestParameters
-from backend.protocols.training.opboost.parameters import OpBoostParameters
-from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, TreeProgress
-from backend.protocols.transport.channel import TranscriptEntry
-from backend.protocols.transport.simulated_latency import Link
-from backend.reports.adverse_action_notice import FORMATS as NOTICE_FORMATS
-from backend.reports.build import FORMS, Checked
-from backend.reports.document import Report
-from backend.reports.model_comparison import (
-    Difference,
-    Figure,
-    FindingPair,
-    OutcomePair,
-    Shift,
-    Side,
-    SideBySide,
-    Sizes,
-)
-from backend.reports.model_comparison import as_dict as side_by_side_json
-from backend.reports.schema import SignOffLine
-from backend.results import (
-    NODE_BY_NODE_SAMPLES,
-    RANKS,
-    Compared,
-    ComparisonRequest,
-    Evaluation,
-    ModelRecord,
-    Score,
-    ScoreBatch,
-    ScoringRequest,
-    Stage,
-    TrainingRequest,
-    usual_protocols,
-)
-from backend.services.age_check import AgeRequest
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES
-from backend.services.explanation import MeansRequest, PermutationRequest
-from backend.services.fairness import DisparityRequest, Proxies, ProxyRequest
-from backend.services.filing import Filing
-from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
-from backend.services.model_card import CardRequest, ModelCard
-from backend.services.reasons import CohortImportance, CohortRequest, PersonReasons, Reason, Reasons, ReasonsRequest
-from backend.services.registry import DEMO
-from backend.services.retraining import RetrainingRequest
-from backend.services.running import DEMO_PARAMETERS
-from backend.store.audit_log import Entry, Verdict
-from backend.store.reviews import Review, SignOff
-from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
-from backend.trees.metrics import Metrics
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ALGORITHMS",
-    "ANALYST",
-    "BATCHES",
-    "CIPHERS",
-    "DEMO",
-    "DEMO_PARAMETERS",
-    "FORMS",
-    "KEY_SIZES",
-    "LANGUAGES",
-    "MEASURES",
-    "METHODS",
-    "NODE_BY_NODE_SAMPLES",
-    "NOTICE_FORMATS",
-    "OPERATOR",
-    "PAIR",
-    "PROTOCOLS",
-    "RANKS",
-    "REGULATOR",
-    "ROLES",
-    "SHAPE_LIMITS",
-    "SYNTHETIC",
-    "AgeCheck",
-    "AgeRequest",
-    "Alignment",
-    "Attack",
-    "AttackResult",
-    "Basis",
-    "Calibration",
-    "CardRequest",
-    "Checked",
-    "CohortImportance",
-    "CohortRequest",
-    "Compared",
-    "Comparison",
-    "ComparisonRequest",
-    "ComplianceReport",
-    "DecisionTreeParameters",
-    "Dependence",
-    "Difference",
-    "Disparity",
-    "DisparityRequest",
-    "Division",
-    "Duty",
-    "Entry",
-    "Estimate",
-    "Evaluation",
-    "Evidence",
-    "ExpectedDirection",
-    "Feature",
-    "FeatureImportance",
-    "Federation",
-    "Figure",
-    "Finding",
-    "FindingPair",
-    "ForestParameters",
-    "FrontierPoint",
-    "Glassleaf",
-    "Group",
-    "GroupMean",
-    "GroupMeans",
-    "GuestModel",
-    "GuestTree",
-    "ImportanceMeasure",
-    "Interaction",
-    "Job",
-    "KeptOut",
-    "Kind",
-    "Label",
-    "Lead",
-    "Leaf",
-    "LeakPoint",
-    "LeakReading",
-    "Learned",
-    "LearnedDirection",
-    "LedgerLine",
-    "LedgerRow",
-    "Level",
-    "Link",
-    "MeansRequest",
-    "Metrics",
-    "ModelCard",
-    "ModelRecord",
-    "OpBoostParameters",
-    "OutcomePair",
-    "Parameters",
-    "Party",
-    "Performance",
-    "PermutationRequest",
-    "Permuted",
-    "PersonReasons",
-    "Point",
-    "PoolLevel",
-    "ProtocolResult",
-    "Proxies",
-    "ProxyRequest",
-    "Reason",
-    "Reasons",
-    "ReasonsRequest",
-    "Report",
-    "RetrainingRequest",
-    "Review",
-    "RulePack",
-    "SampleSheet",
-    "Score",
-    "ScoreBatch",
-    "ScoringRequest",
-    "SecureBoostParameters",
-    "Separation",
-    "ServedBatch",
-    "ServingRequest",
-    "ServingTrial",
-    "Shape",
-    "Shift",
-    "Side",
-    "SideBySide",
-    "SignOff",
-    "SignOffLine",
-    "Sizes",
-    "Split",
-    "SplitRule",
-    "Spread",
-    "Stability",
-    "Stage",
-    "SteadyImportance",
-    "TrainingRequest",
-    "TranscriptEntry",
-    "TreeProgress",
-    "Usage",
-    "Verdict",
-    "ages_in_words",
-    "attack_works",
-    "brief",
-    "catalogue",
-    "leads",
-    "measure_in_words",
-    "side_by_side_json",
-    "usual_protocols",
-]  # fmt: skip
+import platformdirs
+
+from backend.errors import ParameterError
+from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
+from backend.services.cache import Cache
+from backend.services.federations import Federations
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+
+if TYPE_CHECKING:
+    from backend.crypto.workers import Workers
+    from backend.services.age_check import AgeChecks
+    from backend.services.attack_runs import AttackRuns
+    from backend.services.compliance import Compliance
+    from backend.services.explanation import Explanation
+    from backend.services.fairness import Fairness
+    from backend.services.forest_serving import ForestServing
+    from backend.services.leakage import Leakage
+    from backend.services.measurement import Measurement
+    from backend.services.model_card import ModelCard, ModelCards
+    from backend.services.model_import import ModelImport
+    from backend.services.protocol_comparison import ProtocolComparison
+    from backend.services.reasons import ReasonsService
+    from backend.services.reports import Reports
+    from backend.services.retraining import Retraining
+    from backend.services.reviews import ReviewService
+    from backend.services.samples import Samples
+    from backend.services.scoring import Scoring
+    from backend.services.training import Training
 
 
-class Glassleaf(Filing):
-    """The Guest's glassleaf.
+@dataclass(frozen=True)
+class _Shared:
+    """What all actors of a home have in common."""
+
+    workspace: Workspace
+    models: Registry
+    workers: Workers | None
+    cards: Cache[ModelCard]
+
+
+class Glassleaf:
+    """The Guest's services over one home.
 
     Parameters
     ----------
     home : Path, optional
         Where state lives; default ``GLASSLEAF_HOME``, else the platform's user data folder.
-    key_floor : int
+    key_floor : int, optional
         Shortest key, bits; lower only in tests.
     pools : bool
         Whether obfuscators are made in the background.
@@ -246,3 +69,213 @@ class Glassleaf(Filing):
     actor, role : str
         Who the audit log says it was; default the operating system's user, as operator. Nobody is authenticated here.
     """
+
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        key_floor: int | None = None,
+        pools: bool = True,
+        workers: Workers | None = None,
+        actor: str = "",
+        role: str = OPERATOR,
+    ) -> None:
+        chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made)
+        self._shared = _Shared(workspace, Registry(workspace), workers, Cache())
+        self._auditor = Auditor(workspace, actor or system_user(), role)
+
+    def __repr__(self) -> str:
+        return f"Glassleaf({str(self.home)!r})"
+
+    @property
+    def home(self) -> Path:
+        """Where state lives."""
+        return self._shared.workspace.home
+
+    def acting(self, actor: str, role: str) -> Glassleaf:
+        """The same services for somebody else, so that the audit log names who did it; closing either closes both.
+
+        Raises
+        ------
+        ParameterError
+            There is no such role.
+        """
+        if role not in ROLES:
+            raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+        other = object.__new__(Glassleaf)
+        other._shared = self._shared
+        other._auditor = Auditor(self._shared.workspace, actor or system_user(), role)
+        return other
+
+    def __enter__(self) -> Glassleaf:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop all Hosts, workers and background threads."""
+        self._shared.workspace.close()
+        workers = self.__dict__.get("_workers")
+        if workers is not None:
+            workers.close()
+
+    def _key_made(self, federation: str, cipher: str, bits: int) -> None:
+        self._auditor.note(federation, "key", {"cipher": cipher, "key_bits": bits}, tell=False)
+
+    @property
+    def models(self) -> Registry:
+        """Records and the Guest's partial models."""
+        return self._shared.models
+
+    @cached_property
+    def federations(self) -> Federations:
+        """Federations of the home: add, split, list, warm up."""
+        return Federations(self._shared.workspace)
+
+    @cached_property
+    def audit(self) -> AuditTrail:
+        """The audit log: entries, verification, export, requests opened to an auditor."""
+        return AuditTrail(self._shared.workspace, self._auditor)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Records to be scored: of the Guest's table, typed in, uploaded."""
+        from backend.services.samples import Samples
+
+        return Samples(self._shared.workspace, self.models)
+
+    @cached_property
+    def training(self) -> Training:
+        """Train models."""
+        from backend.services.training import Training
+
+        return Training(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+
+    @cached_property
+    def model_import(self) -> ModelImport:
+        """Register models that other libraries trained."""
+        from backend.services.model_import import ModelImport
+
+        return ModelImport(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+
+    @cached_property
+    def retraining(self) -> Retraining:
+        """Train a model again without some features."""
+        from backend.services.retraining import Retraining
+
+        return Retraining(
+            self._shared.workspace, self.models, self._auditor, self.training, self.fairness, self.reports
+        )
+
+    @cached_property
+    def scoring(self) -> Scoring:
+        """Score people, and evaluate a model under encryption."""
+        from backend.services.scoring import Scoring
+
+        return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._workers)
+
+    @cached_property
+    def reasons(self) -> ReasonsService:
+        """Name what raised a score, draw notices, average contributions."""
+        from backend.services.reasons import ReasonsService
+
+        return ReasonsService(self._measurement, self.compliance, self.explanation)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Importances, directions, dependence, interactions."""
+        from backend.services.explanation import Explanation
+
+        return Explanation(self._measurement)
+
+    @cached_property
+    def model_cards(self) -> ModelCards:
+        """How good a model is, and on whom that was measured."""
+        from backend.services.model_card import ModelCards
+
+        return ModelCards(self._measurement, self._shared.cards)
+
+    @cached_property
+    def compliance(self) -> Compliance:
+        """Findings of the rule packs, with the evidence that was measured."""
+        from backend.services.compliance import Compliance
+
+        return Compliance(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def fairness(self) -> Fairness:
+        """Outcomes by group, and proxies of protected attributes."""
+        from backend.services.fairness import Fairness
+
+        return Fairness(self._measurement)
+
+    @cached_property
+    def age_check(self) -> AgeChecks:
+        """Whether the age of elderly applicants has a negative factor."""
+        from backend.services.age_check import AgeChecks
+
+        return AgeChecks(self._measurement)
+
+    @cached_property
+    def leakage(self) -> Leakage:
+        """Who saw what, and what a score gives away."""
+        from backend.services.leakage import Leakage
+
+        return Leakage(self._shared.workspace, self.models, self._auditor, self.samples)
+
+    @cached_property
+    def protocol_comparison(self) -> ProtocolComparison:
+        """Fed-EINI beside other ways of scoring."""
+        from backend.services.protocol_comparison import ProtocolComparison
+
+        return ProtocolComparison(self._shared.workspace, self.models, self._auditor, self._workers)
+
+    @cached_property
+    def forest_serving(self) -> ForestServing:
+        """Serve a forest while one of its workers is lost."""
+        from backend.services.forest_serving import ForestServing
+
+        return ForestServing(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def attack_runs(self) -> AttackRuns:
+        """The attack lab."""
+        from backend.services.attack_runs import AttackRuns
+
+        return AttackRuns()
+
+    @cached_property
+    def reviews(self) -> ReviewService:
+        """Decisions about findings."""
+        from backend.services.reviews import ReviewService
+
+        return ReviewService(self._shared.workspace, self.models, self._auditor, self.compliance)
+
+    @cached_property
+    def reports(self) -> Reports:
+        """Reports on a model, statements about it, and two models compared."""
+        from backend.services.reports import Reports
+
+        return Reports(
+            self._shared.workspace,
+            self.models,
+            self._auditor,
+            self.audit,
+            self.explanation,
+            self.compliance,
+            self.model_cards,
+        )
+
+    @cached_property
+    def _measurement(self) -> Measurement:
+        from backend.services.measurement import Measurement
+
+        return Measurement(self._shared.workspace, self.models, self._auditor, self._workers)
+
+    @cached_property
+    def _workers(self) -> Workers:
+        from backend.crypto.workers import Workers, cores
+
+        return self._shared.workers or Workers(cores())

@@ -5,11 +5,12 @@ As the Guest sees it: scores, and its own columns. A Host draws ages from its ow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.compliance.assessment import ELDERLY as KIND
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
@@ -21,7 +22,9 @@ from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.scoring.age_classes import ELDERLY, YOUNGER, age_classes, is_in_years
 from backend.protocols.scoring.permuted_values_guest import have_ages
 from backend.protocols.transport.channel import Session
-from backend.services.measurement import MeasurementContext, Sessions, drawn
+from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
+
+__all__ = ["AgeCheck", "AgeChecks", "AgeRequest"]
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +44,24 @@ class AgeRequest:
     samples: int = 2000
     cipher: Cipher = "paillier"
     seed: int = 7
+
+
+class AgeChecks:
+    """Checks elderly ages; the finding and the report show it from then on."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement = measurement
+
+    def start(self, request: AgeRequest) -> Job[AgeCheck]:
+        """Measure what the model makes of elderly ages in the background."""
+
+        def work(job: Job[AgeCheck]) -> AgeCheck:
+            record = self._measurement.models.get(request.model_id)
+            done = measure_ages(self._measurement.context(record), request, job)
+            self._measurement.keep(record, KIND, request.feature, [asdict(done)])
+            return done
+
+        return Job(work, 0).start()
 
 
 def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeCheck]) -> AgeCheck:

@@ -9,25 +9,29 @@ import getpass
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-import numpy as np
-
-from backend.data.federation import Federation
-from backend.data.table import PartyTable, SampleSheet
 from backend.errors import GlassleafError
-from backend.protocols.transport.channel import TranscriptEntry
-from backend.results import ModelRecord, ScoreBatch
-from backend.services.workspace import Workspace
-from backend.store.audit_log import Entry, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backend.data.federation import Federation
+    from backend.data.table import PartyTable, SampleSheet
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import ModelRecord, ScoreBatch
+    from backend.services.request_replay import HostReplay
+    from backend.services.workspace import Workspace
+    from backend.store.audit_log import Entry, Verdict
 
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
 DONE = "done"
+P = ParamSpec("P")
+R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
 
 
@@ -45,11 +49,11 @@ class Auditor:
 
     Attributes
     ----------
-    catalogue : Workspace
+    workspace : Workspace
     actor, role : str
     """
 
-    catalogue: Workspace
+    workspace: Workspace
     actor: str
     role: str
 
@@ -58,29 +62,104 @@ class Auditor:
 
         A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it.
         """
-        log = self.catalogue.audit_log(federation)
+        log = self.workspace.audit_log(federation)
         salted = {**body, "salt": secrets.token_hex(16)}
         entry = log.add(action, salted, self.actor, self.role)
         if tell:
             try:
-                self.catalogue.runtime(federation).tell_audit_head(log.head())
+                self.workspace.runtime(federation).tell_audit_head(log.head())
             except GlassleafError as error:
                 _log.warning("A Host has not confirmed entry %d of the audit log: %s", entry.number, error)
         return entry
 
-    @contextmanager
-    def noting_failure(self, federation: str, action: str, body: Mapping[str, Any]) -> Iterator[None]:
-        """Write an entry for work that was stopped or failed, with the error's type; what succeeds writes its own."""
-        try:
-            yield
-        except Exception as error:
-            self.note(federation, action, {**body, "outcome": type(error).__name__})
-            raise
+
+@dataclass
+class Note:
+    """What will be written of a piece of work that is under way; nothing until `federation` is known.
+
+    Attributes
+    ----------
+    federation : str
+    body : dict
+        So far. Work that fails is logged with what stands here and the error's type.
+    """
+
+    federation: str = ""
+    body: dict[str, Any] = field(default_factory=dict)
+
+    def about(self, record: ModelRecord, **more: Any) -> None:
+        """Name the model, and what was asked for."""
+        self.federation, self.body = record.federation, {**of_model(record), **more}
+
+
+class _Audited(Protocol):
+    _auditor: Auditor
+
+
+A = TypeVar("A", bound=_Audited)
+
+
+def recorded(action: str) -> Callable[[Callable[Concatenate[A, Note, P], R]], Callable[Concatenate[A, P], R]]:
+    """Log a service's method as `action`: its :class:`Note`, handed in as the first argument, and how it ended.
+
+    Once the note names a federation, work that is stopped or fails is logged too, with the error's type as its outcome.
+    """
+
+    def decorate(work: Callable[Concatenate[A, Note, P], R]) -> Callable[Concatenate[A, P], R]:
+        @wraps(work)
+        def run(self: A, /, *args: P.args, **options: P.kwargs) -> R:
+            note = Note()
+            try:
+                result = work(self, note, *args, **options)
+            except Exception as error:
+                if note.federation:
+                    self._auditor.note(note.federation, action, {**note.body, "outcome": type(error).__name__})
+                raise
+            self._auditor.note(note.federation, action, {**note.body, "outcome": DONE})
+            return result
+
+        return run
+
+    return decorate
+
+
+class AuditTrail:
+    """The log as its readers have it."""
+
+    def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
+        self._workspace, self._auditor = workspace, auditor
+
+    def entries(self, federation: str) -> list[Entry]:
+        """Everything that was logged about a federation, oldest first."""
+        return self._workspace.audit_log(federation).entries()
 
     def verify(self, federation: str) -> Verdict:
-        """Check the chain, against the heads that the Hosts keep too."""
-        heads = self.catalogue.runtime(federation).audit_heads()
-        return self.catalogue.audit_log(federation).verify({host: h for host, h in heads.items() if h.number})
+        """Check the chain of the log, and against the heads that its Hosts keep."""
+        heads = self._workspace.runtime(federation).audit_heads()
+        return self._workspace.audit_log(federation).verify({host: h for host, h in heads.items() if h.number})
+
+    @recorded("replay")
+    def replay(self, note: Note, federation: str) -> tuple[HostReplay, ...]:
+        """An auditor has the Guest open the requests that Hosts have kept in secret, and checks their weights (simulation)."""
+        from backend.services.request_replay import replay_requests  # noqa: PLC0415 (needed here alone)
+
+        found = replay_requests(self._workspace.runtime(federation), self._workspace.guest_store(federation))
+        note.federation = federation
+        note.body = {
+            "rows": sum(one.found.rows for one in found),
+            "problems": sum(len(one.found.problems) for one in found),
+        }
+        return found
+
+    def export(self, federation: str) -> str:
+        """The log as lines of JSON, a line an entry; exporting is logged too, as the last line."""
+        self._auditor.note(federation, "export", {"what": "audit"})
+        return self._workspace.audit_log(federation).export()
+
+    def note_sign_in(self, way: str) -> None:
+        """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""
+        for federation in self._workspace.federations():
+            self._auditor.note(federation.name, "sign-in", {"way": way})
 
 
 def of_model(record: ModelRecord) -> dict[str, Any]:
@@ -105,7 +184,6 @@ def of_training(
         "input_sha256": input_sha256,
         "rule_packs": dict(packs),
         "traffic": traffic(transcript),
-        "outcome": DONE,
     }
 
 
@@ -124,7 +202,6 @@ def of_scoring(
         "traffic": traffic(batch.transcript),
         "input_sha256": input_sha256,
         "rule_packs": dict(packs),
-        "outcome": DONE,
     }
 
 
@@ -159,6 +236,8 @@ def federation_hash(federation: Federation) -> str:
 
 
 def _add_table(add: Callable[[bytes], None], table: PartyTable) -> None:
+    import numpy as np  # noqa: PLC0415 (a list of models hashes no table)
+
     for name in sorted(table.columns):
         column = table.columns[name]
         add(json.dumps([table.party, name]).encode())

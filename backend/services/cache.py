@@ -6,18 +6,18 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
-HALVES_KEPT = 16  # models whose half, figures and findings are kept in memory
+MODELS_KEPT = 16  # models of which one kind of thing is kept in memory
 V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """What was made of a key, kept until `most` others have been made; safe to use from several threads.
+    """What was made of a key, kept until `max_kept` others have been made; safe to use from several threads.
 
     A key names all that a thing is made of, so that what stands here is never older than what it was made of.
     """
 
-    def __init__(self, most: int = HALVES_KEPT) -> None:
-        self._most, self._lock = most, Lock()
+    def __init__(self, max_kept: int = MODELS_KEPT) -> None:
+        self._max_kept, self._lock = max_kept, Lock()
         self._kept: dict[Hashable, V] = {}
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
@@ -27,7 +27,7 @@ class Cache(Generic[V]):
                 return self._kept[key]
         made = make()
         with self._lock:
-            while len(self._kept) >= self._most:
+            while len(self._kept) >= self._max_kept:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = made
         return made

@@ -7,7 +7,7 @@ mean predictions over tenths of at least 50 people, whose edges stay with the Ho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,50 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
-from backend.explain.dependence import DECILES, LEAST, GroupMean, GroupMeans, Scale, from_sums, marks
+from backend.explain.dependence import (
+    DECILES,
+    MIN_PEOPLE,
+    Dependence,
+    GroupMean,
+    GroupMeans,
+    Scale,
+    from_sums,
+    marks,
+    partial_dependence,
+)
+from backend.explain.direction import LearnedDirection, learned_directions
+from backend.explain.importance import FeatureImportance, Measure, feature_importance
 from backend.explain.permutation import Permuted, candidates, permuted
+from backend.explain.stability import (
+    MEASURES,
+    Interaction,
+    SteadyImportance,
+    agreement,
+    interactions,
+    steady_importance,
+)
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
-from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
+from backend.results import MEANS, PERMUTATION
+from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
 from backend.trees.ensemble import Columns
 
-MOST_REPEATS = 20  # shufflings of one feature
-LEAST_PEOPLE = LEAST  # a Host deals values out among no fewer
+__all__ = [
+    "MEASURES",
+    "Explanation",
+    "GroupMean",
+    "Interaction",
+    "MeansRequest",
+    "Measure",
+    "PermutationRequest",
+    "Permuted",
+    "SteadyImportance",
+]
+
+MAX_REPEATS = 20  # shufflings of one feature
+
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +96,80 @@ class MeansRequest:
     seed: int = 7
 
 
+class Explanation:
+    """Importances and effects of features."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement, self._models = measurement, measurement.models
+
+    def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
+        """Every feature offered to the training, largest gain first."""
+        record = self._models.get(model_id)
+        return self._models.derived(
+            "importance", record, lambda: feature_importance(self._models.partial_model(record))
+        )
+
+    def directions(self, model_id: str) -> tuple[LearnedDirection, ...]:
+        """Expected and learned direction of every feature."""
+        record = self._models.get(model_id)
+        return self._models.derived(
+            "directions", record, lambda: learned_directions(self._models.partial_model(record))
+        )
+
+    def steady_importance(
+        self, model_id: str, measure: Measure = "gain", *, by_party: bool = False
+    ) -> tuple[SteadyImportance, ...]:
+        """Each feature's or party's share of gain, splits or cover with its interval over the trees, largest first."""
+        return steady_importance(self._models.guest_model(model_id), measure, by_party=by_party)
+
+    def agreement(self, model_id: str) -> float:
+        """Rank correlation of importances in even and odd trees, -1 … 1; NaN where too few split to tell."""
+        return agreement(self._models.guest_model(model_id))
+
+    def interactions(self, model_id: str) -> tuple[Interaction, ...]:
+        """Pairs of features that meet on paths, the largest gain first."""
+        return interactions(self._models.guest_model(model_id))
+
+    def partial_dependence(self, model_id: str, feature: str) -> Dependence:
+        """What the model says on average if everybody had the same value of one of the Guest's features; asks no Host."""
+        record = self._models.get(model_id)
+        columns = self._measurement.workspace.runtime(record.federation).table.columns
+        expectation = self._models.compiled(record).expectation
+        return partial_dependence(self._models.partial_model(record), expectation, feature, columns)
+
+    def start_permutation(self, request: PermutationRequest) -> Job[tuple[Permuted, ...]]:
+        """Measure the permutation importance of every feature in use and of every party in the background; kept until it is repeated."""
+
+        def work(job: Job[tuple[Permuted, ...]]) -> tuple[Permuted, ...]:
+            record = self._models.get(request.model_id)
+            done = measure_permutation(self._measurement.context(record), request, job)
+            self._measurement.keep(record, PERMUTATION, "", [asdict(row) for row in done])
+            return done
+
+        return Job(work, 0).start()
+
+    def permutation(self, model_id: str) -> tuple[Permuted, ...]:
+        """The last permutation importances; empty where there are none."""
+        kept = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
+        return tuple(Permuted(**row) for row in kept.rows) if kept else ()
+
+    def start_means(self, request: MeansRequest) -> Job[GroupMeans]:
+        """Measure mean predictions by tenths of a Host's feature in the background; kept until it is repeated."""
+
+        def work(job: Job[GroupMeans]) -> GroupMeans:
+            record = self._models.get(request.model_id)
+            done = measure_means(self._measurement.context(record), request, job)
+            self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
+            return done
+
+        return Job(work, 0).start()
+
+    def means(self, model_id: str) -> dict[str, GroupMeans]:
+        """Host's feature → mean predictions by its groups, as far as they were measured."""
+        kept = self._models.measured(self._models.get(model_id), MEANS)
+        return {feature: read_means(one.rows[0]) for feature, one in kept.items()}
+
+
 def measure_permutation(
     context: MeasurementContext, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
 ) -> tuple[Permuted, ...]:
@@ -78,19 +185,16 @@ def measure_permutation(
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
-    if not 1 <= request.repeats <= MOST_REPEATS:
-        raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MOST_REPEATS}.")
-    most = len(context.test_ids)
-    if request.samples < LEAST_PEOPLE or most < LEAST_PEOPLE:
+    if not 1 <= request.repeats <= MAX_REPEATS:
+        raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MAX_REPEATS}.")
+    available = len(context.test_ids)
+    if request.samples < MIN_PEOPLE or available < MIN_PEOPLE:
         raise ParameterError(
-            f"{min(request.samples, most)} people would be scored; values are dealt out among {LEAST_PEOPLE} or more."
+            f"{min(request.samples, available)} people would be scored; values are permuted among {MIN_PEOPLE} or more."
         )
-    rows = drawn(context, min(request.samples, most), request.seed)
-    own, labels, sessions = (
-        context.runtime.table.take(rows),
-        context.runtime.labels()[rows],
-        Sessions(context.runtime, job),
-    )
+    rows = drawn(context, min(request.samples, available), request.seed)
+    own, labels = context.runtime.table.take(rows), context.runtime.labels()[rows]
+    sessions = Sessions(context.runtime, job)
     guest, draw = context.record.guest, np.random.default_rng(request.seed)
     asked = candidates(context.model)
     runs, done = 1 + len(asked) * request.repeats, 0
@@ -162,7 +266,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
-        found = questions.ask({party: (request.feature,)}, DECILES, least=LEAST).get((party, request.feature))
+        found = questions.ask({party: (request.feature,)}, DECILES, min_size=MIN_PEOPLE).get((party, request.feature))
     if found is None:
         return GroupMeans(party, request.feature, questions.records, ())
     return from_sums(party, request.feature, found.groups, found.sums, scale)

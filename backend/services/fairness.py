@@ -6,25 +6,41 @@ As the Guest sees it: scores, labels and its own columns; of a Host's feature th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness import disparity
-from backend.fairness.disparity import Disparity
+from backend.fairness.age_discrimination import in_words as ages_in_words
+from backend.fairness.disparity import Disparity, measure_in_words
+from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.proxies import Association, associations
+from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable
-from backend.protocols.group_sums.grouping import MIN_GROUP, MOST_GROUPS, Group, group
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import GroupTable
-from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
+from backend.results import ModelRecord
+from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
+
+__all__ = [
+    "Disparity",
+    "DisparityRequest",
+    "Fairness",
+    "Proxies",
+    "ProxyRequest",
+    "ages_in_words",
+    "measure_in_words",
+]
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
 GROUPS = 5  # of a protected attribute that is a number
@@ -102,6 +118,46 @@ class Proxies:
     n: int
     features: tuple[Association, ...]
     not_examined: tuple[tuple[str, str], ...]
+
+
+class Fairness:
+    """Measures evidence behind findings; the Compliance page and the report show it from then on."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement, self._models = measurement, measurement.models
+
+    def start(self, request: DisparityRequest | ProxyRequest) -> Job[Disparity] | Job[Proxies]:
+        """Measure whichever kind of evidence is asked for."""
+        return self.start_proxies(request) if isinstance(request, ProxyRequest) else self.start_disparity(request)
+
+    def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
+        """Measure outcomes by the groups of a feature in the background."""
+        return Job[Disparity](lambda job: self.disparity(request, job), 1).start()
+
+    def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
+        """The same within a job that is under way."""
+        record = self._models.get(request.model_id)
+        done = measure_disparity(self._measurement.context(record), request, job)
+        feature = self._models.feature(record, request.feature)
+        groups = [outcome.group for outcome in done.groups]
+        names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
+        rows = disparity.as_evidence(done, names, names_zh)
+        self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff))
+        return done
+
+    def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
+        """Measure which features go with a protected attribute in the background."""
+
+        def work(job: Job[Proxies]) -> Proxies:
+            record = self._models.get(request.model_id)
+            done = measure_proxies(self._measurement.context(record), request, job)
+            self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
+            return done
+
+        return Job(work, 1).start()
+
+    def _keep(self, record: ModelRecord, kind: str, feature: str, rows: Sequence[Evidence], basis: Basis) -> None:
+        self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))
 
 
 def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tuple[str, ...]:
@@ -186,7 +242,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             runtime.guest.name,
             runtime.table.take(rows).columns,
             examined,
-            most=request.groups,
+            max_groups=request.groups,
             bins=request.bins,
             at=job.at,
             on_piece=sessions.progress,
@@ -206,7 +262,7 @@ def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
 
 
 def _check_groups(*numbers: int) -> None:
-    least, most = MOST_GROUPS
+    least, most = GROUP_LIMITS
     for number in numbers:
         if not least <= number <= most:
             raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")

@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,14 @@ from backend.jobs import Job
 from backend.protocols.baselines.forest_service import ForestAnswer, ForestService, candidate_leaves
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.transport.channel import Session
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 
-PACE = 0.1  # seconds between batches, so that one sees a worker come back
-MOST_BATCHES = 200
-MOST_WORKERS = 8
+BATCH_INTERVAL = 0.1  # seconds, so that one sees a worker come back
+MAX_BATCHES = 200
+MAX_WORKERS = 8
 START_SECONDS = 120.0  # for all workers, on a busy machine
 
 
@@ -94,12 +97,38 @@ class ServingTrial:
         return {**asdict(self), "whole_again": self.whole_again}
 
 
-def check(request: ServingRequest, most: int) -> None:
-    """Raise ParameterError where the request cannot be served with the `most` test records that there are."""
+class ForestServing:
+    """Serves forests, in the simulation."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+
+    def start(self, request: ServingRequest) -> Job[ServingTrial]:
+        """Serve a forest in the background while one of its workers is lost; see :class:`ServingRequest`."""
+        return Job[ServingTrial](lambda job: self._serve(request, job), request.batches).start()
+
+    @recorded("serve")
+    def _serve(self, note: Note, request: ServingRequest, job: Job[ServingTrial]) -> ServingTrial:
+        record = self._models.get(request.model_id)
+        runtime = self._workspace.runtime(record.federation)
+        check(request, len(self._models.test_ids(record)))
+        own = runtime.table.take(self._models.test_rows(record, request.samples, request.seed))
+        note.about(record, rows=request.samples, batches=request.batches)
+        return serve(
+            self._models.partial_model(record),
+            replace(request, model_id=record.id),
+            own,
+            lambda hosts: runtime.open_session(hosts, job.cancelled, counted=False),
+            job,
+        )
+
+
+def check(request: ServingRequest, available: int) -> None:
+    """Raise ParameterError where the request cannot be served with the test records that there are."""
     ranges = {
-        "samples": (request.samples, 1, most),
-        "batches": (request.batches, 2, MOST_BATCHES),
-        "workers": (request.workers, 2, MOST_WORKERS),
+        "samples": (request.samples, 1, available),
+        "batches": (request.batches, 2, MAX_BATCHES),
+        "workers": (request.workers, 2, MAX_WORKERS),
         "lost-at": (request.lost_at, 2, request.batches),
     }
     for name, (value, low, high) in ranges.items():
@@ -149,7 +178,7 @@ def serve(
             shift = float(np.abs(answer.margins - first.margins).max())
             batch = ServedBatch(number, seconds, answer.missing, shift)
             job.result = trial = ServingTrial(request, trial.trees, trial.samples, (*trial.batches, batch))
-            time.sleep(PACE)
+            time.sleep(BATCH_INTERVAL)
     job.at("done", model.guest, request.batches)
     return trial
 

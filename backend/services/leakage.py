@@ -1,137 +1,237 @@
-"""How much the scores of a model give away, measured for a user: a joint audit in the simulation, width by width of the score."""
+"""How much the scores of a model give away, measured for a user: who saw what, the leak meter, and a joint audit in the simulation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.errors import Cancelled, ParameterError, ReleaseRefused
+from backend.data.table import SampleSheet
+from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
-from backend.privacy.leakage import SCORE_BITS, LeakPoint, joint_audit, leak_curve
-from backend.privacy.tradeoff import BITS, FrontierPoint, frontier
+from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
+from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
+from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
+from backend.protocols.scoring.dither import half_units
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.results import ModelRecord, ReleaseCheck
+from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.registry import Registry
+from backend.services.samples import Samples
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 from backend.trees.folding import fold_structure
 
-MOST_NAMED = 0.05  # share of scores; with the default dither 0.6 % on the credit-card data, without 85 %
-FEWEST_RECORDS = 1000  # compared with; a score has few neighbours among fewer
-RECORDS = 2000  # Host records that released scores are compared with at most
+MAX_IDENTIFYING = 0.05  # share of scores; with the default dither 0.6 % on the credit-card data, without 85 %
+MIN_RECORDS = 1000  # compared with; a score has few neighbours among fewer
+MAX_RECORDS = 2000  # Host records that released scores are compared with at most
 
 
-def measure_leaks(
-    runtime: FederationRuntime,
-    record: ModelRecord,
-    model: GuestModel,
-    rows: NDArray[np.intp],
-    joint_ids: Sequence[str],
-    job: Job[tuple[LeakPoint, ...]],
-) -> tuple[LeakPoint, ...]:
-    """Read the meter for some of the Guest's records; the points so far are the job's `result`.
+RELEASE_PEOPLE = 200  # validation records on which a new model's scores are measured before it is registered
 
-    Parameters
+
+@dataclass(frozen=True)
+class Audited:
+    """What a joint audit is made on.
+
+    Attributes
     ----------
+    runtime : FederationRuntime
+    record : ModelRecord
+    model : GuestModel
     rows : ndarray of int
         ``(n,)`` rows of the Guest's table.
     joint_ids : sequence of str
         Records that all parties hold; some of them, besides those of `rows`, are what scores are compared with.
+    """
+
+    runtime: FederationRuntime
+    record: ModelRecord
+    model: GuestModel
+    rows: NDArray[np.intp]
+    joint_ids: Sequence[str]
+
+    def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
+        """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
+        ids = self.runtime.table.take(self.rows).ids
+        chosen = set(ids)
+        known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
+        job.at("leak_audit", self.runtime.guest.name, 0)
+        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False)
+        try:
+            return joint_audit(session, self.record.id, self.model, known)
+        finally:
+            job.keep_transcript(session.close())
+
+
+class Leakage:
+    """What scorings and scores disclose."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, samples: Samples) -> None:
+        self._workspace, self._models, self._auditor, self._samples = workspace, models, auditor, samples
+
+    def disclosures(self, batch: ScoreBatch) -> tuple[tuple[PartyDisclosure, ...], tuple[DisclosedField, ...]]:
+        """Who saw what in a scoring: the paper's Table II, and every field of every message."""
+        record = self._models.get(batch.model_id)
+        by_tree = self._models.partial_model(record).outputs.aggregation == "median"
+        return (
+            table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree),
+            lines(batch.transcript, record.guest, batch.cipher),
+        )
+
+    def meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> LeakReading:
+        """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
+
+        Parameters
+        ----------
+        sample : SampleSheet, optional
+            What the score was made of, a row; default the Guest's record of that id.
+
+        Raises
+        ------
+        SampleError
+            The score was not made of these values; typed in or uploaded ones are not kept.
+        """
+        record = self._models.get(model_id)
+        moved = half_units(self._models.dither(record.id), record.score_bits)
+        own = (sample or self._samples.of_person(record.id, score.id)).guest
+        expectation = self._models.compiled(record).expectation
+        known = score.base + score.guest_part
+        if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
+            raise SampleError(
+                f"The score of {score.id!r} was made of other values than those in the Guest's table or just typed in, and "
+                "uploaded ones are not kept. Score the person as the table has it, or type the values in."
+            )
+        return LeakMeter(self._models.partial_model(record)).read(own.columns, [score.units], moved)[0]
+
+    def start_curve(self, model_id: str, people: int = 100, seed: int = 7) -> Job[tuple[LeakPoint, ...]]:
+        """Read the meter for some test records at several widths of the score: a joint audit that only simulated Hosts answer.
+
+        The points so far are in the job's `result`.
+        """
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0).start()
+
+    @recorded("leak-audit")
+    def _curve(
+        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[LeakPoint, ...]]
+    ) -> tuple[LeakPoint, ...]:
+        return measure_leaks(self._audited(note, model_id, people, seed), job)
+
+    def start_tradeoff(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[TradeoffPoint, ...]]:
+        """Resolution and dither of scores against privacy and quality on some test records: a joint audit in the simulation.
+
+        The points so far are in the job's `result`.
+        """
+        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+
+    @recorded("leak-audit")
+    def _tradeoff(
+        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[TradeoffPoint, ...]]
+    ) -> tuple[TradeoffPoint, ...]:
+        return measure_tradeoff(self._audited(note, model_id, people, seed), job)
+
+    def _audited(self, note: Note, model_id: str, people: int, seed: int) -> Audited:
+        record = self._models.get(model_id)
+        note.about(record, people=people, seed=seed)
+        rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), seed)
+        runtime = self._workspace.runtime(record.federation)
+        return Audited(runtime, record, self._models.partial_model(record), rows, list(self._models.part_of(record)))
+
+
+def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
+    """Read the meter for some of the Guest's records; the points so far are the job's `result`.
 
     Raises
     ------
     ParameterError
         There is no record to read the meter for.
     """
+    rows, record, runtime = audited.rows, audited.record, audited.runtime
     if not len(rows):
         raise ParameterError(f"The model {record.id} has no test records to read the meter for.")
-    own = runtime.table.take(rows)
     widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
-    hosts = _audited(runtime, record, model, own.ids, joint_ids, job)
+    hosts = audited.leaves(job)
     job.total, job.result = len(rows) * len(widths), ()
     job.at("leak_count", runtime.guest.name, 0)
 
     def person() -> None:
         job.done += 1
-        _go_on(job)
+        _check_cancelled(job)
 
-    for point in leak_curve(model, own.columns, hosts, np.arange(len(rows)), widths, person):
+    own = runtime.table.take(rows)
+    for point in leak_curve(audited.model, own.columns, hosts, np.arange(len(rows)), widths, person):
         job.result = (*job.result, point)
     return job.result
 
 
-def measure_frontier(
-    runtime: FederationRuntime,
-    record: ModelRecord,
-    model: GuestModel,
-    rows: NDArray[np.intp],
-    joint_ids: Sequence[str],
-    job: Job[tuple[FrontierPoint, ...]],
-) -> tuple[FrontierPoint, ...]:
-    """Resolution and dither against cover and quality, on some of the Guest's records; the points so far are the job's `result`.
-
-    Parameters
-    ----------
-    rows, joint_ids
-        As for :func:`measure_leaks`.
+def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> tuple[TradeoffPoint, ...]:
+    """Resolution and dither against privacy and quality, on some of the Guest's records; the points so far are the job's `result`.
 
     Raises
     ------
     ParameterError
         There is no record to measure on.
     """
+    rows, record, runtime = audited.rows, audited.record, audited.runtime
     if not len(rows):
         raise ParameterError(f"The model {record.id} has no test records to measure its scores on.")
-    own = runtime.table.take(rows)
-    hosts = _audited(runtime, record, model, own.ids, joint_ids, job)
+    hosts = audited.leaves(job)
     job.total, job.result = 0, ()
     job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
-    labels = runtime.labels()[rows]
-    for point in frontier(
-        model, own.columns, labels, hosts, np.arange(len(rows)), bits=bits, on_point=lambda: _go_on(job)
-    ):
+    own, labels = runtime.table.take(rows), runtime.labels()[rows]
+    points = tradeoff_curve(
+        audited.model,
+        own.columns,
+        labels,
+        hosts,
+        np.arange(len(rows)),
+        bits=bits,
+        on_point=lambda: _check_cancelled(job),
+    )
+    for point in points:
         job.result = (*job.result, point)
     return job.result
 
 
-def check_release(
+def released(
     runtime: FederationRuntime,
     record: ModelRecord,
     model: GuestModel,
-    rows: NDArray[np.intp],
-    joint_ids: Sequence[str],
+    part_of: Mapping[str, str],
+    part: str,
     job: Job[Any],
-) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them.
+) -> ModelRecord:
+    """The record of a new model with what its scores would give away, measured on some records of a part."""
+    ids = [i for i, name in part_of.items() if name == part][:RELEASE_PEOPLE]
+    rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
+    return replace(record, release=check_release(Audited(runtime, record, model, rows, list(part_of)), job))
 
-    Parameters
-    ----------
-    rows, joint_ids
-        As for :func:`measure_leaks`.
-    """
+
+def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
+    """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them."""
+    runtime, record, model, rows = audited.runtime, audited.record, audited.model, audited.rows
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
     if not len(rows) or not chain:
         return None
-    own = runtime.table.take(rows)
     job.at("leak_audit", runtime.guest.name)
-    aside: Job[None] = Job(lambda _: None, 0)  # the job's own transcript is that of the training
-    hosts = _audited(runtime, record, model, own.ids, joint_ids, aside)
+    hosts = audited.leaves(Job[None](lambda _: None, 0))  # the job's own transcript is that of the training
     width = runtime.dither(chain)
     bits = sorted({*(b for b in BITS if b <= record.score_bits), record.score_bits}, reverse=True)
-    labels = runtime.labels()[rows]
     points = list(
-        frontier(
+        tradeoff_curve(
             model,
-            own.columns,
-            labels,
+            runtime.table.take(rows).columns,
+            runtime.labels()[rows],
             hosts,
             np.arange(len(rows)),
             bits=bits,
             dithers=(0.0, width),
-            on_point=lambda: _go_on(job),
+            on_point=lambda: _check_cancelled(job),
         )
     )
     first = points[0]  # the model's own resolution, with dither where it has units for it
@@ -147,56 +247,37 @@ def check_release(
     )
 
 
-def finest(release: ReleaseCheck, most: float) -> int | None:
-    """The finest resolution at which no larger share of scores than `most` identifies a path; None where the coarsest does, too."""
-    return next((bits for bits, unique in release.unique if unique <= most), None)
+def finest(release: ReleaseCheck, allowed: float) -> int | None:
+    """The finest resolution at which no larger share of scores than `allowed` identifies a path; None where the coarsest does, too."""
+    return next((bits for bits, unique in release.unique if unique <= allowed), None)
 
 
 def usual_bound(release: ReleaseCheck, synthetic: bool) -> float:
     """The largest share of scores that may identify a path where nobody says.
 
-    :data:`MOST_NAMED` of real people's; all where people are made up, or where the records are so few that hardly any score could have
-    company (:data:`FEWEST_RECORDS`).
+    :data:`MAX_IDENTIFYING` of real people's; all where people are synthetic, or where the records are so few that hardly any
+    score could have company (:data:`MIN_RECORDS`).
     """
-    return 1.0 if synthetic or release.records < FEWEST_RECORDS else MOST_NAMED
+    return 1.0 if synthetic or release.records < MIN_RECORDS else MAX_IDENTIFYING
 
 
-def refuse_if_named(release: ReleaseCheck, most: float) -> None:
-    """Raise ReleaseRefused where the model's scores name more paths than `most` allows; it says which resolution would do."""
-    if release.named <= most:
+def refuse_if_identifying(release: ReleaseCheck, allowed: float) -> None:
+    """Raise ReleaseRefused where the model's scores name more paths than `allowed`; it says which resolution would do."""
+    if release.named <= allowed:
         return
-    bits = finest(release, most)
+    bits = finest(release, allowed)
     other = "train fewer trees or shallower ones"
     if bits is not None:
         other = f"train with --score-bits {bits} (--coarser does so by itself)"
     raise ReleaseRefused(
         f"{release.named:.1%} of {release.people} scores of this model fit one path only among {release.records:,} records; at most "
-        f"{most:.1%} were to be. It was not registered: {other}, have the Hosts add wider dither, or allow more with --most-named.",
+        f"{allowed:.1%} were to be. It was not registered: {other}, have the Hosts add wider dither, or allow more with --most-named.",
         release.named,
-        most,
+        allowed,
         bits,
     )
 
 
-def _go_on(job: Job[Any]) -> None:
+def _check_cancelled(job: Job[Any]) -> None:
     if job.cancelled():
         raise Cancelled("Stopped; what was measured so far is kept.")
-
-
-def _audited(
-    runtime: FederationRuntime,
-    record: ModelRecord,
-    model: GuestModel,
-    ids: Sequence[str],
-    joint_ids: Sequence[str],
-    job: Job[Any],
-) -> NDArray[np.bool_]:
-    """Leaves that no Host rules out, of some people first and then of others to compare with: a joint audit."""
-    chosen = set(ids)
-    known = (*ids, *(i for i in joint_ids if i not in chosen))[: max(RECORDS, len(ids))]
-    job.at("leak_audit", runtime.guest.name, 0)
-    session = runtime.open_session(record.hosts, job.cancelled, counted=False)
-    try:
-        return joint_audit(session, record.id, model, known)
-    finally:
-        job.keep_transcript(session.close())

@@ -1,4 +1,4 @@
-"""What measurements of a model share: what is measured and with whom, and the conversations of one measurement.
+"""What measurements of a model share: with whom, the sessions of one measurement, and where its result is kept.
 
 As the Guest sees it: scores, labels and its own columns. What comes back from a Host is encrypted sums or scores.
 """
@@ -25,7 +25,11 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.messages import OfferKey
-from backend.results import Compiled, ModelRecord
+from backend.results import ModelRecord
+from backend.services.audit import DONE, Auditor, of_model
+from backend.services.registry import Compiled, Registry
+from backend.services.workspace import Workspace
+from backend.store.measurements import Kept
 from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
@@ -125,6 +129,44 @@ class Sessions:
         """Ciphertexts made."""
         self.job.total = total
         self.job.at("marks", self._runtime.guest.name, done)
+
+
+class Measurement:
+    """Measures models of a home and keeps what was found.
+
+    Attributes
+    ----------
+    workspace : Workspace
+    models : Registry
+    auditor : Auditor
+    """
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
+        self.workspace, self.models, self.auditor, self._workers = workspace, models, auditor, workers
+
+    def context(self, record: ModelRecord) -> MeasurementContext:
+        """What is measured of a model, and with whom."""
+        return MeasurementContext(
+            self.workspace.runtime(record.federation),
+            record,
+            self.models.partial_model(record),
+            self.models.compiled(record),
+            self.models.test_ids(record),
+            self._workers,
+        )
+
+    def keep(
+        self,
+        record: ModelRecord,
+        kind: str,
+        feature: str,
+        rows: list[dict[str, Any]],
+        basis: dict[str, Any] | None = None,
+    ) -> None:
+        """Keep what was measured until it is measured again, and log that it was."""
+        self.workspace.measurements(record.federation).put(record.content_hash, kind, feature, Kept(rows, basis or {}))
+        body = {**of_model(record), "feature": feature, "numbers": len(rows), "outcome": DONE}
+        self.auditor.note(record.federation, kind, body)
 
 
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from backend.crypto.registry import Cipher
 from backend.evaluation.performance import Performance, Stability, performance, stability
 from backend.jobs import Job
-from backend.results import ModelRecord
-from backend.services.measurement import MeasurementContext, Sessions, drawn
-from backend.services.model_import import JOINT
+from backend.results import JOINT, SCORES, SCORING, TRAINING, ModelRecord
+from backend.services.audit import DONE, of_model
+from backend.services.cache import Cache
+from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
 from backend.store.measurements import Kept
 from backend.trees.outputs import Outputs
 
 PARTS = ("test", JOINT, "validation", "training")  # the first that is kept is what counts
-REFERENCE = "training"
-TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where scores came from
+REFERENCE = TRAINING  # the part that others are held against
 
 Floats = NDArray[np.float64]
 
@@ -107,3 +107,37 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     scored, margins = Sessions(context.runtime, job).score(context, context.runtime.table.take(rows), request.cipher)
     part = "test" if "test" in context.record.parts else JOINT
     return {part: without_ids(context.runtime.labels()[rows[scored]], margins, SCORING)}
+
+
+class ModelCards:
+    """Cards of a home's models, each made once of the scores that are kept."""
+
+    def __init__(self, measurement: Measurement, cards: Cache[ModelCard]) -> None:
+        self._measurement, self._models, self._cards = measurement, measurement.models, cards
+
+    def get(self, model_id: str) -> ModelCard:
+        """How good a model is and on whom that was measured; without parts where no scores of it are kept."""
+        record = self._models.get(model_id)
+        return self._cards.get(
+            record.id,
+            lambda: make_card(
+                record, self._models.partial_model(record).outputs, self._models.measured(record, SCORES)
+            ),
+        )
+
+    def start(self, request: CardRequest) -> Job[ModelCard]:
+        """Score test records again in the background; the card is made of these from then on."""
+
+        def work(job: Job[ModelCard]) -> ModelCard:
+            record = self._models.get(request.model_id)
+            self.keep_scores(record, measure_card(self._measurement.context(record), request, job))
+            self._measurement.auditor.note(record.federation, SCORES, {**of_model(record), "outcome": DONE})
+            return self.get(record.id)
+
+        return Job(work, 0).start()
+
+    def keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
+        """Keep the scores of some parts; the card is made of them from then on."""
+        for part, kept in scores.items():
+            self._measurement.workspace.measurements(record.federation).put(record.content_hash, SCORES, part, kept)
+        self._cards.drop(record.id)  # last, so that none is made again of the scores that were there before

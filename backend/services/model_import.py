@@ -14,19 +14,62 @@ from numpy.typing import NDArray
 
 from backend.crypto.plain import PlainKeySide
 from backend.errors import FederationError, ParameterError
-from backend.protocols.guest import MIN_ROWS
+from backend.jobs import Job
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.training.parameters import SCORE_BITS
-from backend.results import ModelRecord
+from backend.protocols.training.guest import MIN_ROWS
+from backend.protocols.training.parameters import SCORE_BITS, SecureBoostParameters
+from backend.results import IMPORT, JOINT, ModelRecord
+from backend.services import audit
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.compliance import Compliance
+from backend.services.leakage import released
+from backend.services.model_card import ModelCards, without_ids
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 from backend.trees.importers import read_categories, read_model
 from backend.trees.importers.partition import split_between_parties
 from backend.trees.metrics import measure
 from backend.trees.serialization import content_hash, dump_guest
 
-JOINT = "joint"  # the part of every record that all parties hold; the model may have been trained on it
+
+class ModelImport:
+    """Registers models that other libraries trained (docs/import.md)."""
+
+    def __init__(
+        self, workspace: Workspace, models: Registry, auditor: Auditor, cards: ModelCards, compliance: Compliance
+    ) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._cards, self._compliance = cards, compliance
+
+    @recorded("import")
+    def import_file(
+        self,
+        note: Note,
+        federation: str,
+        file: Path,
+        *,
+        features: Sequence[str] | None = None,
+        categories: Path | None = None,
+        score_bits: int = SecureBoostParameters.score_bits,
+    ) -> tuple[ModelRecord, tuple[str, ...]]:
+        """Divide the model in `file` between a federation's parties; returns its record and what to know of the file.
+
+        Raises
+        ------
+        ModelError, ParameterError, FederationError
+            See :func:`import_model`.
+        """
+        runtime = self._workspace.runtime(federation)
+        done = import_model(runtime, file, features, categories, score_bits)
+        record = released(runtime, done.record, done.model, done.part_of, JOINT, Job[None](lambda _: None, 0))
+        self._models.register(record, done.model, done.part_of)
+        self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
+        note.federation = federation
+        note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
+        return record, done.notes
 
 
 @dataclass(frozen=True)

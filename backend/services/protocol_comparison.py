@@ -4,27 +4,173 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from backend.crypto.interface import KeySide
+from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.baselines.batch_sizes import PAIR, expected_seconds
-from backend.protocols.baselines.comparison import compare, protocols
+from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Point, expected_seconds, leads, points
+from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.simulation.synthetic_model import SyntheticFederation
-from backend.results import Compared, ComparisonRequest, usual_protocols
+from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
+from backend.protocols.transport.simulated_latency import Link
+from backend.results import ModelRecord
+from backend.services import audit
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
+
+__all__ = [
+    "BATCHES",
+    "NODE_BY_NODE_SAMPLES",
+    "PAIR",
+    "PROTOCOLS",
+    "SHAPE_LIMITS",
+    "SYNTHETIC",
+    "Compared",
+    "ComparisonRequest",
+    "Link",
+    "ProtocolComparison",
+    "Shape",
+    "leads",
+    "usual_protocols",
+]
 
 POOLS_WAIT = 15.0  # seconds that a run waits for obfuscators at most
 LONGEST = 30.0  # seconds of compute; a batch that is expected to take longer is left out
+NODE_BY_NODE = "multi-interactive-node"
+# from more samples on it is left out unless asked for: a round trip for every node of every sample
+NODE_BY_NODE_SAMPLES = 20
+
+
+def usual_protocols(samples: int) -> tuple[str, ...]:
+    """Protocols that are compared on so many samples where nobody asks for all."""
+    return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`.
+
+    Attributes
+    ----------
+    shape : Shape or None
+        A synthetic model to run them on instead, under the key of the model's federation.
+    batches : tuple of int
+        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
+    """
+
+    model_id: str
+    samples: int = 1
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    names: tuple[str, ...] | None = None
+    seed: int = 7
+    shape: Shape | None = None
+    batches: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of protocols on one model.
+
+    Attributes
+    ----------
+    pools : {"warm", "cold", "none"}
+        Whether all obfuscators of the run were made before it; "none" where the cipher takes none.
+    runs : Comparison
+        The protocols, each with its exchange and what each party learned.
+    shape : Shape or None
+        Of a synthetic model.
+    batches : tuple of Compared
+        Fed-EINI and its baseline on other numbers of samples.
+    left_out : tuple of int
+        Numbers of samples that would have taken too long.
+    """
+
+    model_id: str
+    pools: Literal["warm", "cold", "none"]
+    runs: Comparison
+    shape: Shape | None = None
+    batches: tuple[Compared, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Fed-EINI against its baseline by the number of samples, the race itself included."""
+        return points((self.runs, *(batch.runs for batch in self.batches)))
+
+    def over(self, link: Link) -> Compared:
+        """The same runs over another link; nothing is scored again."""
+        return replace(self, runs=self.runs.over(link), batches=tuple(batch.over(link) for batch in self.batches))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: every figure of the race, no transcript."""
+        shape = None if self.shape is None else asdict(self.shape)
+        return {"model": self.model_id, "shape": shape, "pools": self.pools, **self.runs.as_dict()}
+
+
+class ProtocolComparison:
+    """Runs protocols side by side."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
+        self._workspace, self._models, self._auditor, self._workers = workspace, models, auditor, workers
+
+    def start(self, request: ComparisonRequest) -> Job[Compared]:
+        """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
+        names = request.names or usual_protocols(request.samples)
+        return Job[Compared](lambda job: self._compare(request, names, job), len(names)).start()
+
+    @recorded("compare")
+    def _compare(self, note: Note, request: ComparisonRequest, names: tuple[str, ...], job: Job[Compared]) -> Compared:
+        record = self._models.get(request.model_id)
+        asked = {"protocols": len(names), "rows": request.samples, "cipher": request.cipher, "seed": request.seed}
+        note.about(record, **asked, synthetic=request.shape is not None)
+        runtime = self._workspace.runtime(record.federation)
+        if request.shape is None:
+            done = self._on_model(record, runtime, request, job)
+        else:
+            done = self._on_synthetic(request.shape, runtime, request, job)
+        sent = audit.traffic(entry for row in done.runs.rows for entry in row.transcript)
+        note.body |= {"key_bits": done.runs.key_bits, "traffic": sent}
+        return done
+
+    def _on_model(
+        self, record: ModelRecord, runtime: FederationRuntime, request: ComparisonRequest, job: Job[Compared]
+    ) -> Compared:
+        available = len(self._models.test_ids(record))
+        check(request, available)
+        own = runtime.table.take(self._models.test_rows(record, available, request.seed))
+        model, compiled = self._models.partial_model(record), self._models.compiled(record).guest
+        job.at("key", runtime.guest.name, 0)
+        key = runtime.key(request.cipher, request.key_bits, compiled)
+        warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
+        return run(ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, own), request, self._workers, job)
+
+    def _on_synthetic(
+        self, shape: Shape, runtime: FederationRuntime, request: ComparisonRequest, job: Job[Compared]
+    ) -> Compared:
+        people = max(request.samples, *request.batches, 0)
+        check(request, people)
+        made = make_up(shape, people, request.seed)
+        compiled = CompiledGuest(made.model)
+        job.at("key", runtime.guest.name, 0)
+        key = runtime.key(request.cipher, request.key_bits, compiled)
+        with SyntheticFederation(made, key, pools=runtime.pools()[0].target > 0) as parties:
+            own = made.tables[made.model.guest]
+            setup = ComparisonSetup(SYNTHETIC, made.model, compiled, parties, key, parties.warm_up, own)
+            return run(setup, request, self._workers, job)
 
 
 @dataclass(frozen=True)

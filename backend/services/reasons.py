@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
@@ -21,20 +23,34 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.explanations.cohort import LEAST
+from backend.protocols.explanations.cohort import MIN_PEOPLE as LEAST
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import MOST_REASONS, Notice, NoticeLine
-from backend.results import Compiled, ModelRecord, Score, ScoreBatch, ScoringRequest
-from backend.services.audit import DONE, of_model, traffic
-from backend.services.measurement import MeasurementContext, drawn
-from backend.services.scoring_run import score
+from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS, Notice, NoticeLine, draw
+from backend.results import ModelRecord, Score, ScoreBatch
+from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
+from backend.services.compliance import Compliance
+from backend.services.explanation import Explanation
+from backend.services.measurement import Measurement, MeasurementContext, drawn
+from backend.services.scoring import ScoringRequest, score
 from backend.trees.ensemble import GuestModel
 
+__all__ = [
+    "FORMATS",
+    "MOST_REASONS",
+    "CohortImportance",
+    "CohortRequest",
+    "PersonReasons",
+    "Reason",
+    "Reasons",
+    "ReasonsRequest",
+    "ReasonsService",
+]
+
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
+CIPHER = preferred("rlwe")  # where nobody chooses one
 COHORT = 200  # people of a group where nobody says how many
 
 
@@ -55,7 +71,7 @@ class ReasonsRequest:
     samples: SampleSheet
     names: int = MOST_REASONS
     cutoff: float = 0.5
-    cipher: Cipher = preferred("rlwe")
+    cipher: Cipher = CIPHER
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
 
@@ -133,7 +149,7 @@ class CohortRequest:
     model_id: str
     ids: tuple[str, ...] = ()
     samples: int = COHORT
-    cipher: Cipher = preferred("rlwe")
+    cipher: Cipher = CIPHER
     key_bits: int = KEY_BITS
     seed: int = 7
 
@@ -151,21 +167,83 @@ class CohortImportance:
     key_bits: int
 
 
+class ReasonsService:
+    """Gives reasons for scores."""
+
+    def __init__(self, measurement: Measurement, compliance: Compliance, explanation: Explanation) -> None:
+        self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
+        self._compliance, self._explanation = compliance, explanation
+
+    def start(self, request: ReasonsRequest) -> Job[Reasons]:
+        """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
+        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids)).start()
+
+    @recorded("reasons")
+    def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
+        record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
+        note.about(record, rows=len(request.samples.ids), input_sha256=digest)
+        done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), job)
+        note.body = of_reasons(record, done, digest)
+        return done
+
+    def _known_of_features(self, record: ModelRecord) -> dict[str, Reason]:
+        """What is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
+        standing = self._measurement.workspace.reviews(record.federation).standing(record.content_hash)
+        blockers: dict[str, list[str]] = {}
+        for finding in self._compliance.assess(record.id).findings:
+            review = standing.get((finding.rule_id, finding.feature))
+            if finding.status == "prohibited" and (review is None or review.verdict != "overridden"):
+                blockers.setdefault(finding.feature, []).append(finding.citation)
+        return {
+            d.feature: Reason(d.party, d.feature, d.expected, d.learned, tuple(blockers.get(d.feature, ())))
+            for d in self._explanation.directions(record.id)
+        }
+
+    @recorded("notice")
+    def notice(self, note: Note, reasons: Reasons, sample_id: str, language: str, kind: str) -> bytes:
+        """A notice of adverse action for one declined person, or why there is none, as txt, html or pdf; logged by its hash.
+
+        Raises
+        ------
+        ParameterError
+            The person was not declined or has no reasons, or the language or the kind is unknown.
+        """
+        record = self._models.get(reasons.model_id)
+        person = next((p for p in reasons.people if p.score.id == sample_id), None)
+        if person is None:
+            raise ParameterError(f"No reasons were asked for about {sample_id!r}; ask for them first.")
+        day = datetime.now(UTC).date().isoformat()
+        federation = self._measurement.workspace.federation(record.federation)
+        content = notice_of(person, self._models.partial_model(record), federation, record.id, day)
+        file = draw(content, language, kind)
+        digest = sha256(file).hexdigest()
+        note.about(record, language=language, kind=kind, blocked=content.blocked, sha256=digest)
+        return file
+
+    def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
+        """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
+
+    @recorded("cohort")
+    def _cohort(
+        self, note: Note, request: CohortRequest, job: Job[tuple[CohortImportance, ...]]
+    ) -> tuple[CohortImportance, ...]:
+        record, people = self._models.get(request.model_id), len(request.ids) or request.samples
+        note.about(record, people=people, seed=request.seed, cipher=request.cipher)
+        done = mean_contributions(self._measurement.context(record), request, job)
+        note.body["traffic"] = traffic(job.transcript)
+        return done
+
+
 def give_reasons(
-    runtime: FederationRuntime,
-    record: ModelRecord,
-    model: GuestModel,
-    compiled: Compiled,
-    request: ReasonsRequest,
-    told: Mapping[str, Reason],
-    job: Job[Any],
+    context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], job: Job[Any]
 ) -> Reasons:
     """Score where that was not done, then ask for names.
 
     Parameters
     ----------
-    told : mapping of str to Reason
-        What is to be said of each feature.
+    known : mapping of str to Reason
+        What is to be stated of each feature.
 
     Raises
     ------
@@ -176,8 +254,9 @@ def give_reasons(
     """
     if request.cipher == "none":
         raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
-    terms = CompiledTerms(model)
-    batch = request.scored or _scored(runtime, record, compiled, request, job)
+    runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
+    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
+    batch = request.scored or score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
             "The scores are of another sheet or another model than the reasons; score these people first."
@@ -190,10 +269,10 @@ def give_reasons(
         )
     load = terms.shape(request.names).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
-    found, transcript = _named(runtime, record, terms, request, good, key, before, job)
+    found, transcript = _named(context, terms, request, good, key, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
-        reasons = tuple(told[feature] for _, feature in found.names[k] or ())
+        reasons = tuple(known[feature] for _, feature in found.names[k] or ())
         people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
     return Reasons(
         model_id=record.id,
@@ -210,8 +289,7 @@ def give_reasons(
 
 
 def _named(
-    runtime: FederationRuntime,
-    record: ModelRecord,
+    context: MeasurementContext,
     terms: CompiledTerms,
     request: ReasonsRequest,
     good: NDArray[np.intp],
@@ -219,7 +297,8 @@ def _named(
     before: tuple[TranscriptEntry, ...],
     job: Job[Any],
 ) -> tuple[Named, tuple[TranscriptEntry, ...]]:
-    """One conversation about the `good` rows of the sheet, its transcript behind the one `before`."""
+    """One session about the `good` rows of the sheet, its transcript behind the one `before`."""
+    runtime = context.runtime
     job.total = len(good) * len(STEPS)
     job.at("key", runtime.guest.name, 0)
 
@@ -233,19 +312,12 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
-        asking = ReasonsClient(session, runtime.guest.name, record.id, terms, key, at)
-        found = asking.names(request.samples.guest.take(good), request.names)
+        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at)
+        found = client.names(request.samples.guest.take(good), request.names)
     finally:
         transcript = (*before, *session.close())
         job.keep_transcript(transcript)
     return found, transcript
-
-
-def _scored(
-    runtime: FederationRuntime, record: ModelRecord, compiled: Compiled, request: ReasonsRequest, job: Job[Any]
-) -> ScoreBatch:
-    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    return score(runtime, record, compiled, asked, job, Workers(), counted=True)
 
 
 def mean_contributions(
@@ -338,5 +410,4 @@ def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict
         "counted": True,
         "traffic": traffic(reasons.transcript),
         "input_sha256": input_sha256,
-        "outcome": DONE,
     }

@@ -14,9 +14,16 @@ from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness.disparity import check_cutoff
+from backend.jobs import Job
 from backend.protocols.training.algorithms import ALGORITHMS
-from backend.results import ModelRecord, TrainingRequest
-from backend.services.fairness import DisparityRequest
+from backend.reports.model_comparison import SideBySide
+from backend.results import ModelRecord
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.fairness import DisparityRequest, Fairness
+from backend.services.registry import Registry
+from backend.services.reports import Reports
+from backend.services.training import Training, TrainingRequest
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 
 
@@ -50,6 +57,47 @@ class RetrainingRequest:
             DisparityRequest(model_id, feature, self.cutoff, cipher=self.cipher, key_bits=self.key_bits)
             for feature in self.by
         )
+
+
+class Retraining:
+    """Trains models again and compares."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Registry,
+        auditor: Auditor,
+        training: Training,
+        fairness: Fairness,
+        reports: Reports,
+    ) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._training, self._fairness, self._reports = training, fairness, reports
+
+    def start(self, request: RetrainingRequest) -> Job[SideBySide]:
+        """Train a model again without some features and measure both, in the background; the first model stays.
+
+        Once the new model is grown it is in the registry, even where the measuring after it is stopped.
+        """
+
+        def work(job: Job[SideBySide]) -> SideBySide:
+            before, after = self._retrain(request, job)
+            job.points = ()  # the curve is of the training, which is over
+            for model_id in (before.id, after.id):
+                for wanted in request.measured(model_id):
+                    self._fairness.disparity(wanted, job)
+            return self._reports.compare(before.id, after.id)
+
+        return Job(work, self._models.get(request.model_id).n_trees).start()
+
+    @recorded("retrain")
+    def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:
+        record = self._models.get(request.model_id)
+        federation = self._workspace.federation(record.federation)
+        asked = training_of(record, self._models.partial_model(record), request, federation)
+        after = self._training.run(asked, job, retrained_from=record.id)
+        note.about(record, new_model=after.id, new_sha256=after.content_hash, without=list(request.without))
+        return record, after
 
 
 def training_of(
@@ -88,10 +136,3 @@ def _check(to: str, named: Sequence[str], known: Sequence[str], what: str) -> No
     strange = [name for name in named if name not in known]
     if strange:
         raise ParameterError(f"To {to}: {', '.join(strange)}. No such feature {what}; known are {', '.join(known)}.")
-
-
-def lineage(record: ModelRecord, models: Sequence[ModelRecord]) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
-    """The model that a model replaces (None = none that is still there), and those that replace it, newest first."""
-    first = [m for m in models if m.id == record.retrained_from]
-    after = sorted((m for m in models if m.retrained_from == record.id), key=lambda m: m.created, reverse=True)
-    return first[0] if first else None, tuple(after)

@@ -1,4 +1,4 @@
-"""The federations that a home knows, and for each its running runtime and the Guest's store."""
+"""What lies below a home: the federations that it knows and, for each, the running parties and the Guest's stores."""
 
 from __future__ import annotations
 
@@ -7,45 +7,41 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from backend.atomic_file import write_whole
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.store.audit_log import AuditLog
-from backend.store.measurements import Measurements
 from backend.store.party_store import PartyStore
-from backend.store.reviews import Reviews
+
+if TYPE_CHECKING:
+    from backend.protocols.simulation.simulator import FederationRuntime
+    from backend.store.measurements import Measurements
+    from backend.store.reviews import Reviews
+
+S = TypeVar("S")
 
 
 class Workspace:
-    """What is below a home; safe to use from several threads.
+    """Federations, runtimes and stores of a home; safe to use from several threads.
 
     Parameters
     ----------
     home : Path
-    key_floor : int
-        Shortest key, bits.
+    key_floor : int or None
+        Shortest key, bits; None = the usual one.
     pools : bool
         Whether obfuscators are made in the background.
     on_key : callable
         Told (federation, cipher, bits) of every key that a Guest makes.
     """
 
-    def __init__(
-        self,
-        home: Path,
-        key_floor: int,
-        pools: bool,
-        on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
-    ) -> None:
-        self._home, self._key_floor, self._pools = home, key_floor, pools
+    def __init__(self, home: Path, key_floor: int | None, pools: bool, on_key: Callable[[str, str, int], None]) -> None:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
-        self._stores: dict[str, PartyStore] = {}
-        self._logs: dict[str, AuditLog] = {}
-        self._reviews: dict[str, Reviews] = {}
-        self._measurements: dict[str, Measurements] = {}
-        self._on_key = on_key
+        self._stores: dict[tuple[type[Any], str], Any] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
 
@@ -55,7 +51,7 @@ class Workspace:
         with self._lock:
             self.check_name(federation.name, federation.folder)
             known = {**self._known(), federation.name: str(federation.folder.resolve())}
-            write_whole(self._home / "federations.json", json.dumps(known, indent=1, sort_keys=True).encode())
+            write_whole(self.home / "federations.json", json.dumps(known, indent=1, sort_keys=True).encode())
         return federation
 
     def check_name(self, name: str, folder: Path) -> None:
@@ -67,11 +63,11 @@ class Workspace:
             )
 
     def _known(self) -> dict[str, str]:
-        file = self._home / "federations.json"
+        file = self.home / "federations.json"
         known: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
         return known
 
-    def all(self) -> list[Federation]:
+    def federations(self) -> list[Federation]:
         """Every remembered federation whose file is still there."""
         return [self._load(Path(folder)) for folder in self._known().values() if _is_there(folder)]
 
@@ -81,7 +77,7 @@ class Workspace:
         if name not in known or not _is_there(known[name]):
             raise FederationError(
                 f"There is no federation {name!r}; known are: {', '.join(sorted(known)) or 'none'}. "
-                "Make one with `python -m backend init`, or run `python -m backend demo`."
+                "Make one with `glassleaf init`, or run `glassleaf demo`."
             )
         return self._load(Path(known[name]))
 
@@ -94,6 +90,9 @@ class Workspace:
 
     def runtime(self, name: str) -> FederationRuntime:
         """The running federation; set up again when one of its files has changed."""
+        from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
+        from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415
+
         with self._lock:
             federation = self.federation(name)
             files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
@@ -104,48 +103,51 @@ class Workspace:
                 self._runtimes.pop(name)[1].close()
             runtime = FederationRuntime(
                 federation,
-                self._parties(name),
-                key_floor=self._key_floor,
+                self.home / "parties" / name,
+                key_floor=self._key_floor or KEY_BITS_FLOOR,
                 pools=self._pools,
                 on_key=partial(self._on_key, name),
             )
             self._runtimes[name] = (stamp, runtime)
             return runtime
 
-    def guest_store(self, federation: str) -> PartyStore:
-        """Where the Guest keeps its halves and records."""
+    def warm_up(self, name: str, bits: int) -> None:
+        """Make the Guest's key and start all pools in the background; a second call does nothing."""
         with self._lock:
-            if federation not in self._stores:
-                folder = self._parties(federation) / self.federation(federation).guest.name
-                self._stores[federation] = PartyStore(folder)
-            return self._stores[federation]
+            runtime = self.runtime(name)
+            if bits in runtime.warmed:
+                return
+            runtime.warmed.add(bits)
+        threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
+
+    def guest_store(self, federation: str) -> PartyStore:
+        """Where the Guest keeps its partial models and records."""
+        return self._open(PartyStore, federation)
 
     def audit_log(self, federation: str) -> AuditLog:
         """What was done with a federation's models, in the Guest's folder."""
-        with self._lock:
-            if federation not in self._logs:
-                folder = self._parties(federation) / self.federation(federation).guest.name
-                self._logs[federation] = AuditLog(folder)
-            return self._logs[federation]
+        return self._open(AuditLog, federation)
 
     def reviews(self, federation: str) -> Reviews:
         """What people decided about a federation's models, in the Guest's folder."""
-        with self._lock:
-            if federation not in self._reviews:
-                folder = self._parties(federation) / self.federation(federation).guest.name
-                self._reviews[federation] = Reviews(folder)
-            return self._reviews[federation]
+        from backend.store.reviews import Reviews  # noqa: PLC0415 (as above)
+
+        return self._open(Reviews, federation)
 
     def measurements(self, federation: str) -> Measurements:
         """What was measured as evidence about a federation's models, in the Guest's folder."""
-        with self._lock:
-            if federation not in self._measurements:
-                folder = self._parties(federation) / self.federation(federation).guest.name
-                self._measurements[federation] = Measurements(folder)
-            return self._measurements[federation]
+        from backend.store.measurements import Measurements  # noqa: PLC0415 (as above)
 
-    def _parties(self, federation: str) -> Path:
-        return self._home / "parties" / federation
+        return self._open(Measurements, federation)
+
+    def _open(self, store: Callable[[Path], S], federation: str) -> S:
+        """The Guest's store of one kind, opened once."""
+        with self._lock:
+            key = cast(type[Any], store), federation
+            if key not in self._stores:
+                folder = self.home / "parties" / federation / self.federation(federation).guest.name
+                self._stores[key] = store(folder)
+            return cast(S, self._stores[key])
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""
@@ -154,17 +156,8 @@ class Workspace:
                 runtime.close()
             for store in self._stores.values():
                 store.close()
-            for log in self._logs.values():
-                log.close()
-            for measurements in self._measurements.values():
-                measurements.close()
-            self._measurements.clear()
-            for reviews in self._reviews.values():
-                reviews.close()
             self._runtimes.clear()
             self._stores.clear()
-            self._logs.clear()
-            self._reviews.clear()
 
 
 def _is_there(folder: str) -> bool:

@@ -1,8 +1,7 @@
-"""What was done, by whom and when: entries chained by SHA-256, so that an edit, a deletion, an insertion or a cut shows.
+"""What was done, by whom and when: a hash chain (SHA-256), so that editing, deleting, inserting or truncating entries shows.
 
-An entry's hash covers its text and the hash before it. A cut at the end leaves a chain that holds together; it shows only against a
-head that somebody else keeps, so the head is told to the Hosts (:mod:`backend.protocols.audit_head.protocol`). Holds
-no label, score or value.
+An entry's hash covers its text and the hash before it. A truncated log is still a valid chain: truncation shows only against a head that
+another party keeps, so the Hosts receive it (:mod:`backend.protocols.audit_head.protocol`). Holds no label, score or value.
 """
 
 from __future__ import annotations
@@ -11,19 +10,18 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import String, Text, create_engine, select
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy import String, Text, select
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
-from sqlalchemy.pool import NullPool
 
 from backend.errors import ModelError
+from backend.store.database import open_database, timestamp
 
-START = "0" * 64  # stands before the first entry
-ATTEMPTS = 20  # two processes may write at once; the one that comes second reads the chain again
+START = "0" * 64  # the hash before the first entry
+ATTEMPTS = 20  # of two processes that write at once, the second one reads the chain again
 
 
 class _Base(DeclarativeBase):
@@ -39,7 +37,7 @@ class _Row(_Base):
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that was done.
+    """One recorded action.
 
     Attributes
     ----------
@@ -48,11 +46,11 @@ class Entry:
     time : str
         UTC, ISO 8601.
     actor, role : str
-        Who, as the dashboard or the shell knows them, and in which role.
+        As the dashboard or the shell knows them.
     action : str
         E.g. ``train``, ``score``, ``override``, ``report``, ``key``.
     body : dict
-        What with: hashes, counts, versions, key bits.
+        Hashes, counts, versions, key bits.
     previous, hash : str
         SHA-256 in hexadecimal of the entry before and of this one.
     """
@@ -69,7 +67,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain stood: its last entry's number and hash; number 0 for an empty one."""
+    """The last entry's number and hash; number 0 for an empty log."""
 
     number: int
     hash: str
@@ -81,12 +79,10 @@ class Verdict:
 
     Attributes
     ----------
-    entries : int
-    head : Head
     problems : tuple of str
-        Empty where the chain holds together and fits every witness.
+        Empty where the chain is intact and agrees with every witness.
     witnesses : tuple of str
-        Who keeps a head that was compared; with none a cut at the end would not show.
+        Parties whose copy of the head was compared; without any, truncation would not show.
     """
 
     entries: int
@@ -96,32 +92,18 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there is no problem."""
         return not self.problems
 
 
 class AuditLog:
-    """One party's log; entries are added and read, never changed.
-
-    Parameters
-    ----------
-    where : Path or str
-        A folder (SQLite in ``audit.db``) or a database URL.
-    """
+    """One party's log, append-only; `where` is a folder (SQLite in ``audit.db``) or a database URL."""
 
     def __init__(self, where: Path | str) -> None:
-        if isinstance(where, Path):
-            where.mkdir(parents=True, exist_ok=True, mode=0o700)
-            where = f"sqlite:///{where / 'audit.db'}"
-        pool = {"poolclass": NullPool} if where.startswith("sqlite") else {}
-        self._engine = create_engine(where, **pool)
-        try:
-            _Base.metadata.create_all(self._engine)
-        except SQLAlchemyError as error:
-            raise ModelError(f"The audit log {where!r} cannot be opened: {type(error).__name__}.") from error
+        self._engine = open_database(where, "audit.db", _Base)
 
     def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
-        """Write an entry after the last one.
+        """Append an entry.
 
         Raises
         ------
@@ -130,10 +112,8 @@ class AuditLog:
         """
         for _ in range(ATTEMPTS):
             head = self.head()
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            text = json.dumps(
-                [head.number + 1, now, actor, role, action, body, head.hash], sort_keys=True, ensure_ascii=False
-            )
+            fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash]
+            text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
             try:
                 with Session(self._engine) as session, session.begin():
                     session.add(_Row(number=head.number + 1, text=text, hash=_hash(text)))
@@ -145,7 +125,7 @@ class AuditLog:
         )
 
     def head(self) -> Head:
-        """Where the chain stands."""
+        """The last entry's number and hash."""
         with Session(self._engine) as session:
             row = session.scalars(select(_Row).order_by(_Row.number.desc()).limit(1)).first()
         return Head(row.number, row.hash) if row else Head(0, START)
@@ -159,12 +139,12 @@ class AuditLog:
             return session.scalars(select(_Row).order_by(_Row.number)).all()
 
     def verify(self, heads: dict[str, Head]) -> Verdict:
-        """Check every entry's hash, the chain, and the heads that others keep.
+        """Check every entry's hash, the chain, and the heads that other parties keep.
 
         Parameters
         ----------
         heads : dict of str to Head
-            Witness → the last head it was told.
+            Witness → the last head it received.
         """
         rows = self._rows()
         hashes = {row.number: row.hash for row in rows}
@@ -173,12 +153,10 @@ class AuditLog:
         for witness, head in heads.items():
             if head.number > last.number:
                 problems.append(
-                    f"{witness} was told of {head.number} entries, {last.number} are here: the end of the log was cut off."
+                    f"{witness} has seen {head.number} entries, {last.number} are here: the end of the log was cut off."
                 )
             elif head.number and hashes.get(head.number) != head.hash:
-                problems.append(
-                    f"Entry {head.number} is not the one that {witness} was told of: the log was rewritten."
-                )
+                problems.append(f"Entry {head.number} is not the one that {witness} has seen: the log was rewritten.")
         return Verdict(len(rows), last, tuple(problems), tuple(heads))
 
     def export(self) -> str:
@@ -199,7 +177,7 @@ def _chain_problems(rows: Sequence[_Row]) -> Iterator[str]:
         if _hash(row.text) != row.hash or entry is None or entry.number != row.number:
             yield f"Entry {row.number} was changed: its text does not have its hash."
         elif entry.previous != previous:
-            yield f"Entry {row.number} does not follow the one before it: an entry was changed, taken out or put in."
+            yield f"Entry {row.number} does not follow the one before it: an entry was changed, deleted or inserted."
         previous, expected = row.hash, row.number + 1
 
 

@@ -1,4 +1,4 @@
-"""One party's own database: its halves of models, records about them, and finished score jobs.
+"""One party's own database: its partial models, the records about them, other parties' audit heads and finished score jobs.
 
 A store is opened for one party, so whoever holds the Guest's store cannot reach a Host's artefacts through it.
 """
@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Engine, ForeignKey, String, Text, create_engine, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import BigInteger, ForeignKey, String, Text, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
-from sqlalchemy.pool import NullPool
 
 from backend.errors import ModelError
 from backend.store.audit_log import Head
+from backend.store.database import open_database
 
 
 class _Base(DeclarativeBase):
@@ -34,7 +33,7 @@ class _Artefact(_Base):
 
 
 class _Record(_Base):
-    """What the Guest knows about a model beside its half: metrics, parameters, how it was made."""
+    """What the Guest knows about a model beside its partial model: metrics, parameters, how it was trained."""
 
     __tablename__ = "records"
     model_id: Mapped[str] = mapped_column(String(40), ForeignKey("artefacts.model_id"), primary_key=True)
@@ -43,7 +42,7 @@ class _Record(_Base):
 
 
 class _ScoreJob(_Base):
-    """A finished scoring: how many rows, how long, with what; no score and no id."""
+    """A finished score job: number of rows, duration, protocol; no score and no id."""
 
     __tablename__ = "score_jobs"
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
@@ -53,7 +52,7 @@ class _ScoreJob(_Base):
 
 
 class _AuditHead(_Base):
-    """Where another party's audit log stood when it told this one."""
+    """The last head of another party's audit log that this party received."""
 
     __tablename__ = "audit_heads"
     whose: Mapped[str] = mapped_column(String(200), primary_key=True)
@@ -62,35 +61,18 @@ class _AuditHead(_Base):
 
 
 class PartyStore:
-    """The database of one party.
-
-    Parameters
-    ----------
-    where : Path or str
-        A folder (SQLite in ``store.db``) or a database URL such as ``postgresql+psycopg://…``.
-    """
+    """The database of one party; `where` is a folder (SQLite in ``store.db``) or a database URL."""
 
     def __init__(self, where: Path | str) -> None:
-        if isinstance(where, Path):
-            where.mkdir(parents=True, exist_ok=True, mode=0o700)
-            where = f"sqlite:///{where / 'store.db'}"
-        # an SQLite file is opened per session and closed with it: cheap, and nothing stays open behind a forgotten store
-        pool = {"poolclass": NullPool} if where.startswith("sqlite") else {}
-        self._engine: Engine = create_engine(where, **pool)
-        try:
-            _Base.metadata.create_all(self._engine)
-        except SQLAlchemyError as error:
-            raise ModelError(
-                f"The store {where!r} cannot be opened: {type(error).__name__}. Check that it is writable."
-            ) from error
+        self._engine = open_database(where, "store.db", _Base)
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Store a half under its content hash; storing the same half again changes nothing."""
+        """Store a partial model under its content hash; storing it again changes nothing."""
         with Session(self._engine) as session, session.begin():
             session.merge(_Artefact(model_id=model_id, text=text, content_hash=content_hash))
 
     def artefact(self, model_id: str) -> str:
-        """Text of a half.
+        """Text of a partial model.
 
         Raises
         ------
@@ -119,24 +101,24 @@ class PartyStore:
             return list(session.scalars(select(_Record.body).order_by(_Record.created.desc(), _Record.model_id)))
 
     def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
-        """Note a finished scoring."""
+        """Record a finished score job."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with Session(self._engine) as session, session.begin():
             session.add(_ScoreJob(model_id=model_id, created=created, body=json.dumps(body)))
 
     def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
-        """Finished scorings of a model, newest first."""
+        """Finished score jobs of a model, newest first."""
         with Session(self._engine) as session:
             query = select(_ScoreJob).where(_ScoreJob.model_id == model_id).order_by(_ScoreJob.number.desc())
             return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
 
     def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood; who may replace what is the protocol's matter."""
+        """Keep the head of another party's audit log; the protocol decides whether it may replace an older one."""
         with Session(self._engine) as session, session.begin():
             session.merge(_AuditHead(whose=whose, number=head.number, hash=head.hash))
 
     def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept for another party; None where there is none."""
+        """The head kept for another party, if any."""
         with Session(self._engine) as session:
             row = session.get(_AuditHead, whose)
         return None if row is None else Head(row.number, row.hash)

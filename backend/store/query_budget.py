@@ -1,7 +1,7 @@
 """How often one person was scored with one model, as a Host counts it. Knows ids and dates; no column, no score.
 
-Every score of a person under other Guest columns tells the Guest something more about the same Host record (docs/attacks.md, A8). The
-count outlives a restart and is kept per id and model; whoever asks is not told apart, since several Guests could work together.
+Every score of a person under other Guest columns discloses more about the same Host record to the Guest (docs/attacks.md, A8). The count
+outlives a restart and is kept per id and model, whoever asks, since several Guests could collude.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.federation import MOST_QUERIES
+from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, SecurityError
 
-QUERIES = 1  # a person and model: a second score names the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
-QUERIES_MADE_UP = 1000  # where the people are made up: nobody to protect
-DAYS = 28  # so that a scoring on the same day of every month always fits
+# per person and model: a second score identifies the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
+QUERIES = 1
+QUERIES_SYNTHETIC = 1000  # synthetic people need no protection
+DAYS = 28  # so that scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
 FILE = "queries.db"
 TIMEOUT = 30.0  # seconds to wait for another process that is counting
@@ -51,11 +52,11 @@ class QueryBudget:
     folder : Path, optional
         Where ``queries.db`` lies; none = in memory, forgotten when the Host stops.
     limit : int
-        Answers about a person and model within `days`; 0 = as many as are asked for.
+        Answers about a person and model within `days`; 0 = unlimited.
     days : int
         Rolling window, in whole UTC days.
     today : callable
-        Tells the date.
+        The UTC date.
 
     Raises
     ------
@@ -70,9 +71,9 @@ class QueryBudget:
         days: int = DAYS,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
     ) -> None:
-        if not 0 <= limit <= MOST_QUERIES:
+        if not 0 <= limit <= MAX_QUERIES:
             raise ParameterError(
-                f"A budget of {limit:,} was asked for; choose 1 to {MOST_QUERIES:,}, or 0 for no limit."
+                f"A budget of {limit:,} was asked for; choose 1 to {MAX_QUERIES:,}, or 0 for no limit."
             )
         self.limit, self.days, self._today = limit, days, today
         self._folder, self._lock = folder, threading.Lock()
@@ -82,35 +83,34 @@ class QueryBudget:
         return f"QueryBudget({self.limit} in {self.days} days)"
 
     def take(self, model_id: str, ids: Sequence[str], kind: str = "") -> NDArray[np.bool_]:
-        """Count one question about each of `ids` and tell which must not be answered; those are not counted.
+        """Count one question about each of `ids`; those beyond the budget must not be answered and are not counted.
 
         Parameters
         ----------
         ids : sequence of str
-            ``n`` people; one who stands in it twice is asked about twice.
+            ``(n,)``; a person who is listed twice is asked about twice.
         kind : str
-            What is asked for beside a score (``reasons``): each kind is counted for itself, so that a person who was scored can be
-            told why.
+            What is asked for beside a score (``reasons``): each kind has its own count, so that a scored person can get reasons.
 
         Returns
         -------
         ndarray of bool
-            ``(n,)``: whether the budget was spent before this question.
+            ``(n,)``: True = the budget was exhausted before this question.
 
         Raises
         ------
         SecurityError
-            The count cannot be kept, so that nothing may be answered.
+            The count cannot be stored, so nothing may be answered.
         """
-        spent = np.zeros(len(ids), dtype=bool)
+        exhausted = np.zeros(len(ids), dtype=bool)
         if not self.limit or not ids:
-            return spent
-        with self._lock, _told():
+            return exhausted
+        with self._lock, _database_errors():
             if self._database is None:
                 self._database = _open(self._folder)
                 weakref.finalize(self, self._database.close)
             database = self._database
-            database.execute("BEGIN IMMEDIATE")  # nobody else counts between the reading and the writing
+            database.execute("BEGIN IMMEDIATE")  # no other process counts between reading and writing
             try:
                 granted = self._granted(database, f"{model_id} {kind}".strip(), Counter(ids))
                 database.execute("COMMIT")
@@ -119,8 +119,8 @@ class QueryBudget:
                 raise
         for i, subject in enumerate(ids):
             granted[subject] -= 1
-            spent[i] = granted[subject] < 0
-        return spent
+            exhausted[i] = granted[subject] < 0
+        return exhausted
 
     def close(self) -> None:
         """Release the file; the next question opens it again."""
@@ -130,7 +130,7 @@ class QueryBudget:
             self._database = None
 
     def _granted(self, database: sqlite3.Connection, model_id: str, asked: Mapping[str, int]) -> dict[str, int]:
-        """Forget what is over, then count as many of the questions about each person as the budget leaves."""
+        """Forget expired days, then count as many of the questions about each person as the budget leaves."""
         day, granted = self._today().toordinal(), {}
         database.execute("DELETE FROM queries WHERE day <= ?", (day - self.days,))
         for subject, times in asked.items():
@@ -141,7 +141,7 @@ class QueryBudget:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _database_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -152,16 +152,16 @@ def _told() -> Iterator[None]:
 
 
 def _open(folder: Path | None) -> sqlite3.Connection:
-    """A database whose transactions are begun by hand; the Host's thread is not the one that opens it.
+    """A database with explicit transactions, usable from another thread than the one that opens it.
 
-    Nothing waits for the disk, so that a power cut (not a crash of the Host) may forget the last questions.
+    Commits do not wait for the disk, so that a power cut (not a crash of the Host) may forget the last questions.
     """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     where = ":memory:" if folder is None else folder / FILE
     database = sqlite3.connect(where, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
-        _keep_a_log_ahead(database)
+        _use_write_ahead_log(database)
         for statement in ("PRAGMA synchronous = NORMAL", _TABLE, _INDEX):
             database.execute(statement)
     except sqlite3.Error:
@@ -170,8 +170,8 @@ def _open(folder: Path | None) -> sqlite3.Connection:
     return database
 
 
-def _keep_a_log_ahead(database: sqlite3.Connection) -> None:
-    """Write to a log first, so that readers do not wait; SQLite's own timeout does not hold for this one statement."""
+def _use_write_ahead_log(database: sqlite3.Connection) -> None:
+    """Readers then do not wait for writers; SQLite's own timeout does not apply to this statement, so it is repeated here."""
     until = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -186,11 +186,6 @@ def _keep_a_log_ahead(database: sqlite3.Connection) -> None:
 def usual_limit(synthetic: bool) -> int:
     """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
-    Parameters
-    ----------
-    synthetic : bool
-        Whether the people are made up.
-
     Raises
     ------
     ParameterError
@@ -198,7 +193,7 @@ def usual_limit(synthetic: bool) -> int:
     """
     asked = os.environ.get(VARIABLE, "").strip()
     if not asked:
-        return QUERIES_MADE_UP if synthetic else QUERIES
+        return QUERIES_SYNTHETIC if synthetic else QUERIES
     if not asked.isdecimal():
         raise ParameterError(f"{VARIABLE} is {asked!r}; set it to a whole number, 0 for no limit, or remove it.")
     return int(asked)

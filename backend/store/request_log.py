@@ -1,6 +1,6 @@
-"""A secret sample of what a Host was sent to score with, kept for an auditor. Encrypted rows: the Host itself can read none of them.
+"""A secret sample of the requests a Host scored, kept for an auditor. The rows are encrypted: the Host itself can read none of them.
 
-Which rows are kept is drawn by the Host after they have come, so that no Guest knows which of its requests will be looked at
+The Host draws which rows to keep after they have arrived, so no Guest knows which of its requests will be audited
 (docs/decisions/0011-audit.md).
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import threading
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from backend.errors import SecurityError
 
 RATE = 0.1  # share of the people scored whose row is kept
-KEPT = 256  # rows; the oldest make runtime: some 20 MB at 3,072 bits and 100 entries
+KEPT = 256  # rows, the newest: some 20 MB at 3,072 bits and 100 entries
 FILE = "requests.db"
 
 _TABLE = """
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS requests (
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """One person's decision vector as it came from the Guest.
+    """One person's decision vector as the Guest sent it.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RequestLog:
         return f"RequestLog(rate {self._rate:g})"
 
     def note(self, model_id: str, ids: Sequence[str], public_key: bytes, vectors: bytes) -> None:
-        """Draw which rows of a request to keep, and keep them.
+        """Sample the rows of a request.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class RequestLog:
         Raises
         ------
         SecurityError
-            The rows cannot be kept, so that nothing may be answered.
+            The rows cannot be stored, so nothing may be answered.
         """
         draw = secrets.SystemRandom()
         kept = [i for i in range(len(ids)) if draw.random() < self._rate]
@@ -93,7 +93,7 @@ class RequestLog:
         size, day = len(vectors) // len(ids), datetime.now(UTC).date().isoformat()
         rows = [(day, model_id, ids[i], public_key, vectors[i * size : (i + 1) * size]) for i in kept]
         try:
-            with self._lock, self._open() as database:
+            with self._lock, self._transaction() as database:
                 database.executemany(
                     "INSERT INTO requests (day, model_id, subject, public_key, vector) VALUES (?, ?, ?, ?, ?)", rows
                 )
@@ -105,44 +105,34 @@ class RequestLog:
             ) from error
 
     def rows(self) -> list[LoggedRow]:
-        """What is kept, oldest first."""
-        with self._lock, self._open() as database:
+        """The sampled rows, oldest first."""
+        with self._lock, self._transaction() as database:
             found = database.execute(
                 "SELECT number, day, model_id, subject, public_key, vector FROM requests ORDER BY number"
             ).fetchall()
         return [LoggedRow(*row) for row in found]
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop rows that were looked at."""
-        with self._lock, self._open() as database:
+        """Delete rows that were audited."""
+        with self._lock, self._transaction() as database:
             database.executemany("DELETE FROM requests WHERE number = ?", [(number,) for number in numbers])
 
-    def _open(self) -> _Opened:
-        """One transaction: a file is opened for it and closed after it, so that no thread keeps one."""
-        if self._folder is not None:
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; a file is opened for it and closed after it, so that no thread keeps a connection."""
+        database = self._memory or self._connect()
+        try:
+            with database:
+                yield database
+        finally:
+            if database is not self._memory:
+                database.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._folder is None:
+            database = self._memory = sqlite3.connect(":memory:", check_same_thread=False)
+        else:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return _Opened(_ready(sqlite3.connect(self._folder / FILE)), close=True)
-        if self._memory is None:
-            self._memory = _ready(sqlite3.connect(":memory:", check_same_thread=False))
-        return _Opened(self._memory, close=False)
-
-
-class _Opened:
-    """A database for one transaction."""
-
-    def __init__(self, database: sqlite3.Connection, close: bool) -> None:
-        self._database, self._close = database, close
-
-    def __enter__(self) -> sqlite3.Connection:
-        return self._database
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        (self._database.commit if kind is None else self._database.rollback)()
-        if self._close:
-            self._database.close()
-
-
-def _ready(database: sqlite3.Connection) -> sqlite3.Connection:
-    with closing(database.cursor()) as cursor:
-        cursor.execute(_TABLE)
-    return database
+            database = sqlite3.connect(self._folder / FILE)
+        database.execute(_TABLE)
+        return database

@@ -1,7 +1,7 @@
-"""One party's conditions as arrays, worked out once a model: the walk of :mod:`backend.trees.candidates` without its Python.
+"""Candidate leaves (Fed-EINI §III-A) of many samples at once: one party's conditions as arrays, compiled once a model.
 
-A rule looks at a value only through the cuts of its column: between two neighbouring thresholds all values go the same way, and so do
-all categories that no rule names, and all missing ones. Each rule is therefore asked once about every such place; a sample is looked up.
+The rules of a column divide its values into intervals: between two neighbouring thresholds all values go the same way, and so do all
+categories that no rule lists, and all missing values. Each rule is evaluated once per interval; a sample is then a table lookup.
 """
 
 from __future__ import annotations
@@ -13,41 +13,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.ensemble import Columns, NodeKey, Skeleton, SplitRule
-from backend.trees.folding import Conditions
+from backend.trees.folding import Conditions, leaf_conditions
 
-BLOCK = 512  # samples worked on together, so that the 0/1 of some thousand leaves stay in a core's cache
+BLOCK = 512  # samples at a time, so that the 0/1 of some thousand leaves stay in a core's cache
 
-Literal = tuple[SplitRule, bool]  # a rule and the side that is asked for
+Literal = tuple[SplitRule, bool]  # a rule and the side
 
 
 def own_conditions(skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitRule]) -> list[Conditions]:
     """Conditions of `rules` on the path to each leaf: trees in order, leaves left to right."""
-    out: list[Conditions] = []
-    for t, skeleton in enumerate(skeletons):
-        stack: list[tuple[int, Conditions]] = [(0, ())]
-        while stack:
-            node, path = stack.pop()
-            fork = skeleton.forks.get(node)
-            if fork is None:
-                out.append(path)
-                continue
-            ours = (t, node) in rules
-            stack.append((fork.right, (*path, (t, node, False)) if ours else path))
-            stack.append((fork.left, (*path, (t, node, True)) if ours else path))
-    return out
+    return [path for leaves in leaf_conditions(skeletons, rules.__contains__) for path in leaves]
+
+
+def candidate_leaves(
+    skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int
+) -> list[NDArray[np.bool_]]:
+    """Leaves that a party cannot rule out (Fed-EINI §III-A): its own splits decide, at all others both branches stay open.
+
+    Parameters
+    ----------
+    skeletons : sequence of Skeleton
+        One per tree.
+    rules : mapping of (tree, node) to SplitRule
+        The party's own splits.
+    columns : mapping of str to ndarray
+        The party's columns, each ``(n,)``; a feature that is absent counts as missing.
+    n : int
+        Samples.
+
+    Returns
+    -------
+    list of ndarray of bool
+        One ``(n, n_leaves)`` array per tree: True = candidate (f_k^m(x^m) of eq. 5).
+    """
+    kept = Conjunctions(rules, own_conditions(skeletons, rules)).matrix(columns, n)
+    return np.split(kept, np.cumsum([len(s.leaves) for s in skeletons])[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # a Host's thresholds show in no traceback
 class _Column:
-    """The places of one column and what holds there.
+    """The intervals of one column and which literals hold in each.
 
     Attributes
     ----------
-    feature : str
     cuts : ndarray of float64 or dict of str to int
-        Numbers: thresholds upwards, then NaN; place k is from cut k-1 to below cut k. Categories: category → place.
+        Numbers: ascending thresholds, then NaN; interval k is [cut k-1, cut k). Categories: category → interval.
     holds : ndarray of bool
-        ``(n_literals, n_places)``; missing is the last place.
+        ``(n_literals, n_intervals)``; the last interval is that of missing values.
     """
 
     feature: str
@@ -56,7 +68,7 @@ class _Column:
 
     @classmethod
     def of(cls, literals: Sequence[Literal]) -> _Column:
-        """Ask the rules of one column, all of one kind, about every place."""
+        """Evaluate the rules of one column, all of one kind, in every interval."""
         rules = [rule for rule, _ in literals]
         cuts: NDArray[np.float64] | dict[str, int]
         probes: NDArray[np.generic]
@@ -65,32 +77,32 @@ class _Column:
             probes = np.concatenate([[-np.inf], cuts])
         else:
             named = sorted(frozenset[str]().union(*(rule.left_categories | rule.right_categories for rule in rules)))
-            cuts = {category: place for place, category in enumerate(named)}
+            cuts = {category: interval for interval, category in enumerate(named)}
             probes = np.array([*named, None], dtype=object)
         return cls(rules[0].feature, cuts, np.stack([rule.goes_left(probes) == left for rule, left in literals]))
 
-    def places(self, columns: Columns, n: int, held: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """``(n,)``: where each sample's value falls."""
+    def intervals(self, columns: Columns, n: int, held: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        """``(n,)``: the interval of each sample's value."""
         missing = self.holds.shape[1] - 1
         if self.feature not in columns:
             return np.full(n, missing, dtype=np.intp)
         column = columns[self.feature]
         if isinstance(self.cuts, dict):
-            places = np.fromiter((self.cuts.get(v, missing) for v in column), dtype=np.intp, count=len(column))
+            found = np.fromiter((self.cuts.get(v, missing) for v in column), dtype=np.intp, count=len(column))
         else:
-            places = np.searchsorted(self.cuts, column.astype(np.float64), side="right")
-        return places if held is None else np.where(held, places, missing)
+            found = np.searchsorted(self.cuts, column.astype(np.float64), side="right")
+        return found if held is None else np.where(held, found, missing)
 
 
 class Conjunctions:
-    """Whether all of some conditions hold, for many such sets of conditions and many samples at once.
+    """Conjunctions of conditions, evaluated for many samples at once.
 
     Parameters
     ----------
     rules : mapping of (tree, node) to SplitRule
         The party's own.
     conjunctions : sequence of Conditions
-        ``m`` sets of the party's own conditions; an empty one always holds.
+        ``m`` of them, of the party's own conditions; an empty one is always true.
     """
 
     def __init__(self, rules: Mapping[NodeKey, SplitRule], conjunctions: Sequence[Conditions]) -> None:
@@ -102,14 +114,14 @@ class Conjunctions:
         line = {literal: i for i, literal in enumerate(x for literals in by_column.values() for x in literals)}
         self._always = len(line)
         depth = max([1, *(len(literals) for literals in asked)])
-        self._lines = np.full((depth, len(asked)), self._always, dtype=np.intp)  # short ones are filled up
+        self._lines = np.full((depth, len(asked)), self._always, dtype=np.intp)  # short ones are padded
         for e, literals in enumerate(asked):
             self._lines[: len(literals), e] = [line[literal] for literal in literals]
 
     def blocks(
         self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-        """Some samples at a time.
+        """Evaluate block by block.
 
         Parameters
         ----------
@@ -126,18 +138,26 @@ class Conjunctions:
         kept : ndarray of bool
             ``(m, len(rows))``; overwritten by the next block.
         """
-        places = [column.places(columns, n, held) for column in self._columns]
+        intervals = [column.intervals(columns, n, held) for column in self._columns]
         literals = np.ones((self._always + 1, min(n, BLOCK)), dtype=bool)
         kept, other = np.empty((2, self._lines.shape[1], min(n, BLOCK)), dtype=bool)
         for begin in range(0, n, BLOCK):
             rows = slice(begin, min(n, begin + BLOCK))
             width = rows.stop - begin
             line = 0
-            for column, place in zip(self._columns, places, strict=True):
-                literals[line : line + len(column.holds), :width] = column.holds[:, place[rows]]
+            for column, found in zip(self._columns, intervals, strict=True):
+                literals[line : line + len(column.holds), :width] = column.holds[:, found[rows]]
                 line += len(column.holds)
-            np.take(literals, self._lines[0], axis=0, out=kept, mode="clip")  # no line is out of bounds; not buffered
+            # mode="clip" because take buffers its output otherwise; no line is out of bounds
+            np.take(literals, self._lines[0], axis=0, out=kept, mode="clip")
             for lines in self._lines[1:]:
                 np.take(literals, lines, axis=0, out=other, mode="clip")
                 kept &= other
             yield rows, kept[:, :width]
+
+    def matrix(self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """``(n, m)``: all blocks in one array."""
+        out = np.empty((n, self._lines.shape[1]), dtype=bool)
+        for rows, kept in self.blocks(columns, n, held):
+            out[rows] = kept.T
+        return out

@@ -1,10 +1,10 @@
-"""How forests and single trees judge a split: by counts of classes or by sums of values. Sums come in as integers.
+"""Split criteria of forests and single trees, on counts of classes or sums of values. Sums arrive as integers.
 
 Every criterion has a purity f of a node, so that a split's gain is f(left) + f(right) - f(node), in records times impurity:
 Gini's f = Σ c_k²/n (FL-DT eq. 12 and 15), information's f = Σ c_k·log₂(c_k/n) in bits (Yao et al. eq. 3, averaged over a node whose
 prediction is its own share), the variance's f = (Σy)²/n (Yao et al. eq. 2, appendix A eq. 4). A split is allowed where gain/n, the
-fall of the impurity, is more than ε (FL-DT eq. 16, Yao et al. Alg. 3 line 16). The gain that is kept is not divided by n, so that a
-feature's gains can be added up as everywhere else.
+fall of the impurity, is more than ε (FL-DT eq. 16, Yao et al. Alg. 3 line 16). The stored gain is not divided by n, so that a
+feature's gains add up as everywhere else.
 
 For two classes and for numbers some cut of the categories ordered by their means is the best of all subsets (Fisher 1958 for
 variances; Breiman et al. 1984, theorem 4.5, for every concave impurity). For more classes no such order is known; ours, by the share of
@@ -14,11 +14,11 @@ the node's most frequent class, is a heuristic.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from backend.trees.ensemble import Leaf
 from backend.trees.growth import BestSplit, Bounds, Histogram, search
@@ -26,7 +26,7 @@ from backend.trees.growth import BestSplit, Bounds, Histogram, search
 IntArray = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Impurity = Literal["gini", "entropy"]
-ROUNDING = 1e-12  # a fall of the impurity below this is rounding: classes' shares and values are of the size of 1
+ROUNDING = 1e-12  # a fall of the impurity below this is rounding: shares and scaled values are of order 1
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,13 @@ class Stops:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Channels are how many records of each class there are.
+    """Channels are the number of records of each class.
 
     Attributes
     ----------
     channels : int
         Classes.
     impurity : {"gini", "entropy"}
-    stops : Stops
     binary : bool
         Whether a leaf is the share of class 1 alone; else it holds every class's share.
     trees : int
@@ -75,9 +74,9 @@ class ClassCounts:
     trees: int = 1
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Split whose children are purest; the direction and the bounds of a constraint are not looked at."""
+        """Split with the purest children; direction and bounds are ignored."""
         frequent = 1 if self.binary else int(np.argmax(histogram.sums[:, :-1].sum(axis=1)))
-        return search(histogram, self._gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), _all)
+        return search(histogram, self._gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), np.sum)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Shares of the classes."""
@@ -96,6 +95,8 @@ class ClassCounts:
     def _purity(self, counts: IntArray) -> Floats:
         n = counts.sum(axis=0)
         if self.impurity == "entropy":
+            from scipy.special import xlogy  # noqa: PLC0415 - scipy is slow to import
+
             bits: Floats = (xlogy(counts, counts).sum(axis=0) - xlogy(n, n)) / np.log(2.0)
             return bits
         purity: Floats = (counts.astype(np.float64) ** 2).sum(axis=0) / np.maximum(n, 1)
@@ -104,7 +105,7 @@ class ClassCounts:
 
 @dataclass(frozen=True)
 class Variance:
-    """Channels are Σ(y - centre)/span in units of `unit`, and how many records there are.
+    """Channels are Σ(y - centre)/span in units of `unit`, and the number of records.
 
     Attributes
     ----------
@@ -126,8 +127,8 @@ class Variance:
     channels: int = 2
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Split whose children vary least; the direction and the bounds of a constraint are not looked at."""
-        return search(histogram, self._gain, lambda sums: _mean(sums[0], sums[1]), _second)
+        """Split with the least variance in its children; direction and bounds are ignored."""
+        return search(histogram, self._gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Mean of the labels."""
@@ -151,11 +152,3 @@ class Variance:
 def _mean(part: IntArray, n: IntArray) -> Floats:
     """Mean of each category, NaN where no record has it."""
     return np.where(n > 0, part / np.maximum(n, 1), np.nan)
-
-
-def _all(sums: IntArray) -> IntArray:
-    return np.asarray(sums.sum())
-
-
-def _second(sums: IntArray) -> IntArray:
-    return np.asarray(sums[1])

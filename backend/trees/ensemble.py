@@ -1,8 +1,7 @@
-"""A model in two halves: what the Guest may hold and what each Host may hold.
+"""A model as two kinds of partial models: what the Guest may hold and what each Host may hold.
 
-The Guest's partial model has no field in which a Host's threshold or categories could stand; a Host's partial model
-has none for a leaf weight,
-a gain, a cover or another party's feature.
+The Guest's partial model has no field in which a Host's threshold or categories could stand; a Host's partial model has none for a leaf
+weight, a gain, a cover or another party's feature.
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ from numpy.typing import NDArray
 from backend.data.dictionary import Feature
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
-Columns = Mapping[
-    str, NDArray[np.generic]
-]  # feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
+# feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
+Columns = Mapping[str, NDArray[np.generic]]
+NodeKey = tuple[int, int]  # (tree, node)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRule:
-    """What only a split's owner knows: which values go left.
+    """What only a split's owner may know: which values go left.
 
     Attributes
     ----------
-    feature : str
     default_left : bool
         Where a missing (or never seen) value goes.
     threshold : float or None
@@ -86,36 +84,9 @@ class Leaf:
     weights: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
-class GuestTree:
-    """One tree at the Guest: node 0 is the root; leaves are numbered left to right."""
-
-    nodes: tuple[Split | Leaf, ...]
-
-    @cached_property
-    def leaves(self) -> tuple[int, ...]:
-        """Node numbers of the leaves, left to right (the order of every decision vector, Fed-EINI eq. 8)."""
-        return _leaves_left_to_right({i: (n.left, n.right) for i, n in enumerate(self.nodes) if isinstance(n, Split)})
-
-    @cached_property
-    def splits(self) -> Mapping[int, Split]:
-        """Node number → split, in node order."""
-        return {i: n for i, n in enumerate(self.nodes) if isinstance(n, Split)}
-
-    @cached_property
-    def depth(self) -> int:
-        """Number of splits on the longest path."""
-
-        def below(i: int) -> int:
-            node = self.nodes[i]
-            return 1 + max(below(node.left), below(node.right)) if isinstance(node, Split) else 0
-
-        return below(0)
-
-
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """An internal node as any party may know it: who owns it and where it leads."""
+    """An internal node as any party may know it: its owner and its children."""
 
     owner: str
     left: int
@@ -130,24 +101,52 @@ class Skeleton:
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
+        """Node numbers of the leaves, left to right (the order of every decision vector, Fed-EINI eq. 8)."""
+        order: list[int] = []
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            fork = self.forks.get(node)
+            if fork is None:
+                order.append(node)
+            else:
+                stack += [fork.right, fork.left]
+        return tuple(order)
+
+    @cached_property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        level, depth = [0], 0
+        while forks := [self.forks[i] for i in level if i in self.forks]:
+            level, depth = [i for fork in forks for i in (fork.left, fork.right)], depth + 1
+        return depth
+
+
+@dataclass(frozen=True)
+class GuestTree:
+    """One tree at the Guest; node 0 is the root."""
+
+    nodes: tuple[Split | Leaf, ...]
+
+    @cached_property
+    def splits(self) -> Mapping[int, Split]:
+        """Node number → split, in node order."""
+        return {i: n for i, n in enumerate(self.nodes) if isinstance(n, Split)}
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """What may be shared of the structure: forks and owners."""
+        return Skeleton({i: Fork(s.owner, s.left, s.right) for i, s in self.splits.items()})
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
         """Node numbers of the leaves, left to right."""
-        return _leaves_left_to_right({i: (f.left, f.right) for i, f in self.forks.items()})
+        return self.skeleton.leaves
 
-
-def _leaves_left_to_right(children: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
-    order: list[int] = []
-    stack = [0]
-    while stack:
-        node = stack.pop()
-        if node in children:
-            left, right = children[node]
-            stack += [right, left]
-        else:
-            order.append(node)
-    return tuple(order)
-
-
-NodeKey = tuple[int, int]  # (tree, node)
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        return self.skeleton.depth
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,6 @@ class GuestModel:
 
     Attributes
     ----------
-    trees : tuple of GuestTree
     rules : mapping of (tree, node) to SplitRule
         The Guest's own splits only.
     base_scores : tuple of float
@@ -187,10 +185,8 @@ class GuestModel:
 
     @cached_property
     def skeletons(self) -> tuple[Skeleton, ...]:
-        """What may be shared of the structure: forks and owners."""
-        return tuple(
-            Skeleton({i: Fork(s.owner, s.left, s.right) for i, s in tree.splits.items()}) for tree in self.trees
-        )
+        """What may be shared of the trees."""
+        return tuple(tree.skeleton for tree in self.trees)
 
     def weights_of(self, tree: int, leaf: Leaf) -> tuple[float, ...]:
         """What a leaf adds to each output, ``(outputs.count,)``."""
@@ -223,18 +219,18 @@ class GuestModel:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the numbers that the Guest decrypts are laid out; public, and no weight.
+    """Public layout of the numbers that the Guest decrypts.
 
     Attributes
     ----------
     score_bits : int
         Units are 2**-score_bits.
     slots : int
-        Sums in one number.
+        Sums packed into one number.
     slot_bits : int
-        Bits of each; 0 where there is one only.
+        Bits of each; 0 for a single sum.
     scale : int
-        Log2 of what weighs as much on a sum as 1 does on a logit (:attr:`backend.trees.outputs.Outputs.scale`).
+        Log2 of the amount that corresponds to 1 on a logit (:attr:`backend.trees.outputs.Outputs.scale`).
     """
 
     score_bits: int
@@ -244,7 +240,7 @@ class Layout:
 
     @property
     def dither_bits(self) -> int:
-        """Units are 2**-dither_bits of what weighs as much as a logit."""
+        """Units are 2**-dither_bits of the amount that corresponds to a logit."""
         return self.score_bits + self.scale
 
 
@@ -252,9 +248,9 @@ class Layout:
 class HostModel:
     """A Host's partial model: the shape of the trees and the rules of its own splits.
 
-    ``salt`` is random, so that the content hash that the Guest is told confirms no guessed threshold; dither is drawn from it, too.
-    ``layout`` is None and ``guest_hash`` empty in halves that are older than either: then the Host can add no dither, and no auditor
-    can tell which weights were registered.
+    ``salt`` is random, so that the content hash, which the Guest receives, confirms no guessed threshold; dither is drawn from it, too.
+    Partial models of formats 1 and 2 have no ``layout``, so the Host can add no dither, and an empty ``guest_hash``, so no auditor can
+    verify which weights were registered.
     """
 
     host: str

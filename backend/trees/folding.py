@@ -1,16 +1,16 @@
-"""Which leaves share a ciphertext: worked out from the public structure alone, so that every party gets the same answer.
+"""Which leaves share a ciphertext, derived from the public structure alone, so that every party derives the same.
 
-A leaf is summed by the Hosts only if all Host conditions on its path hold. Leaves with the same set of Host conditions are
-therefore one number from the start, leaves with none are a constant that never leaves the Guest, and once a Host has applied its
-own conditions, entries whose remaining conditions agree become one again (Fed-EINI eq. 10 and 13 regrouped).
+The Hosts keep a leaf in the sum only if all Host conditions on its path hold. Leaves with the same Host conditions are therefore one
+entry from the start, leaves with none are a constant that never leaves the Guest, and once a Host has applied its own conditions, entries
+whose remaining conditions agree are merged (Fed-EINI eq. 10 and 13, regrouped).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from backend.trees.ensemble import Skeleton
+from backend.trees.ensemble import NodeKey, Skeleton
 
 Condition = tuple[int, int, bool]  # (tree, node, goes left)
 Conditions = tuple[Condition, ...]
@@ -22,7 +22,6 @@ class Step:
 
     Attributes
     ----------
-    host : str
     own : tuple of Conditions
         ``(m,)``: per incoming entry, this Host's conditions.
     target : tuple of int
@@ -57,20 +56,19 @@ class Folding:
 
 
 def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[str]) -> Folding:
-    """Work out the entries of every stage.
+    """Derive the entries of every stage.
 
     Parameters
     ----------
-    skeletons : sequence of Skeleton
     guest : str
-        Party whose conditions the Guest applies before encrypting.
+        Its own conditions are applied before encryption.
     hosts : sequence of str
         Chain order; Hosts without a split are left out of the chain.
     """
     owner = {(t, node): fork.owner for t, s in enumerate(skeletons) for node, fork in s.forks.items()}
-    per_leaf = [_host_conditions(t, s, guest) for t, s in enumerate(skeletons)]
+    per_leaf = leaf_conditions(skeletons, lambda key: owner[key] != guest)
     entries = sorted({c for leaves in per_leaf for c in leaves if c})
-    place = {c: i for i, c in enumerate(entries)}
+    index = {c: i for i, c in enumerate(entries)}
     steps = []
     incoming: list[Conditions] = list(entries)
     used = set(owner.values())
@@ -78,25 +76,28 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
         own = tuple(tuple(c for c in e if owner[c[:2]] == host) for e in incoming)
         rest = [tuple(c for c in e if owner[c[:2]] != host) for e in incoming]
         outgoing = sorted(set(rest))
-        at = {c: i for i, c in enumerate(outgoing)}
-        steps.append(Step(host, own, tuple(at[r] for r in rest), len(outgoing)))
+        position = {c: i for i, c in enumerate(outgoing)}
+        steps.append(Step(host, own, tuple(position[r] for r in rest), len(outgoing)))
         incoming = outgoing
     return Folding(
-        tuple(tuple(place[c] if c else None for c in leaves) for leaves in per_leaf), len(entries), tuple(steps)
+        tuple(tuple(index[c] if c else None for c in leaves) for leaves in per_leaf), len(entries), tuple(steps)
     )
 
 
-def _host_conditions(tree: int, skeleton: Skeleton, guest: str) -> list[Conditions]:
-    """The Hosts' conditions on the path to each leaf, left to right."""
-    found: dict[int, Conditions] = {}
-    stack: list[tuple[int, Conditions]] = [(0, ())]
-    while stack:
-        node, path = stack.pop()
-        fork = skeleton.forks.get(node)
-        if fork is None:
-            found[node] = path
-            continue
-        of_host = fork.owner != guest
-        stack.append((fork.left, (*path, (tree, node, True)) if of_host else path))
-        stack.append((fork.right, (*path, (tree, node, False)) if of_host else path))
-    return [found[leaf] for leaf in skeleton.leaves]
+def leaf_conditions(skeletons: Sequence[Skeleton], select: Callable[[NodeKey], bool]) -> list[list[Conditions]]:
+    """Per tree, the conditions of the selected splits on the path to each leaf, leaves left to right."""
+    out: list[list[Conditions]] = []
+    for t, skeleton in enumerate(skeletons):
+        leaves: list[Conditions] = []
+        stack: list[tuple[int, Conditions]] = [(0, ())]
+        while stack:
+            node, path = stack.pop()
+            fork = skeleton.forks.get(node)
+            if fork is None:
+                leaves.append(path)
+                continue
+            selected = select((t, node))
+            stack.append((fork.right, (*path, (t, node, False)) if selected else path))
+            stack.append((fork.left, (*path, (t, node, True)) if selected else path))
+        out.append(leaves)
+    return out

@@ -1,13 +1,14 @@
-"""How a tree grows: gradients, the best split of a histogram, leaves. Sums come in as integers, so any cipher gives the same tree.
+"""Tree growth: gradients, the best split of a histogram, leaves. Sums arrive as integers, so every cipher gives the same tree.
 
 Second-order boosting as in SecureBoost and XGBoost (Fed-EINI §II-A eq. 1): with G = Σg and H = Σh over a node,
-weight = -η·G/(H+λ) and gain = ½·[G_L²/(H_L+λ) + G_R²/(H_R+λ) - G²/(H+λ)] - γ. Other ways to judge a split are other criteria.
+weight = -η·G/(H+λ) and gain = ½·[G_L²/(H_L+λ) + G_R²/(H_R+λ) - G²/(H+λ)] - γ. Other criteria: :mod:`backend.trees.criteria`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 class Bounds(NamedTuple):
-    """Between which values a node's leaf weights must stay (before the learning rate), so that constraints above it hold."""
+    """Range of a node's leaf weights (before the learning rate) under the monotone constraints above it."""
 
     low: float
     high: float
@@ -32,7 +33,7 @@ FREE = Bounds(-np.inf, np.inf)
 
 @dataclass(frozen=True)
 class GrowthRules:
-    """What decides whether and how a node is split (XGBoost's names; ``gamma`` as in eq. 1)."""
+    """Parameters of second-order growth (XGBoost's names; ``gamma`` as in eq. 1)."""
 
     learning_rate: float
     reg_lambda: float
@@ -47,9 +48,9 @@ class Histogram:
     Attributes
     ----------
     sums : ndarray of int64
-        ``(channels, count + 1)``: what each channel means is the criterion's; the last column is the bin of missing values.
+        ``(channels, count + 1)``: the criterion defines the channels; the last column is the bin of missing values.
     categorical : bool
-        Whether the bins have no order of their own.
+        Whether the bins are unordered.
     """
 
     sums: IntArray
@@ -66,7 +67,6 @@ class BestSplit:
 
     Attributes
     ----------
-    gain : float
     left_bins : tuple of int
         Bins that go left, ascending (for ordered bins 0 … k-1).
     default_left : bool
@@ -85,11 +85,11 @@ class BestSplit:
 
 
 class Criterion(Protocol):
-    """How splits are judged and leaves are made. Sums are integers, one row a channel."""
+    """Judges splits and makes leaves. Sums are integers, one row per channel."""
 
     @property
     def channels(self) -> int:
-        """Sums it needs of every bin."""
+        """Number of sums per bin."""
         ...
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
@@ -98,7 +98,7 @@ class Criterion(Protocol):
         Parameters
         ----------
         direction : {-1, 0, 1}
-            Whether predictions must fall, may do anything, or must rise with the feature.
+            Predictions must fall, are unconstrained, or must rise with the feature.
         """
         ...
 
@@ -107,7 +107,7 @@ class Criterion(Protocol):
         ...
 
     def cover(self, sums: IntArray) -> float:
-        """How much a node with these sums, ``(channels,)``, weighs among its tree's nodes."""
+        """Weight of a node with these sums, ``(channels,)``, among its tree's nodes."""
         ...
 
 
@@ -125,20 +125,20 @@ def search(
     Parameters
     ----------
     gain : callable
-        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is
-        not allowed.
+        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is not allowed.
     key : callable
         Categories' sums ``(channels, count)`` → ``(count,)``: categories are ordered by it and then cut like numbers; NaN leaves
-        a category out that no record of the node has.
+        out a category without records in the node.
     weight : callable
-        Sums ``(channels,)`` → how heavy, for the default direction.
+        Sums ``(channels,)`` → the node's weight, for the default direction.
     """
     order = _bin_order(histogram, key)
     if len(order) < 2:
         return None
     missing, total = histogram.sums[:, -1], histogram.sums.sum(axis=1)
     below = np.cumsum(histogram.sums[:, order], axis=1)[:, :-1]
-    left = np.stack([below, below + missing[:, None]], axis=1)  # row 0: missing goes right; row 1: missing goes left
+    # row 0: missing goes right; row 1: missing goes left
+    left = np.stack([below, below + missing[:, None]], axis=1)
     gains = gain(left, total)
     side, cut = divmod(int(np.argmax(gains)), gains.shape[1])
     if not gains[side, cut] > 0.0:
@@ -166,7 +166,6 @@ class SecondOrder:
 
     Attributes
     ----------
-    rules : GrowthRules
     units : (float, float)
         One unit of the integers of each channel.
     """
@@ -180,7 +179,9 @@ class SecondOrder:
 
         The children's bounds are XGBoost's: the mean of the two weights parts them.
         """
-        found = search(histogram, lambda left, total: self._gain(left, total, direction, bounds), self._key, _hessian)
+        found = search(
+            histogram, lambda left, total: self._gain(left, total, direction, bounds), self._key, itemgetter(1)
+        )
         if found is None or (direction == 0 and bounds == FREE):
             return found
         if direction == 0:
@@ -191,7 +192,7 @@ class SecondOrder:
         return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
-        """Weight -η·G/(H+λ), held within the bounds; 0 where nothing is known."""
+        """Weight -η·G/(H+λ), clipped to the bounds; 0 where H+λ is 0."""
         return Leaf(float(self._weight(sums, bounds, self.rules.learning_rate)), self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
@@ -220,21 +221,17 @@ class SecondOrder:
             if direction:
                 allowed = direction * self._weight(left, bounds) <= direction * self._weight(right, bounds)
         h_left, h_right = left[1] * self.units[1], right[1] * self.units[1]
-        least = self.rules.min_child_weight
-        allowed &= (h_left >= least) & (h_right >= least) & (h_left > 0) & (h_right > 0)
+        min_weight = self.rules.min_child_weight
+        allowed &= (h_left >= min_weight) & (h_right >= min_weight) & (h_left > 0) & (h_right > 0)
         return np.where(allowed, gain - self.rules.gamma, -np.inf)
 
     def _score(self, sums: IntArray, bounds: Bounds) -> Floats:
-        """What a node takes off the loss, twice: G²/(H+λ) at the best weight, -(2Gw + (H+λ)w²) at another."""
+        """Twice the reduction of the loss by a node: G²/(H+λ) at the best weight, -(2Gw + (H+λ)w²) at another."""
         g, h = self._real(sums)
         if bounds == FREE:
             return g**2 / (h + self.rules.reg_lambda)
         w = self._weight(sums, bounds)
         return -(2 * g * w + (h + self.rules.reg_lambda) * w**2)
-
-
-def _hessian(sums: IntArray) -> IntArray:
-    return np.asarray(sums[1])
 
 
 def gradients(task: Task, labels: Floats, margins: Floats) -> tuple[Floats, Floats]:

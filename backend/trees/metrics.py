@@ -1,7 +1,12 @@
-"""How well predictions fit: AUC and KS as in Fed-EINI §V-A, log-loss and accuracy; for numbers RMSE and R²."""
+"""How well predictions fit: AUC and KS as in Fed-EINI §V-A, Brier score, log-loss and accuracy; for numbers RMSE, MAE and R².
+
+Every figure is of weighted records, for several weightings at once, so that a bootstrap costs one call; :func:`measure` counts each
+record once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +15,7 @@ from numpy.typing import NDArray
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
 NAN = float("nan")
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # smaller ones count as this in a logarithm, as in scikit-learn
 Floats = NDArray[np.float64]
 
 
@@ -23,10 +29,8 @@ class Metrics:
         Area under the ROC curve; several classes: mean of each against the rest.
     ks : float
         Largest difference of true and false positive rate; two classes only.
-    log_loss : float
     accuracy : float
         Two classes: at a probability of 0.5; several: the most probable one.
-    n : int
     part : str
         ``training``, ``validation``, ``test`` or what was scored.
     rmse, r2 : float
@@ -44,7 +48,7 @@ class Metrics:
 
     @property
     def loss(self) -> float:
-        """What training makes small: log-loss, or RMSE for numbers."""
+        """The loss that training minimises: log-loss, or RMSE for numbers."""
         return self.log_loss if np.isnan(self.rmse) else self.rmse
 
 
@@ -57,45 +61,113 @@ def measure(labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_L
         ``(n,)``: 0/1, number of the class, or value.
     margins : ndarray of float64
         ``(n, outputs.count)``, or ``(n,)`` where that is 1.
-    part : str
-    outputs : Outputs
     """
     n = len(labels)
-    predictions = outputs.predict(margins.reshape(n, outputs.count))
     if n == 0:
         return Metrics(NAN, NAN, NAN, NAN, 0, part)
-    if outputs.task == "number":
-        return _of_numbers(labels, predictions[:, 0], part)
-    if outputs.task == "classes":
-        return _of_classes(labels, predictions, part)
-    return _of_two(labels, margins.reshape(n), predictions[:, 0], part)
+    margins = margins.reshape(n, outputs.count)
+    found = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, np.ones((1, n)))
+    value = {name: float(values[0]) for name, values in found.items()}
+    auc, ks, loss, accuracy, rmse, r2 = (
+        value.get(name, NAN) for name in ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
+    )
+    return Metrics(auc, ks, loss, accuracy, n, part, rmse=rmse, r2=r2)
 
 
-def _of_two(labels: Floats, order: Floats, predictions: Floats, part: str) -> Metrics:
-    from sklearn.metrics import log_loss, roc_auc_score, roc_curve  # noqa: PLC0415 - slow to import, and few runs need it
+def weighted_figures(
+    labels: Floats, margins: Floats, predicted: Floats, task: str, weights: Floats
+) -> Mapping[str, Floats]:
+    """Every figure of the task on weighted records, ``(draws,)`` each; NaN where it is undefined.
 
-    n, loss = len(labels), float(log_loss(labels, predictions, labels=[0, 1]))
-    accuracy = float(np.mean((predictions >= 0.5) == labels))
-    if len(np.unique(labels)) < 2:
-        return Metrics(NAN, NAN, loss, accuracy, n, part)
-    false_positive, true_positive, _ = roc_curve(labels, order)
-    ks = float(np.max(true_positive - false_positive))
-    return Metrics(float(roc_auc_score(labels, order)), ks, loss, accuracy, n, part)
+    Parameters
+    ----------
+    labels : ndarray of float64
+        ``(n,)``: 0/1, number of the class, or value.
+    margins, predicted : ndarray of float64
+        ``(n, outputs.count)``; the second are probabilities or values.
+    task : {"binary", "classes", "number"}
+    weights : ndarray of float64
+        ``(draws, n)``: how often each record counts.
+    """
+    n = weights.sum(axis=1)
+    if task == "number":
+        return _of_numbers(labels, predicted[:, 0], weights, n)
+    if task == "classes":
+        present = np.unique(labels)
+        one_against_rest = [auc((labels == k).astype(float), predicted[:, int(k)], weights) for k in present]
+        of_true_class = predicted[np.arange(len(labels)), labels.astype(np.intp)]
+        return {
+            "accuracy": weights @ (predicted.argmax(axis=1) == labels) / n,
+            "auc": np.mean(one_against_rest, axis=0) if len(present) > 1 else np.full(len(n), NAN),
+            "log_loss": weights @ -np.log(np.maximum(of_true_class, MIN_PROBABILITY)) / n,
+        }
+    probability = predicted[:, 0]
+    of_true_class = np.clip(np.where(labels > 0, probability, 1 - probability), MIN_PROBABILITY, 1.0)
+    # ranked by margin: probabilities next to 0 or 1 round to ties
+    by_score = _by_score(labels, margins[:, 0], weights)
+    return {
+        "auc": _area(*by_score),
+        "ks": _lead(*by_score),
+        "brier": weights @ (probability - labels) ** 2 / n,
+        "log_loss": weights @ -np.log(of_true_class) / n,
+        "accuracy": weights @ ((probability >= 0.5) == labels) / n,
+    }
 
 
-def _of_classes(labels: Floats, predictions: Floats, part: str) -> Metrics:
-    from sklearn.metrics import log_loss, roc_auc_score  # noqa: PLC0415 - as above
+def auc(labels: Floats, scores: Floats, weights: Floats) -> Floats:
+    """Area under the ROC curve of weighted records: the chance that a positive one is above a negative one, ties half.
 
-    classes = predictions.shape[1]
-    present = np.unique(labels)
-    several = [roc_auc_score(labels == k, predictions[:, int(k)]) for k in present] if len(present) > 1 else []
-    loss = float(log_loss(labels, predictions, labels=list(range(classes))))
-    accuracy = float(np.mean(predictions.argmax(axis=1) == labels))
-    return Metrics(float(np.mean(several)) if several else NAN, NAN, loss, accuracy, len(labels), part)
+    Parameters
+    ----------
+    labels, scores : ndarray of float64
+        ``(n,)``; labels 0 or 1.
+    weights : ndarray of float64
+        ``(draws, n)``: how often each record counts.
+
+    Returns
+    -------
+    ndarray of float64
+        ``(draws,)``; NaN where a class is absent.
+    """
+    return _area(*_by_score(labels, scores, weights))
 
 
-def _of_numbers(labels: Floats, predictions: Floats, part: str) -> Metrics:
-    squared = float(np.mean((predictions - labels) ** 2))
-    variance = float(np.var(labels))
-    r2 = 1.0 - squared / variance if variance else NAN
-    return Metrics(NAN, NAN, NAN, NAN, len(labels), part, rmse=squared**0.5, r2=r2)
+def ks(labels: Floats, scores: Floats, weights: Floats) -> Floats:
+    """Largest lead of the true over the false positive rate; shapes as :func:`auc`."""
+    return _lead(*_by_score(labels, scores, weights))
+
+
+def _area(positive: Floats, negative: Floats) -> Floats:
+    """AUC from the weights at each score."""
+    below = np.cumsum(negative, axis=1) - negative
+    pairs = positive.sum(axis=1) * negative.sum(axis=1)
+    wins = np.einsum("ij,ij->i", positive, below + negative / 2)
+    areas: Floats = np.divide(wins, pairs, out=np.full(len(pairs), NAN), where=pairs > 0)
+    return areas
+
+
+def _lead(positive: Floats, negative: Floats) -> Floats:
+    """KS from the weights at each score."""
+    below, others_below = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
+    whole, others = below[:, -1:], others_below[:, -1:]
+    known = ((whole > 0) & (others > 0))[:, 0]
+    widest = (others_below / np.maximum(others, 1) - below / np.maximum(whole, 1)).max(axis=1)
+    lead: Floats = np.where(known, widest, NAN)
+    return lead
+
+
+def _by_score(labels: Floats, scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Weights of positive and negative records at each score, lowest first: ``(draws, scores)`` each."""
+    if (np.diff(scores) < 0).any():
+        order = np.argsort(scores, kind="stable")
+        labels, scores, weights = labels[order], scores[order], weights[:, order]
+    starts = np.flatnonzero(np.diff(scores, prepend=-np.inf))
+    positive = np.add.reduceat(weights * (labels > 0), starts, axis=1)
+    return positive, np.add.reduceat(weights, starts, axis=1) - positive
+
+
+def _of_numbers(labels: Floats, predicted: Floats, weights: Floats, n: Floats) -> Mapping[str, Floats]:
+    squared, centred = weights @ (labels - predicted) ** 2 / n, labels - labels.mean()
+    variance = weights @ centred**2 / n - (weights @ centred / n) ** 2
+    explained = 1 - np.divide(squared, variance, out=np.full(len(n), NAN), where=variance > 0)
+    return {"rmse": np.sqrt(squared), "mae": weights @ np.abs(labels - predicted) / n, "r2": explained}

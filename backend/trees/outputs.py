@@ -28,7 +28,7 @@ class Outputs:
     link : {"logistic", "softmax", "identity"}
         From margins to predictions: boosting adds up logits, a forest and a decision tree add up shares, a regression numbers.
     aggregation : {"sum", "median"}
-        Over the trees; for the median every tree's own value is decrypted, so it tells more about the paths.
+        Over the trees; for the median every tree's own value is decrypted, which discloses more about the paths.
     of_tree : tuple of int
         Per tree the output it adds to, where trees grow for one class each; empty where every leaf holds all outputs.
     spread : int
@@ -44,14 +44,14 @@ class Outputs:
 
     @property
     def count(self) -> int:
-        """Numbers that a prediction is made of: one a class, else one."""
+        """Numbers per prediction: one per class, else one."""
         return len(self.classes) or 1
 
     @property
     def scale(self) -> int:
-        """Log2 of what weighs as much on a margin as 1 does on a logit: 0 for logits, -2 for shares, the label's spread for numbers.
+        """Log2 of the amount that corresponds to 1 on a logit: 0 for logits, -2 for shares, the label's spread for numbers.
 
-        A share moves by a quarter of what its logit moves by at most: the logistic function is steepest at 0, where its slope is 1/4.
+        A share moves by at most a quarter of its logit's move: the logistic function is steepest at 0, where its slope is 1/4.
         """
         if self.task == "number":
             return self.spread
@@ -63,7 +63,7 @@ class Outputs:
         return replace(self, spread=round(math.log2(deviation))) if deviation > 0 else self
 
     def slots(self, trees: int) -> int:
-        """Numbers that are decrypted of a sample: for the median those of every tree."""
+        """Numbers decrypted per sample: for the median those of every tree."""
         return self.count * (trees if self.aggregation == "median" else 1)
 
     def predict(self, margins: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The two halves of a model as canonical JSON and their content hashes; schema checked on the way in, never pickle."""
+"""Partial models as canonical JSON and their content hashes; the schema is checked on the way in, nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from backend.data.dictionary import Feature
 from backend.errors import ModelError
@@ -28,15 +28,10 @@ from backend.trees.outputs import Outputs
 
 FORMAT = 2
 HOST_FORMAT = 3
-READ = {  # format 1 had one output, one weight a leaf, and no split whose larger values go left
-    "guest": (1, FORMAT),
-    "host": (
-        1,
-        2,
-        HOST_FORMAT,
-    ),  # before format 3 a Host was told neither the layout of scores nor the hash of the Guest's partial model
-}
-_OUTPUTS = TypeAdapter(Outputs)
+# Format 1 had one output, one weight a leaf, and no split whose larger values go left. Before format 3 a Host received neither the
+# layout of scores nor the hash of the Guest's partial model.
+READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
+_OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
 
 
 def content_hash(text: str) -> str:
@@ -78,7 +73,7 @@ def load_guest(text: str) -> GuestModel:
             outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
             sides_hidden=bool(data.get("sides_hidden", False)),
         )
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error
 
 
@@ -111,9 +106,7 @@ def load_host(text: str) -> HostModel:
             skeletons=tuple(load_skeleton(s) for s in data["skeletons"]),
             rules=_read_rules(data["rules"]),
             salt=str(data["salt"]),
-            layout=Layout(**{name: int(value) for name, value in data["layout"].items()})
-            if data.get("layout")
-            else None,
+            layout=_LAYOUT.validate_python(data.get("layout") or None),
             guest_hash=str(data.get("guest_hash", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -129,8 +122,9 @@ def load_skeleton(forks: Any) -> Skeleton:
     """Inverse of :func:`dump_skeleton`; raises ModelError unless the forks make one binary tree rooted at node 0."""
     skeleton = Skeleton({int(i): Fork(str(owner), int(left), int(right)) for i, owner, left, right in forks})
     children = [c for f in skeleton.forks.values() for c in (f.left, f.right)]
-    apart = len(children) == len(set(children)) and 0 not in children  # so that the walk to the leaves ends
-    if not apart or len(skeleton.leaves) != len(skeleton.forks) + 1:  # forks that it does not reach have no leaf
+    # no node has two parents, so the walk to the leaves ends; it reaches every fork if a tree has one leaf more than forks
+    is_forest = len(children) == len(set(children)) and 0 not in children
+    if not is_forest or len(skeleton.leaves) != len(skeleton.forks) + 1:
         raise ModelError("A tree's shape is damaged: its forks do not make one binary tree.")
     return skeleton
 
@@ -146,33 +140,15 @@ def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
 
 
 def _rules(rules: Mapping[NodeKey, SplitRule]) -> list[dict[str, Any]]:
+    sets = ("left_categories", "right_categories")
     return [
-        {
-            "tree": tree,
-            "node": node,
-            "feature": rule.feature,
-            "default_left": rule.default_left,
-            "threshold": rule.threshold,
-            "above": rule.above,
-            "left_categories": sorted(rule.left_categories),
-            "right_categories": sorted(rule.right_categories),
-        }
+        {"tree": tree, "node": node, **asdict(rule), **{name: sorted(getattr(rule, name)) for name in sets}}
         for (tree, node), rule in sorted(rules.items())
     ]
 
 
 def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, SplitRule]:
-    return {
-        (r["tree"], r["node"]): SplitRule(
-            feature=r["feature"],
-            default_left=bool(r["default_left"]),
-            threshold=None if r["threshold"] is None else float(r["threshold"]),
-            left_categories=frozenset(r["left_categories"]),
-            right_categories=frozenset(r["right_categories"]),
-            above=bool(r.get("above", False)),
-        )
-        for r in data
-    }
+    return {(rule["tree"], rule["node"]): _RULE.validate_python(rule) for rule in data}
 
 
 def _canonical(data: dict[str, Any]) -> str:

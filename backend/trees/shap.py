@@ -1,16 +1,16 @@
 """Path-dependent SHAP values of tree ensembles: by how much each feature moved a sample's margin (Lundberg et al. 2020, Algorithm 1).
 
-Knows conditions, shares of cover and 0/1; whose they are, the caller decides. :func:`shap_values`, with all parties' rules in one hand,
-is the oracle of what is computed under encryption (:mod:`backend.protocols.explanations`).
+Knows conditions, shares of cover and 0/1, of whichever party. :func:`shap_values`, given all parties' rules, is the plaintext oracle of
+what is computed under encryption (:mod:`backend.protocols.explanations`).
 
-On the way to leaf j with weight w_j stand features P. 1_i says whether the sample goes the leaf's way at all of feature i's splits, c_i
-is the product of their shares of cover. The leaf's part of a feature's Shapley value is an integral over the chance x that another
+Let P be the features on the path to leaf j with weight w_j, 1_i whether the sample follows the path at all of feature i's splits, and c_i
+the product of their shares of cover. The leaf's part of a feature's Shapley value is an integral over the probability x that another
 feature is known (Owen 1972, "Multilinear extensions of games"), since ∫ x^s (1-x)^(p-1-s) dx = s! (p-1-s)! / p!:
 
     w_j (1_f - c_f) ∫ ∏_{i≠f} (x 1_i + (1-x) c_i) dx   over [0, 1]
 
-The integrand has degree |P| - 1, so Gauss-Legendre's rule with ⌈|P|/2⌉ points is exact. At one point everything is a product, feature by
-feature and therefore party by party, which is why we take it instead of sums over subsets by size.
+The integrand has degree |P| - 1, so Gauss-Legendre quadrature with ⌈|P|/2⌉ points is exact. At a fixed x the integrand is a product over
+features and therefore over parties, which sums over subsets by size are not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.compiled import Conjunctions
-from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey, Skeleton, Split, SplitRule
-from backend.trees.folding import Condition, Conditions
+from backend.trees.ensemble import Columns, GuestModel, GuestTree, Leaf, NodeKey, Skeleton, SplitRule
+from backend.trees.folding import Condition, Conditions, leaf_conditions
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,6 @@ class Factor:
 
     Attributes
     ----------
-    feature : str
     conditions : Conditions
         All of its splits on the path, and the sides.
     share : float
@@ -47,51 +46,34 @@ class Factor:
 
 
 def quadrature(skeletons: Sequence[Skeleton]) -> tuple[Floats, Floats]:
-    """Points in [0, 1] and their weights, enough for the longest path: ⌈depth/2⌉ each, worked out from the public structure."""
-    count = max(1, (max(map(_depth, skeletons), default=0) + 1) // 2)
+    """Points in [0, 1] and their weights, enough for the longest path: ⌈depth/2⌉ each; a function of the public structure."""
+    count = max(1, (max((s.depth for s in skeletons), default=0) + 1) // 2)
     points, weights = np.polynomial.legendre.leggauss(count)
     return (points + 1) / 2, weights / 2
 
 
-def _depth(skeleton: Skeleton) -> int:
-    level, depth = [0], 0
-    while forks := [skeleton.forks[i] for i in level if i in skeleton.forks]:
-        level, depth = [i for fork in forks for i in (fork.left, fork.right)], depth + 1
-    return depth
-
-
 def left_share(tree: GuestTree, node: int) -> float:
-    """Share of a split's cover that goes left; a half where it has none."""
+    """Share of a split's cover that goes left; 1/2 where the cover is 0."""
     split = tree.splits[node]
     return tree.nodes[split.left].cover / split.cover if split.cover else 0.5
 
 
-def paths(trees: Sequence[GuestTree]) -> list[tuple[Condition, ...]]:
+def paths(trees: Sequence[GuestTree]) -> list[Conditions]:
     """Conditions of all parties on the path to each leaf: trees in order, leaves left to right."""
-    out: list[tuple[Condition, ...]] = []
-    for t, tree in enumerate(trees):
-        stack: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
-        while stack:
-            i, path = stack.pop()
-            node = tree.nodes[i]
-            if isinstance(node, Split):
-                stack += [(node.right, (*path, (t, i, False))), (node.left, (*path, (t, i, True)))]
-            else:
-                out.append(path)
-    return out
+    return [path for leaves in leaf_conditions([tree.skeleton for tree in trees], lambda key: True) for path in leaves]
 
 
 def factors_of(
     conditions: Sequence[Condition], features: Mapping[NodeKey, str], shares: Mapping[NodeKey, float]
 ) -> list[Factor]:
-    """Gather conditions by feature.
+    """Group conditions by feature.
 
     Parameters
     ----------
     conditions : sequence of Condition
         On one path.
     features : mapping of (tree, node) to str
-        Conditions of splits that are not in it are left out.
+        Splits that are not in it are skipped.
     shares : mapping of (tree, node) to float
         Share of the split's cover that goes left.
     """
@@ -106,7 +88,7 @@ def factors_of(
 
 
 class Factors:
-    """The factors of many paths as arrays, for many samples at once.
+    """The factors of many paths as arrays.
 
     Parameters
     ----------
@@ -129,9 +111,9 @@ class Factors:
         self.row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         self._share = np.array([factor.share for factor in flat]).reshape(-1, 1)
         self._lines = np.full((max(map(len, rows), default=0), len(rows)), len(flat), dtype=np.intp)
-        place = iter(range(len(flat)))
+        line = iter(range(len(flat)))
         for r, row in enumerate(rows):
-            self._lines[: len(row), r] = [next(place) for _ in row]
+            self._lines[: len(row), r] = [next(line) for _ in row]
         self._conditions = Conjunctions(rules, [factor.conditions for factor in flat]) if flat else None
 
     def blocks(
@@ -187,16 +169,16 @@ def shap_values(
     features : tuple of str
         In use, sorted.
     values : ndarray of float64
-        ``(n, features)``, in units of the margin.
+        ``(n, len(features))``, in units of the margin.
     """
     names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
     shares = {(t, i): left_share(model.trees[t], i) for t, i in names}
     factors = Factors(rules, [factors_of(path, names, shares) for path in paths(model.trees)])
     features = tuple(sorted(set(names.values())))
     of_factor = leaf_weights(model)[factors.row][:, None]
-    place = np.array([features.index(name) for name in factors.features], dtype=np.intp)
+    position = np.array([features.index(name) for name in factors.features], dtype=np.intp)
     out = np.zeros((len(features), n))
     for rows, kept in factors.blocks(columns, n):
         for x, weight in zip(*quadrature(model.skeletons), strict=True):
-            np.add.at(out[:, rows], place, weight * of_factor * factors.parts(kept, float(x)))
+            np.add.at(out[:, rows], position, weight * of_factor * factors.parts(kept, float(x)))
     return features, out.T

@@ -16,7 +16,7 @@ from typing import Any
 from backend.errors import FederationError
 from bench.paper.data import papers_tables
 from bench.paper.page import PARTS, write
-from bench.setting import machine, say
+from bench.setting import machine, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
@@ -28,7 +28,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.paper", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small samples, into a temporary folder")
     parser.add_argument("--only", choices=list(PARTS), help="one paper")
+    parser.add_argument(
+        "--page", action="store_true", help="measure nothing; write the page from the results that are there"
+    )
     chosen = parser.parse_args()
+    if chosen.page:
+        sys.stdout.write(f"{write(read(RESULTS), DOCS)}\n")
+        return 0
     try:
         tables = papers_tables(chosen.quick)
     except FederationError as error:
@@ -38,16 +44,17 @@ def main() -> int:
     kept = folder if chosen.quick else RESULTS
     for name in [chosen.only] if chosen.only else list(PARTS):
         began, setting = time.perf_counter(), machine()
-        found = PARTS[name].measure(tables, chosen.quick)
-        found = {"machine": setting, "quick": chosen.quick, "seconds": time.perf_counter() - began} | found
-        say(f"{name}: {found['seconds']:.0f} s")
-        _file(kept, name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results = PARTS[name].measure(tables, chosen.quick)
+        seconds = time.perf_counter() - began
+        results = {"machine": setting, "quick": chosen.quick, "seconds": seconds} | results
+        progress(f"{name}: {seconds:.0f} s")
+        _file(kept, name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{write(read(kept), folder)}\n")
     return 0
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What earlier runs found, part by part."""
+    """The results of earlier runs, part by part."""
     there = {name: _file(folder, name) for name in PARTS}
     return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in there.items() if file.exists()}
 

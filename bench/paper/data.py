@@ -79,8 +79,14 @@ def papers_tables(quick: bool) -> dict[str, Table]:
         )
     if absent:
         return {CREDIT: _demo()}
-    found = {CREDIT: _credit_card(), BANK: _bank(), CAR: _car()}
-    return {name: table.sample(QUICK_ROWS) for name, table in found.items()} if quick else found
+    credit = _read(_FILES[CREDIT]).rename(columns={"ID": ID})
+    car = _read(_FILES[CAR]).set_axis(_CAR_COLUMNS, axis=1)
+    tables = [
+        Table(CREDIT, "credit card", credit, "default.payment.next.month", "1", DICTIONARY),
+        Table(BANK, "bank", _numbered(_read(_FILES[BANK], ";")), "y", "yes"),
+        Table(CAR, "car", _numbered(car), "class", None),
+    ]
+    return {table.name: table.sample(QUICK_ROWS) if quick else table for table in tables}
 
 
 def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
@@ -88,42 +94,22 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     folder = glassleaf.home / "tables" / name
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
-    host = [c for c in table.features if c not in guest]
-    division = Division(
-        label=table.label,
-        guest=guest,
-        hosts={HOST: host},
-        id_column=ID,
-        positive=table.positive,
-        dictionary=table.dictionary,
-        name=name,
-    )
+    hosts = {HOST: [c for c in table.features if c not in guest]}
+    options = {"id_column": ID, "positive": table.positive, "dictionary": table.dictionary, "name": name}
+    division = Division(label=table.label, guest=guest, hosts=hosts, **options)
     return glassleaf.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}
+_CAR_COLUMNS = ["buying", "maint", "doors", "persons", "lug_boot", "safety", "class"]
 
 
 def _read(file: Path, separator: str = ",") -> pd.DataFrame:
     return pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False)
 
 
-def _credit_card() -> Table:
-    frame = _read(CREDIT_CARD).rename(columns={"ID": ID})
-    return Table(CREDIT, "credit card", frame, "default.payment.next.month", "1", DICTIONARY)
-
-
-def _bank() -> Table:
-    return Table(BANK, "bank", _numbered(_read(_FILES[BANK], ";")), "y", "yes")
-
-
-def _car() -> Table:
-    names = ["buying", "maint", "doors", "persons", "lug_boot", "safety", "class"]
-    return Table(CAR, "car", _numbered(_read(_FILES[CAR]).set_axis(names, axis=1)), "class", None)
-
-
 def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with ids: the place in the file."""
+    """The same with ids: the position in the file."""
     frame.insert(0, ID, [f"r{i}" for i in range(1, len(frame) + 1)])
     return frame
 
@@ -137,5 +123,6 @@ def _demo() -> Table:
     frame = parties[0]
     for other in parties[1:]:
         frame = frame.merge(other, on=ID)
-    frame[label.column] = frame.pop(label.column)  # the label last
-    return Table("demo", "the built-in demo (made up)", frame, label.column, label.positive)
+    # the label last
+    frame[label.column] = frame.pop(label.column)
+    return Table("demo", "the built-in demo (synthetic)", frame, label.column, label.positive)

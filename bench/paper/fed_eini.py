@@ -19,13 +19,12 @@ from backend.data.table import read_labels
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.protocols.transport.simulated_latency import Link, simulate
+from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
-from bench.setting import fresh_home, say
-
-Found = dict[str, Any]
+from bench.setting import fresh_glassleaf, progress, train
+from bench.tables import Results
 
 TREES, DEPTH, RATE = 100, 4, 0.1  # §V-A names 100 trees of depth 4, no learning rate
 GUEST_FEATURES = 5  # "The Guest party holds five features, and the Host party holds the remaining features", §V-D
@@ -36,7 +35,8 @@ HOST_FEATURES = (5, 10, 18)
 TREE_COUNTS = (10, 20, 100)
 PAPERS_KEY = 512  # bits, §V-A; factored since 1999, and refused outside tests and this comparison
 RLWE, PAPERS, OURS = "RLWE", "Paillier 512", "Paillier 2048"
-KEYS: dict[str, tuple[Cipher, int, int]] = {  # cipher, bits, most instances that are timed with it
+# cipher, bits, greatest number of instances that are timed with it
+KEYS: dict[str, tuple[Cipher, int, int]] = {
     RLWE: ("rlwe", 2048, 10**9),
     PAPERS: ("paillier", PAPERS_KEY, 600),
     OURS: ("paillier", 2048, 10),
@@ -47,14 +47,13 @@ WALKS = {BASELINE: "multi-interactive-tree", LEVELS: "multi-interactive-level"}
 LINKS = {"LAN": Link(0.001, 125e6), "WAN": Link()}  # 1 Gbit/s and 1 ms; 300 kB/s and 50 ms (Yao et al. §5.1)
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §V that the tables allow."""
     table = tables[CREDIT]
     trees, few = (10, 1) if quick else (TREES, None)
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, key_floor=PAPERS_KEY, pools=False)
+    with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
         bench = _Bench(glassleaf, trees)
-        found: Found = {
+        results: Results = {
             "data": table.title,
             "trees": trees,
             "depth": DEPTH,
@@ -64,17 +63,16 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Found:
             "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
         }
         whole = bench.model(table, "whole", trees)
-        found["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
-        found["features"] = [
+        results["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
+        results["features"] = [
             bench.times(bench.model(_narrowed(table, k), f"host{k}", trees), TOGETHER, {"features": k})
             for k in HOST_FEATURES[:few]
         ]
-        found["tree_counts"] = [
+        results["tree_counts"] = [
             bench.times(bench.model(table, f"trees{k}", k), TOGETHER, {"trees": k}) for k in TREE_COUNTS[:few]
         ]
         bench.close()
-        glassleaf.close()
-    return found
+    return results
 
 
 def _narrowed(table: Table, host_features: int) -> Table:
@@ -90,8 +88,11 @@ class _Run:
     units: NDArray[np.int64]
     transcript: tuple[TranscriptEntry, ...]
 
-    def over(self) -> dict[str, Exchange]:
-        return {name: simulate(self.transcript, link) for name, link in LINKS.items()}
+    def costs(self) -> Results:
+        over = {name: simulate(self.transcript, link) for name, link in LINKS.items()}
+        lan = over["LAN"]
+        seconds = {name: exchange.total for name, exchange in over.items()}
+        return {"rounds": lan.rounds, "bytes": lan.bytes, "compute": lan.compute, "seconds": seconds}
 
 
 class _Bench:
@@ -109,47 +110,46 @@ class _Bench:
 
     def model(self, table: Table, name: str, trees: int) -> ModelRecord:
         """Grown on plaintext: ciphertexts give the same trees, byte for byte (docs/speed.md measures that)."""
-        say(f"fed-eini: growing {name}, {trees} trees")
+        progress(f"fed-eini: growing {name}, {trees} trees")
         federation = federate(self._glassleaf, table, table.features[:GUEST_FEATURES], name)
         parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=RATE, cipher="none")
-        return self._glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+        return train(self._glassleaf, federation, parameters)
 
-    def sampled(self, table: Table, rate: float) -> Found:
+    def sampled(self, table: Table, rate: float) -> Results:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
         record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
         n = record.parts["test"]
         runs = self._runs(record, n)
-        labels = self._labels(record, n)
+        labels = read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
         return {
             "rate": rate,
             "instances": n,
             "auc_training": record.curve[-1].auc_training,
             "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
-            **_told(runs),
+            **_costs(runs),
         }
 
-    def times(self, record: ModelRecord, n: int, point: Found) -> Found:
+    def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
         n = min(n, record.parts["test"])
-        return point | {"scored": n, **_told(self._runs(record, n))}
+        return point | {"scored": n, **_costs(self._runs(record, n))}
 
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
-        say(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
+        progress(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
         runtime, model = self._catalogue.runtime(record.federation), self._glassleaf.guest_model(record.id)
         compiled, table = CompiledGuest(model), runtime.table.take(self._rows(record, n))
         first = table.take(np.arange(min(n, WARM)))
         runs = {}
         for name, protocol, (cipher, bits) in [
             *((name, protocol, ("none", 2048)) for name, protocol in WALKS.items()),
-            *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, most) in KEYS.items() if n <= most),
+            *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, max_n) in KEYS.items() if n <= max_n),
         ]:
             key = runtime.key(cipher, bits, compiled)
             every = protocols(runtime.guest, model, compiled, key, workers=self._workers)
             for records in (first, table):
-                session = runtime.open_session(
-                    record.hosts, counted=False
-                )  # no budget is spent, as in every comparison
+                # no budget is spent, as in every comparison
+                session = runtime.open_session(record.hosts, counted=False)
                 try:
                     outcome = every[protocol].run(record.id, records, session)
                 finally:
@@ -161,9 +161,6 @@ class _Bench:
         parts = self._glassleaf.samples(record.id)["part"].to_numpy()
         return np.random.default_rng(SEED).permutation(np.flatnonzero(parts == "test"))[:n]
 
-    def _labels(self, record: ModelRecord, n: int) -> NDArray[np.float64]:
-        return read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
-
 
 def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, float]:
     """§V-A: area under the curve, and the largest difference of true and false positive rate."""
@@ -171,21 +168,7 @@ def auc_and_ks(labels: NDArray[np.float64], scores: NDArray[Any]) -> dict[str, f
     return {"auc": float(roc_auc_score(labels, scores)), "ks": float(np.max(true - false))}
 
 
-def _told(runs: Mapping[str, _Run]) -> Found:
+def _costs(runs: Mapping[str, _Run]) -> Results:
     """Times over both links, and whether all scores are the same."""
-    baseline = runs[BASELINE]
-    return {
-        "equal": all(bool((run.units == baseline.units).all()) for run in runs.values()),
-        "runs": {name: _figures(run) for name, run in runs.items()},
-    }
-
-
-def _figures(run: _Run) -> Found:
-    over = run.over()
-    any_link = next(iter(over.values()))
-    return {
-        "rounds": any_link.rounds,
-        "bytes": any_link.bytes,
-        "compute": any_link.compute,
-        "seconds": {link: exchange.total for link, exchange in over.items()},
-    }
+    equal = all(bool((run.units == runs[BASELINE].units).all()) for run in runs.values())
+    return {"equal": equal, "runs": {name: run.costs() for name, run in runs.items()}}

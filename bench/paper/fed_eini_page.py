@@ -1,47 +1,54 @@
-"""What `bench.paper.fed_eini` found, beside what Chen et al. print."""
+"""The results of `bench.paper.fed_eini` beside the figures that Chen et al. print."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from bench.paper.chart import Chart
+from bench.charts import Chart
 from bench.paper.fed_eini import BASELINE, LEVELS, OURS, PAPERS, RLWE, WALKS
-from bench.tables import markdown, rounded
-
-Found = dict[str, Any]
+from bench.paper.template import fill
+from bench.tables import Column, Results, rounded, table
 
 TABLE_IV = {0.2: (0.880, 60.3), 0.8: (0.853, 55.0), 1.0: (0.855, 54.9)}  # Credit 1; MI and Fed-EINI alike
 RATIO, WORST = 0.27, 0.634  # §V-D: on the credit sets, and in the worst case (JDT)
-NOT_RUN = {
-    "Fed-EINI, Credit 2 and JDT": "JDT is not public, and Credit 2 (Give Me Some Credit) is not among the project's data.",
-    "Fed-EINI, Figure 8 b at 113 features": "the credit-card table has 23.",
-    "Fed-EINI, Figure 8 a from 10,000 instances on": "the table has 6,000 test records.",
-}
-LINES = {  # of the chart: engine, link
-    f"{RLWE}, LAN": (RLWE, "LAN"),
-    f"{RLWE}, WAN": (RLWE, "WAN"),
-    f"{PAPERS}, WAN": (PAPERS, "WAN"),
-    f"{OURS}, WAN": (OURS, "WAN"),
+# of the chart: engine, link
+LINES = {
+    f"{engine}, {link}": (engine, link)
+    for engine, link in ((RLWE, "LAN"), (RLWE, "WAN"), (PAPERS, "WAN"), (OURS, "WAN"))
 }
 
 
-def tell(found: Found) -> list[str]:
-    """Blocks of Markdown."""
-    setting = (
-        f"{found['trees']} trees of depth {found['depth']}, learning rate {found['learning_rate']}, on "
-        f"{found['data']}: the Guest holds the first {found['guest_features']} of {found['n_features']} features, "
-        "one Host the others (which five the paper gave the Guest it does not say, nor the learning rate). Models "
-        "are grown on plaintext; ciphertexts give the same trees. MI is the multi-interactive protocol: *tree "
-        "by tree* has the paper's O(trees × depth) rounds (§IV-B), *level by level* walks all trees at once as FATE "
-        "does."
+def text(results: Results) -> str:
+    """The paper's section of the page."""
+    lines, trees = results["sampled"], results["tree_counts"]
+    largest = lines[-1]["runs"]
+    levels, ours = largest[LEVELS], largest[RLWE]
+    slower = ours["seconds"]["WAN"] > levels["seconds"]["WAN"]
+    return fill(
+        "fed_eini",
+        results=results,
+        table_iv=_table_iv(lines),
+        equality="Between MI and Fed-EINI nothing differs, as in the paper: every score is the same number, to the last unit."
+        if all(line["equal"] for line in lines)
+        else "SCORES OF MI AND FED-EINI DIFFER, which they must not.",
+        higher=_why_higher(lines),
+        figure_7=_figure_7(lines),
+        round_cost=_round_cost(lines[-1], results["machine"]["cores"]),
+        levels=levels,
+        levels_wan=rounded(levels["seconds"]["WAN"]),
+        ours_wan=rounded(ours["seconds"]["WAN"]),
+        hides="; beside it Fed-EINI hides the paths at the price of time." if slower else ".",
+        by_instances=_times(results["instances"], "records", "scored"),
+        shares=_shares_of_mi(results["instances"]),
+        by_features=_times(results["features"], "Host features", "features"),
+        by_trees=_times(trees, "trees", "trees"),
+        growth=_growth(results["features"], trees),
     )
-    return [setting, *_table_iv(found), *_figure_7(found), *_figure_8(found)]
 
 
-def draw(found: Found) -> dict[str, str]:
+def charts(results: Results) -> dict[str, Chart]:
     """Charts by name."""
-    points = found["instances"]
+    points = results["instances"]
     lines = {name: [_ratio(p, engine, link) for p in points] for name, (engine, link) in LINES.items()}
     return {
         "fed-eini-ratio": Chart(
@@ -51,164 +58,97 @@ def draw(found: Found) -> dict[str, str]:
             lines,
             {"the paper: 27 %": RATIO, "the paper: 63.4 %": WORST},
             logarithmic=True,
-        ).svg()
+        )
     }
 
 
-def _table_iv(found: Found) -> list[str]:
-    rows, gaps = [], []
-    for line in found["sampled"]:
-        walk, ours = line["quality"][BASELINE], line["quality"][RLWE]
-        theirs = TABLE_IV[line["rate"]]
-        gaps.append(theirs[0] - ours["auc"])
-        rows.append(
-            [
-                f"{line['rate']:.0%}",
-                f"{line['instances']:,}",
-                *(f(q) for q in (walk, ours) for f in (_auc, _ks)),
-                f"{theirs[0]:.3f}",
-                f"{theirs[1]:.1f}",
-            ]
-        )
-    header = ["Credit 1", "test records", "MI: AUC", "KS", "Fed-EINI: AUC", "KS", "theirs, both: AUC", "KS"]
-    equal = all(line["equal"] for line in found["sampled"])
-    blocks = ["### Table IV: accuracy", markdown(header, rows)]
-    blocks.append(
-        "Between MI and Fed-EINI nothing differs, as in the paper: every score is the same number, to the last unit."
-        if equal
-        else "SCORES OF MI AND FED-EINI DIFFER, which they must not."
-    )
-    if min(gaps) > 0.01:
-        seen = ", ".join(f"{line['auc_training']:.3f}" for line in found["sampled"])
-        blocks.append(
-            f"The paper's AUC is higher than ours by {min(gaps):.2f} to {max(gaps):.2f}. XGBoost on this table "
-            "comes to 0.79 as well (README), so the difference is not in the federation. On their *training* "
-            f"records our models reach {seen}: of that size, and highest for the smallest sample, as the paper's "
-            "column is. Likely its figures come from records that the model had seen, or from other data of that "
-            "name; it does not say."
-        )
-    return blocks
+def _table_iv(lines: Sequence[Results]) -> str:
+    columns: dict[str, Column] = {"Credit 1": "{rate:.0%}", "test records": "{instances:,}"}
+    for title, protocol in {"MI": BASELINE, "Fed-EINI": RLWE}.items():
+        columns[f"{title}: AUC"] = f"{{quality[{protocol}][auc]:.3f}}"
+        columns[f"{title}: KS"] = lambda line, p=protocol: f"{100 * line['quality'][p]['ks']:.1f}"
+    columns["theirs, both: AUC"] = lambda line: f"{TABLE_IV[line['rate']][0]:.3f}"
+    columns["theirs: KS"] = lambda line: f"{TABLE_IV[line['rate']][1]:.1f}"
+    return table(lines, columns)
 
 
-def _figure_7(found: Found) -> list[str]:
-    header = ["records", *WALKS, "Fed-EINI, RLWE", "ratio", "ratio, WAN", "theirs"]
-    rows = [
-        [
-            f"{line['instances']:,} ({line['rate']:.0%})",
-            *(_seconds(line, name, "LAN") for name in (*WALKS, RLWE)),
-            *(_percent(_ratio(line, RLWE, link)) for link in ("LAN", "WAN")),
-            "27 %",
-        ]
-        for line in found["sampled"]
-    ]
-    return [
-        "### Figure 7: time of a whole inference",
-        "Working time of the parties plus a simulated link: LAN 1 Gbit/s and 1 ms, WAN 300 kB/s and 50 ms (Yao et "
-        "al. §5.1); the paper does not describe its link. The ratio is to MI, tree by tree.",
-        markdown(header, rows),
-        _why_ratio(found),
-        _beside_levels(found),
-    ]
+def _why_higher(lines: Sequence[Results]) -> str:
+    """Why the paper's AUC is higher; nothing where it is not."""
+    gaps = [TABLE_IV[line["rate"]][0] - line["quality"][RLWE]["auc"] for line in lines]
+    if min(gaps) <= 0.01:
+        return ""
+    in_training = ", ".join(f"{line['auc_training']:.3f}" for line in lines)
+    return fill("fed_eini_higher", smallest=min(gaps), largest=max(gaps), in_training=in_training)
 
 
-def _why_ratio(found: Found) -> str:
-    largest = found["sampled"][-1]
-    delay = round_delay(largest, RLWE, RATIO)
-    walk = largest["runs"][BASELINE]
-    text = (
-        "Ours is no single ratio. MI pays for its rounds once, however many records walk together, and hardly "
-        "anything for a record; Fed-EINI has one round and pays for every record: encryption and ciphertexts. So "
-        "the fewer records, the better Fed-EINI looks (Figure 8 a)."
-    )
+def _figure_7(lines: Sequence[Results]) -> str:
+    columns: dict[str, Column] = {
+        "records": "{instances:,} ({rate:.0%})",
+        **{name: lambda line, n=name: _seconds(line, n, "LAN") for name in WALKS},
+        "Fed-EINI, RLWE": lambda line: _seconds(line, RLWE, "LAN"),
+        "ratio": lambda line: _percent(_ratio(line, RLWE, "LAN")),
+        "ratio, WAN": lambda line: _percent(_ratio(line, RLWE, "WAN")),
+        "theirs": lambda line: "27 %",
+    }
+    return table(lines, columns)
+
+
+def _round_cost(line: Results, cores: int) -> str:
+    """What a round would have to cost for the paper's ratio; nothing where it is reached."""
+    delay = round_delay(line, RLWE, RATIO)
     if delay is None:
-        return text
-    return (
-        f"{text} At {largest['instances']:,} records a ratio of 27 % would need each of MI's {walk['rounds']} rounds "
-        f"to cost {delay:.2g} s more than the LAN's 2 ms, or more cores: the paper's parties encrypt on 32 each, "
-        f"ours on {found['machine']['cores']} together. What a round cost in its system the paper does not report; "
-        "the scheduling of a cluster framework is likely the reason."
-    )
+        return ""
+    rounds = line["runs"][BASELINE]["rounds"]
+    return " " + fill("fed_eini_rounds", records=line["instances"], rounds=rounds, delay=delay, cores=cores)
 
 
-def _beside_levels(found: Found) -> str:
-    """The other baseline, which the paper has not."""
-    largest = found["sampled"][-1]["runs"]
-    walk, ours = largest[LEVELS], largest[RLWE]
-    slower = ours["seconds"]["WAN"] > walk["seconds"]["WAN"]
-    return (
-        f"Walked level by level MI needs {walk['rounds']} rounds, and over the WAN {rounded(walk['seconds']['WAN'])} "
-        f"s for all these records where Fed-EINI takes {rounded(ours['seconds']['WAN'])} s"
-        + ("; beside it Fed-EINI hides the paths at the price of time. " if slower else ". ")
-        + "The paper does not compare with it."
-    )
-
-
-def _figure_8(found: Found) -> list[str]:
-    return [
-        "### Figure 8: time against instances, features and trees",
-        "![Ratio of Fed-EINI's time to that of MI over the number of records](images/paper-fed-eini-ratio.svg)",
-        _grown(found["instances"], "instances", "records"),
-        _told_instances(found["instances"]),
-        _grown(found["features"], "features", "Host features"),
-        _grown(found["tree_counts"], "trees", "trees"),
-        _told_growth(found),
-    ]
-
-
-def _grown(points: Sequence[Found], by: str, title: str) -> str:
+def _times(points: Sequence[Results], title: str, size: str) -> str:
     names = [n for n in (*WALKS, PAPERS, OURS, RLWE) if any(n in p["runs"] for p in points)]
-    header = [title, *(f"{n}, {link}" for n in names for link in ("LAN", "WAN"))]
-    rows = [
-        [
-            f"{p['scored'] if by == 'instances' else p[by]:,}",
-            *(_seconds(p, n, link) for n in names for link in ("LAN", "WAN")),
-        ]
-        for p in points
-    ]
-    table: str = markdown(header, rows)
-    return table
+    runs = {f"{n}, {link}": lambda p, n=n, link=link: _seconds(p, n, link) for n in names for link in ("LAN", "WAN")}
+    return table(points, {title: f"{{{size}:,}}", **runs})
 
 
-def _told_instances(points: Sequence[Found]) -> str:
+def _shares_of_mi(points: Sequence[Results]) -> str:
     parts = []
     for engine in (RLWE, PAPERS, OURS):
         known = [(p["scored"], _ratio(p, engine, "WAN")) for p in points if engine in p["runs"]]
         parts.append(f"{engine}: " + ", ".join(f"{_percent(r)} at {n:,}" for n, r in known))
-    return (
-        f"Fed-EINI's share of MI's time over the WAN: {'; '.join(parts)}. The paper's key of 512 bits is shown for "
-        "its sake; Glassleaf refuses it outside this comparison. Longer keys were timed on fewer records."
-    )
+    return "; ".join(parts)
 
 
-def _told_growth(found: Found) -> str:
-    features, trees = found["features"], found["tree_counts"]
+def _growth(features: Sequence[Results], trees: Sequence[Results]) -> str:
+    """How the time grows with the paper's key."""
     ratios = [_ratio(p, PAPERS, "WAN") for p in trees]
-    told = [f"At {features[0]['scored']} records.", _growth(features, "features"), _growth(trees, "trees")]
+    at_host = "features at the Host (in the paper they cost little)"
+    parts = [
+        f"At {features[0]['scored']} records.",
+        _times_as_long(features, "features", at_host),
+        _times_as_long(trees, "trees", "trees"),
+    ]
     if None not in ratios:
-        least_at_few = ratios[0] == max(r for r in ratios if r is not None)
-        told.append(
+        least_gain_at_fewest = ratios[0] == max(r for r in ratios if r is not None)
+        parts.append(
             f"With the paper's key over the WAN Fed-EINI takes {', '.join(map(_percent, ratios))} of MI's time at "
-            f"{', '.join(str(p['trees']) for p in trees)} trees. The paper finds the least gain at the fewest trees"
+            f"{', '.join(str(p['trees']) for p in trees)} trees. The paper finds the least gain at the fewest trees; "
             + (
-                "; so do we."
-                if least_at_few
-                else "; here MI's rounds grow with the trees as Fed-EINI's ciphertexts do."
+                "so do we."
+                if least_gain_at_fewest
+                else "here MI's rounds grow with the trees as Fed-EINI's ciphertexts do."
             )
         )
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, parts))
 
 
-def _growth(points: Sequence[Found], by: str) -> str:
+def _times_as_long(points: Sequence[Results], size: str, what: str) -> str:
     """How many times the time, with the paper's key, at how many times the size."""
     first, last = points[0], points[-1]
     if first is last or PAPERS not in last["runs"]:
         return ""
     times = last["runs"][PAPERS]["seconds"]["WAN"] / first["runs"][PAPERS]["seconds"]["WAN"]
-    what = {"features": "features at the Host (in the paper they cost little)", "trees": "trees"}[by]
-    return f"{last[by] / first[by]:.2g} times the {what} take {PAPERS} {times:.2g} times as long."
+    return f"{last[size] / first[size]:.2g} times the {what} take {PAPERS} {times:.2g} times as long."
 
 
-def round_delay(point: Found, engine: str, ratio: float, link: str = "LAN") -> float | None:
+def round_delay(point: Results, engine: str, ratio: float, link: str = "LAN") -> float | None:
     """Seconds that a round would have to cost on top for Fed-EINI to take `ratio` of MI's time; None where it does anyway."""
     ours, walk = point["runs"][engine], point["runs"][BASELINE]
     missing = ours["seconds"][link] - ratio * walk["seconds"][link]
@@ -216,23 +156,15 @@ def round_delay(point: Found, engine: str, ratio: float, link: str = "LAN") -> f
     return missing / gained if missing > 0 and gained > 0 else None
 
 
-def _ratio(point: Found, engine: str, link: str) -> float | None:
+def _ratio(point: Results, engine: str, link: str) -> float | None:
     run = point["runs"].get(engine)
     return None if run is None else float(run["seconds"][link] / point["runs"][BASELINE]["seconds"][link])
 
 
-def _seconds(point: Found, name: str, link: str) -> str:
+def _seconds(point: Results, name: str, link: str) -> str:
     run = point["runs"].get(name)
     return "–" if run is None else f"{rounded(run['seconds'][link])} s"
 
 
 def _percent(ratio: float | None) -> str:
     return "–" if ratio is None else f"{rounded(100 * ratio)} %"
-
-
-def _auc(quality: dict[str, float]) -> str:
-    return f"{quality['auc']:.3f}"
-
-
-def _ks(quality: dict[str, float]) -> str:
-    return f"{100 * quality['ks']:.1f}"

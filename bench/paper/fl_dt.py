@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from statistics import mean
-from typing import Any
 
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.transport.simulated_latency import Link
-from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split, TrainingRequest
+from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split
+from bench.paper.centralised_trees import decision_tree
 from bench.paper.data import BANK, CAR, CREDIT, Table, federate
-from bench.paper.trees_alone import decision_tree, pooled
-from bench.setting import fresh_home, say
+from bench.pooled import pooled
+from bench.setting import fresh_glassleaf, progress, train
+from bench.tables import Results
 
-Found = dict[str, Any]
+Parameters = DecisionTreeParameters | SecureBoostParameters
 
 THETA = 0.7  # §4.2, as are the defaults of DecisionTreeParameters
 REPEATS = 10  # §4.2
@@ -30,36 +31,28 @@ LAN = Link(0.001, 125e6)  # 1 Gbit/s and 1 ms; the paper's two cloud servers are
 PLAIN = DecisionTreeParameters(cipher="none")
 TIMED = DecisionTreeParameters(cipher="paillier", key_bits=BITS)
 WARM = replace(TIMED, depth=1, bins=2)  # makes the key and both parties' tables, which are kept
-ONE_TREE = SecureBoostParameters(
-    trees=1, depth=5, bins=256, learning_rate=1.0, cipher="none"
-)  # "one tree only", §4.1.3
+# "one tree only", §4.1.3
+ONE_TREE = SecureBoostParameters(trees=1, depth=5, bins=256, learning_rate=1.0, cipher="none")
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §4 that the tables allow."""
-    with fresh_home() as home:
-        bench = _Bench(Glassleaf(home, pools=False), 2 if quick else SWEEP_REPEATS)
-        repeats, few = (2, 2) if quick else (REPEATS, None)
+    with fresh_glassleaf() as glassleaf:
+        bench = _Bench(glassleaf, 1 if quick else SWEEP_REPEATS)
+        repeats, few = (1, 2) if quick else (REPEATS, None)
         credit = tables[CREDIT]
-        found: Found = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
-        found |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
-        found["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
-        found["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
-        found["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
-        found["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
-        found |= _times(bench, credit.sample(QUICK_ROWS) if quick else credit, few and 1)
-        bench.glassleaf.close()
-    return found
-
-
-def _times(bench: _Bench, table: Table, few: int | None) -> Found:
-    """Figure 7."""
-    sizes = [round(share * len(table.frame)) for share in TIMED_SHARES[:few]]
-    return {
-        "time_bins": [bench.time(table, replace(TIMED, bins=b), b) for b in TIMED_BINS[:few]],
-        "time_depth": [bench.time(table, replace(TIMED, depth=h), h) for h in TIMED_DEPTHS[:few]],
-        "time_records": [bench.time(table.sample(n), TIMED, n) for n in sizes],
-    }
+        results: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
+        results |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
+        results["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
+        results["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
+        results["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
+        results["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]
+        table, few = (credit.sample(QUICK_ROWS), 1) if quick else (credit, None)
+        sizes = [round(share * len(table.frame)) for share in TIMED_SHARES[:few]]
+        results["time_bins"] = [bench.time(table, replace(TIMED, bins=b), b) for b in TIMED_BINS[:few]]
+        results["time_depth"] = [bench.time(table, replace(TIMED, depth=h), h) for h in TIMED_DEPTHS[:few]]
+        results["time_records"] = [bench.time(table.sample(n), TIMED, n) for n in sizes]
+    return results
 
 
 class _Bench:
@@ -77,19 +70,17 @@ class _Bench:
         self._federations: dict[tuple[str, int, float], str] = {}
         self._warm: set[tuple[str, int, float]] = set()
 
-    def train(
-        self, table: Table, theta: float, parameters: DecisionTreeParameters | SecureBoostParameters
-    ) -> ModelRecord:
+    def train(self, table: Table, theta: float, parameters: Parameters) -> ModelRecord:
         """One model; the Guest holds the first `theta` of the features."""
         key = table.name, len(table.frame), theta
         if key not in self._federations:
             name = f"f{len(self._federations)}"
             self._federations[key] = federate(self.glassleaf, table, table.first(theta), name)
-        return self.glassleaf.start_training(TrainingRequest(self._federations[key], parameters, most_named=1.0)).get()
+        return train(self.glassleaf, self._federations[key], parameters)
 
-    def accuracy(self, table: Table, repeats: int) -> Found:
+    def accuracy(self, table: Table, repeats: int) -> Results:
         """A line of Table 2, in the mean of `repeats` divisions into training and test records."""
-        say(f"fl-dt: {repeats} divisions of {table.title}")
+        progress(f"fl-dt: {repeats} divisions of {table.title}")
         at_a = table.first(THETA)
         held = {"pooled": table.features, "part_a": at_a, "part_b": [f for f in table.features if f not in at_a]}
         trees = [self.train(table, THETA, replace(PLAIN, seed=seed)) for seed in range(repeats)]
@@ -109,15 +100,15 @@ class _Bench:
             "in_file_order": decision_tree(every[0].in_file_order(), None, PLAIN.depth, PLAIN.min_gain),
         }
 
-    def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Found:
+    def point(self, table: Table, theta: float, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 6, in the mean of some divisions."""
-        say(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
-        found = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
-        return {"at": at, "accuracy": mean(m.accuracy for m in found), "auc": mean(m.auc for m in found)}
+        progress(f"fl-dt: {parameters.bins} bins, depth {parameters.depth}, theta {theta:g}")
+        metrics = [self.train(table, theta, replace(parameters, seed=seed)).metrics for seed in range(self.repeats)]
+        return {"at": at, "accuracy": mean(m.accuracy for m in metrics), "auc": mean(m.auc for m in metrics)}
 
-    def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Found:
+    def time(self, table: Table, parameters: DecisionTreeParameters, at: float) -> Results:
         """A point of Figure 7: a training on ciphertexts, ids aligned by the garbled Bloom filter, and a prediction."""
-        say(f"fl-dt: timing {parameters.bins} bins, depth {parameters.depth}, {len(table.frame):,} records")
+        progress(f"fl-dt: timing {parameters.bins} bins, depth {parameters.depth}, {len(table.frame):,} records")
         if (table.name, len(table.frame), THETA) not in self._warm:
             self._warm.add((table.name, len(table.frame), THETA))
             self.train(table, THETA, WARM)
@@ -129,7 +120,7 @@ class _Bench:
             **self._predict(record),
         }
 
-    def _predict(self, record: ModelRecord) -> Found:
+    def _predict(self, record: ModelRecord) -> Results:
         """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""
         model = self.glassleaf.guest_model(record.id)
         if all(n.owner == model.guest for tree in model.trees for n in tree.nodes if isinstance(n, Split)):

@@ -1,16 +1,15 @@
-"""What `bench.paper.fl_dt` found, beside what Guo et al. print."""
+"""The results of `bench.paper.fl_dt` beside the figures that Guo et al. print."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from bench.paper.chart import Chart
-from bench.tables import markdown, rounded
+from bench.charts import Chart
+from bench.paper.template import fill
+from bench.tables import Column, Results, markdown, rounded, table
 
-Found = dict[str, Any]
-
-COLUMNS = {  # of Table 2 that this project has
+# of Table 2 that this project has
+COLUMNS = {
     "pooled": "NoFL-DT",
     "part_a": "PartA-DT",
     "part_b": "PartB-DT",
@@ -22,160 +21,134 @@ TABLE_2 = {
     "bank": ("89.08", "88.72", "87.17", "88.57", "89.01"),
     "car": ("79.92", "72.59", "66.02", "79.15", "79.16"),
 }
+# result → chart, title in tables, title of the axis
+SWEEPS = {
+    "bins": ("bins", "bins", "bins b"),
+    "depth": ("depth", "depth", "greatest depth h"),
+    "theta_sweep": ("theta", "θ", "share θ of the features at the Guest"),
+}
+TIMES = {
+    "time_bins": ("time-bins", "bins", "bins b"),
+    "time_depth": ("time-depth", "depth", "greatest depth h"),
+    "time_records": ("time-records", "records", "records n"),
+}
 NOTICEABLE = 0.002  # of an accuracy
 CODES = 0.005  # difference of an accuracy that comes from how codes are split
 AS_GOOD = 0.002  # accuracies closer than this need no reason
-NOT_RUN = {
-    "FL-DT, GMSC": "Give Me Some Credit is not among the project's data.",
-    "FL-DT, Pivot-DT and FL-LR in Table 2 and Figure 6 d–f": "this project has neither.",
-}
 
 
-def tell(found: Found) -> list[str]:
-    """Blocks of Markdown."""
-    p = found["parameters"]
-    setting = (
-        f"One tree of depth {p['depth']}, {p['bins']} bins, least fall of Gini's impurity {p['min_gain']:g}; the "
-        f"Guest (party A) holds the first {found['theta']:.0%} of the features (§4.2; the paper does not say which). "
-        f"Accuracies on test records, means over {found['repeats']} random divisions into 60 % training, 20 % "
-        "validation and 20 % test records; the paper divides 70 to 30. Plaintext in place of ciphertexts: they "
-        "give the same trees."
+def text(results: Results) -> str:
+    """The paper's section of the page."""
+    bins, depth, theta = (results[name] for name in SWEEPS)
+    best = max(depth, key=lambda p: float(p["accuracy"]))
+    rises = bins[-1]["accuracy"] - bins[0]["accuracy"] > NOTICEABLE
+    falls_again = depth[0] is not best is not depth[-1]
+    return fill(
+        "fl_dt",
+        results=results,
+        parameters=results["parameters"],
+        table_2=_table_2(results["accuracy"]),
+        why="\n\n".join(_why(line) for line in results["accuracy"]),
+        figure_6=_figure_6(results),
+        bins=_span(bins),
+        bins_compared=", as ours."
+        if rises
+        else "; ours hardly does, likely because our cuts lie at quantiles, where the records are.",
+        depth=_span(depth),
+        best=f"{100 * best['accuracy']:.2f}",
+        best_depth=best["at"],
+        depth_compared=", as ours." if falls_again else "; ours does not within these depths.",
+        spread=100 * (max(p["accuracy"] for p in theta) - min(p["accuracy"] for p in theta)),
+        boosted="; ".join(
+            f"{line['data']} {line['auc']:.3f} (SecureBoost, one tree: {line['secureboost_auc']:.3f})"
+            for line in results["accuracy"]
+        ),
+        figure_7=_figure_7(results),
     )
-    return [setting, *_table_2(found), *_figure_6(found), *_figure_7(found)]
 
 
-def draw(found: Found) -> dict[str, str]:
+def charts(results: Results) -> dict[str, Chart]:
     """Charts by name."""
-    about = f"{found['data']}, mean of {found['sweep_repeats']} divisions"
-    axes = {"bins": "bins b", "depth": "greatest depth h", "theta_sweep": "share θ of the features at the Guest"}
-    charts = {
-        f"fl-dt-{name.split('_')[0]}": Chart(
-            "FL-DT's accuracy on test records, %",
-            f"{axis} · {about}",
-            [f"{p['at']:g}" for p in found[name]],
-            {"FL-DT": [100 * p["accuracy"] for p in found[name]]},
-            {"always the most frequent": 100 * found["accuracy"][0]["most_frequent"]},
-        )
-        for name, axis in axes.items()
-    }
-    times = {"time_bins": "bins b", "time_depth": "greatest depth h", "time_records": "records n"}
-    for name, axis in times.items():
-        charts[f"fl-dt-{name.replace('_', '-')}"] = Chart(
-            "FL-DT's training, seconds",
-            f"{axis} · {found['data']}, Paillier {found['bits']:,}, ids aligned by a garbled Bloom filter",
-            [f"{p['at']:,}" for p in found[name]],
-            {"all": [p["seconds"] for p in found[name]], "alignment": [p["align_seconds"] for p in found[name]]},
-        )
-    return {name: chart.svg() for name, chart in charts.items()}
+    about = f"{results['data']}, mean of {results['sweep_repeats']} divisions"
+    timed = f"{results['data']}, Paillier {results['bits']:,}, ids aligned by a garbled Bloom filter"
+    always = {"always the most frequent": 100 * results["accuracy"][0]["most_frequent"]}
+    drawn = {}
+    for name, (chart, _, axis) in (SWEEPS | TIMES).items():
+        points = results[name]
+        steps = [f"{p['at']:,}" if name in TIMES else f"{p['at']:g}" for p in points]
+        if name in TIMES:
+            lines = {"all": [p["seconds"] for p in points], "alignment": [p["align_seconds"] for p in points]}
+            drawn[f"fl-dt-{chart}"] = Chart("FL-DT's training, seconds", f"{axis} · {timed}", steps, lines)
+        else:
+            lines = {"FL-DT": [100 * p["accuracy"] for p in points]}
+            title = "FL-DT's accuracy on test records, %"
+            drawn[f"fl-dt-{chart}"] = Chart(title, f"{axis} · {about}", steps, lines, always)
+    return drawn
 
 
-def _table_2(found: Found) -> list[str]:
+def _table_2(lines: Sequence[Results]) -> str:
     rows = []
-    for line in found["accuracy"]:
+    for line in lines:
         rows.append([line["data"], *(f"{100 * line[c]:.2f}" for c in COLUMNS), f"{100 * line['most_frequent']:.2f}"])
-        theirs = TABLE_2.get(line["table"])
-        rows.append(["theirs", *(theirs or ["–"] * len(COLUMNS)), ""])
-    header = ["accuracy, %", *COLUMNS.values(), "most frequent class"]
-    told = (
-        "NoFL-DT (all columns in one place), PartA-DT and PartB-DT are scikit-learn's trees on the same records and "
-        "bins, stopped by the same rule, with a 0/1 column for each code; *most frequent class* always answers the "
-        "same."
-    )
-    return ["### Table 2: accuracy", markdown(header, rows), told, *(_why(line) for line in found["accuracy"])]
+        rows.append(["theirs", *TABLE_2.get(line["table"], ["–"] * len(COLUMNS)), ""])
+    return markdown(["accuracy, %", *COLUMNS.values(), "most frequent class"], rows)
 
 
-def _why(line: Found) -> str:
-    """What the accuracies of one table say, and why they are not the paper's."""
+def _why(line: Results) -> str:
+    """How the accuracies of one data set compare, and why they are not the paper's."""
     ours, pooled, in_order = line["fl_dt"], line["pooled"], line["in_file_order"]
-    apart = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
-    differs = ", ".join(f"from {name} by {100 * (ours - value):+.2f}" for name, value in apart.items())
-    text = f"{line['data'].capitalize()}: FL-DT differs {differs} points."
+    others = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
+    differences = ", ".join(f"from {name} by {100 * (ours - value):+.2f}" for name, value in others.items())
+    why = f"{line['data'].capitalize()}: FL-DT differs {differences} points."
     if abs(ours - pooled) > CODES:
-        text += (
+        why += (
             " The pooled tree splits off one code at a time, as eq. 13 does; ours orders the codes by the share of "
             "the node's most frequent class and cuts the order in two (backend/trees/criteria.py)."
         )
     if line["part_b"] > line["part_a"]:
-        text += " Party B's tree is better than party A's, unlike in the paper: it depends on which features are whose."
+        why += " Party B's tree is better than party A's, unlike in the paper: it depends on which features are whose."
     theirs = TABLE_2.get(line["table"])
     if theirs is None or abs(float(theirs[-1]) / 100 - ours) < AS_GOOD:
-        return text
+        return why
     between = min(pooled, in_order) <= float(theirs[0]) / 100 <= max(pooled, in_order)
     return (
-        f"{text} The paper's figure is {float(theirs[-1]) - 100 * ours:+.2f} points from ours, and its pooled tree "
-        "is as far from scikit-learn's, so the method is not the reason. Divided in the file's order, the first 70 "
-        f"% to train on and the rest to test, a pooled tree comes to {100 * in_order:.2f} %. The paper does not say "
-        "how it divides" + (", which is the likely reason." if between else "; neither way gives its figure.")
+        f"{why} The paper's figure is {float(theirs[-1]) - 100 * ours:+.2f} points from ours, and its pooled tree is as far from "
+        "scikit-learn's, so the method is not the reason. Divided in the file's order, the first 70 % to train on and the rest to test, "
+        f"a pooled tree comes to {100 * in_order:.2f} %. The paper does not say how it divides"
+        + (", which is the likely reason." if between else "; neither way gives its figure.")
     )
 
 
-def _figure_6(found: Found) -> list[str]:
-    blocks = ["### Figure 6: accuracy by bins, depth and θ"]
-    for name, title in (("bins", "bins"), ("depth", "depth"), ("theta_sweep", "θ")):
-        chart = name.split("_", maxsplit=1)[0]
-        blocks.append(f"![FL-DT's accuracy by {title}](images/paper-fl-dt-{chart}.svg)")
-        rows = [[f"{p['at']:g}", f"{100 * p['accuracy']:.2f}", f"{p['auc']:.3f}"] for p in found[name]]
-        blocks.append(markdown([title, "accuracy, %", "AUC"], rows))
-    blocks.append(_told_curves(found))
-    boosted = "; ".join(
-        f"{line['data']} {line['auc']:.3f} (SecureBoost, one tree: {line['secureboost_auc']:.3f})"
-        for line in found["accuracy"]
-    )
-    blocks.append(f"Figure 6 d–f in kind, area under the ROC curve: {boosted}.")
-    return blocks
+def _figure_6(results: Results) -> str:
+    parts = []
+    for name, (chart, title, _) in SWEEPS.items():
+        columns: dict[str, Column] = {
+            title: "{at:g}",
+            "accuracy, %": lambda point: f"{100 * point['accuracy']:.2f}",
+            "AUC": "{auc:.3f}",
+        }
+        picture = f"![FL-DT's accuracy by {title}](images/paper-fl-dt-{chart}.svg)"
+        parts += [picture, table(results[name], columns)]
+    return "\n\n".join(parts)
 
 
-def _told_curves(found: Found) -> str:
-    bins, depth, theta = (found[name] for name in ("bins", "depth", "theta_sweep"))
-    best = max(depth, key=lambda p: float(p["accuracy"]))
-    spread = max(p["accuracy"] for p in theta) - min(p["accuracy"] for p in theta)
-    rises = bins[-1]["accuracy"] - bins[0]["accuracy"] > NOTICEABLE
-    return (
-        f"Bins: {_span(bins)}. The paper's accuracy rises with the bins"
-        + (
-            ", as ours. "
-            if rises
-            else "; ours hardly does, likely because our cuts lie at quantiles, where the records are. "
-        )
-        + f"Depth: {_span(depth)}, best {100 * best['accuracy']:.2f} % at {best['at']:g}. The paper's rises and then falls "
-        + (
-            "by overfitting, as ours. "
-            if depth[0] is not best is not depth[-1]
-            else "by overfitting; ours does not within these depths. "
-        )
-        + f"θ: a spread of {100 * spread:.2f} points. The paper's hardly moves, because the histograms are the same wherever "
-        "a feature lies; ours can differ by ties alone, which go to the Guest."
-    )
+def _span(points: Sequence[Results]) -> str:
+    return " to ".join(f"{100 * p['accuracy']:.2f} % at {p['at']:g}" for p in (points[0], points[-1]))
 
 
-def _span(points: Sequence[Found]) -> str:
-    first, last = points[0], points[-1]
-    return (
-        f"from {100 * first['accuracy']:.2f} % at {first['at']:g} to {100 * last['accuracy']:.2f} % at {last['at']:g}"
-    )
+def _figure_7(results: Results) -> str:
+    parts = []
+    for name, (chart, title, _) in TIMES.items():
+        columns: dict[str, Column] = {
+            title: "{at:,}",
+            "training": lambda point: f"{rounded(point['seconds'])} s",
+            "of it alignment": lambda point: f"{rounded(point['align_seconds'])} s",
+            "prediction, a record": _prediction,
+            "rounds": "{rounds}",
+        }
+        parts += [f"![Seconds of a training by {title}](images/paper-fl-dt-{chart}.svg)", table(results[name], columns)]
+    return "\n\n".join(parts)
 
 
-def _figure_7(found: Found) -> list[str]:
-    blocks = ["### Figure 7: time by bins, depth and records"]
-    for name, title in (("time_bins", "bins"), ("time_depth", "depth"), ("time_records", "records")):
-        blocks.append(f"![Seconds of a training by {title}](images/paper-fl-dt-{name.replace('_', '-')}.svg)")
-        rows = [
-            [
-                f"{p['at']:,}",
-                f"{rounded(p['seconds'])} s",
-                f"{rounded(p['align_seconds'])} s",
-                "–" if p["predict_seconds"] is None else f"{rounded(1000 * p['predict_seconds'])} ms",
-                str(p["rounds"]),
-            ]
-            for p in found[name]
-        ]
-        blocks.append(markdown([title, "training", "of it alignment", "prediction, a record", "rounds"], rows))
-    blocks.append(
-        f"One training each, wall clock on this machine, Paillier {found['bits']:,}; predictions by the "
-        f"collaborative protocol (§3.5), up to {found['predicted']:,} records together over 1 Gbit/s and 1 ms. The "
-        "paper's figures are drawn, not printed; its training on GMSC takes some 20 minutes more than on the "
-        "credit-card data. It runs a private set intersection for every bin of every Host feature with every class; "
-        "ours aligns the ids once and adds up encrypted labels by bin, so that bins and depth cost less. Its "
-        "prediction takes less than 1 ms a record on GMSC, as ours does here where many go together."
-    )
-    return blocks
+def _prediction(point: Results) -> str:
+    return "–" if point["predict_seconds"] is None else f"{rounded(1000 * point['predict_seconds'])} ms"

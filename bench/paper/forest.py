@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from statistics import mean, median
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -23,12 +22,13 @@ from backend.services import (
     SecureBoostParameters,
     TrainingRequest,
 )
+from bench.paper.centralised_trees import random_forest
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
-from bench.paper.trees_alone import pooled, random_forest
-from bench.setting import REPEATS, fresh_home, say
-from bench.timing import repeated, took
+from bench.pooled import pooled
+from bench.setting import REPEATS, fresh_glassleaf, progress
+from bench.tables import Results
+from bench.timing import repeated, seconds_of
 
-Found = dict[str, Any]
 Parameters = ForestParameters | SecureBoostParameters
 
 BINS = 100  # "We set P to be around 100", §3.1
@@ -42,37 +42,36 @@ TIMED_TREES = {"forest": 10, "secureboost": 5}  # twice as many, as in §5.2.2; 
 TIMED_DEPTH = 6  # of both, SecureBoost's in §5.2.2
 LINK = Link()  # 300 kB/s and 50 ms, §5.1
 BATCH = 100  # queries a batch, §5.2.2
-ASKED = 10  # queries, or batches, over which a mean is taken
+QUERIES = 10  # queries, or batches, over which a mean is taken
 RECORDS, RATES = 1_000_000, (0.1, 0.5, 0.9)  # Table 6
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Everything of §5 and appendix D.1 that the tables allow."""
     forest = replace(FOREST, trees=5, depth=4) if quick else FOREST
     boost = replace(BOOST, trees=5, depth=3) if quick else BOOST
     timed = TIMED_ROWS // 10 if quick else TIMED_ROWS
-    with fresh_home() as home:
-        glassleaf = Glassleaf(home, pools=False)
-        found: Found = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict(), "auc": [], "training": []}
+    with fresh_glassleaf() as glassleaf:
+        results: Results = {"bits": BITS, "forest": forest.as_dict(), "boost": boost.as_dict()}
+        results |= {"auc": [], "training": []}
         for name in (CREDIT, BANK):
             if name not in tables:
                 continue
             table = tables[name]
             whole = federate(glassleaf, table, table.first(GUEST_SHARE), name)
-            say(f"forest: quality on {table.title}")
+            progress(f"forest: quality on {table.title}")
             grown, boosted = _train(glassleaf, whole, forest)[0], _train(glassleaf, whole, boost)[0]
-            found["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
+            results["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
             if name == CREDIT:
-                found["serving"] = _serving(glassleaf, grown, boosted, quick)
+                results["serving"] = _serving(glassleaf, grown, boosted, quick)
             part = federate(glassleaf, table.sample(timed), table.first(GUEST_SHARE), f"{name}_timed")
-            say(f"forest: training times on {table.title}")
-            found["training"].append({"data": table.title} | _times(glassleaf, part, forest, boost))
-        glassleaf.close()
-    found["row_sets"] = [_row_set(RECORDS, rate) for rate in RATES]
-    return found
+            progress(f"forest: training times on {table.title}")
+            results["training"].append({"data": table.title} | _times(glassleaf, part, forest, boost))
+    results["row_sets"] = [_row_set(RECORDS, rate) for rate in RATES]
+    return results
 
 
-def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Found]:
+def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
     """A model, and what its training took here and would take over the paper's link."""
     job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
@@ -86,7 +85,7 @@ def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tup
     }
 
 
-def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Found:
+def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Results:
     """A line of Table 4."""
     data = pooled(glassleaf, grown, BINS)
     share = random_forest(data, forest.trees, forest.depth, forest.min_samples_leaf)
@@ -98,26 +97,27 @@ def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, for
     }
 
 
-def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Found:
+def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Results:
     """A line of Table 2, on ciphertexts."""
-    found: Found = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
+    results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
     depth = {"depth": min(TIMED_DEPTH, boost.depth)}
-    asked: dict[str, Parameters] = {
-        "warm": replace(forest, trees=1, depth=1),  # makes the key and both parties' tables, which are kept
+    trainings: dict[str, Parameters] = {
+        # makes the key and both parties' tables, which are kept
+        "warm": replace(forest, trees=1, depth=1),
         "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), **depth),
         "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
     }
-    for name, parameters in asked.items():
-        record, found[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
-        found["records"] = record.parts["training"]
-    return found
+    for name, parameters in trainings.items():
+        record, results[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
+        results["records"] = record.parts["training"]
+    return results
 
 
-def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Found]:
+def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
     """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
-    say("forest: serving")
-    one = 2 if quick else ASKED
-    asked = [
+    progress("forest: serving")
+    times = 2 if quick else QUERIES
+    queries = [
         ("SecureBoost", boosted, "multi-interactive-node", 1),
         ("unoptimised, node by node", grown, "multi-interactive-node", 1),
         ("unoptimised, level by level", grown, "multi-interactive-level", 1),
@@ -125,12 +125,12 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
         ("batching", grown, "one-round-batched", min(BATCH, grown.parts["test"])),
     ]
     return [
-        {"model": title} | _served(glassleaf, record, protocol, together, one)
-        for title, record, protocol, together in asked
+        {"model": title} | _served(glassleaf, record, protocol, together, times)
+        for title, record, protocol, together in queries
     ]
 
 
-def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Found:
+def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Results:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
         glassleaf.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
@@ -159,18 +159,15 @@ def _busiest(row: ProtocolResult) -> float:
     return max(*row.exchange.work.values(), *(size / LINK.bandwidth for size in sent.values()))
 
 
-def _row_set(n: int, rate: float) -> Found:
+def _row_set(n: int, rate: float) -> Results:
     """Three lines of Table 6: the same set as JSON, as bits and as gaps; and what is sent."""
-    say(f"forest: sets of rows at {rate:.0%}")
+    progress(f"forest: sets of rows at {rate:.0%}")
     flags = np.random.default_rng(SEED).random(n) < rate
-    found: Found = {"records": n, "rate": rate, "forms": {}}
     forms = {"V0": as_json, "V1": as_bits, "V2": as_gaps}
-    for name, form in forms.items():
-        found["forms"][name] = {
-            "bytes": len(form(flags)),
-            "seconds": median(repeated(partial(took, form, flags), REPEATS)),
-        }
+    costs = {
+        name: {"bytes": len(form(flags)), "seconds": median(repeated(partial(seconds_of, form, flags), REPEATS))}
+        for name, form in forms.items()
+    }
     sent = pack_rows(flags)
-    found["sent"] = len(sent)
-    found["exact"] = bool((unpack_rows(sent, n) == flags).all())
-    return found
+    exact = bool((unpack_rows(sent, n) == flags).all())
+    return {"records": n, "rate": rate, "forms": costs, "sent": len(sent), "exact": exact}

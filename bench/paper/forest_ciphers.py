@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from statistics import median
-from typing import Any
 
 import gmpy2
 import numpy as np
 import phe
 
 from backend.crypto.baselines import riac
-from backend.crypto.paillier.keys import PaillierSecretKey
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from bench.engines import fill
 from bench.paper.data import SEED, Table
-from bench.setting import REPEATS, say
-from bench.timing import interleaved, took
-
-Found = dict[str, Any]
+from bench.setting import REPEATS, fresh_folder, progress
+from bench.tables import Results
+from bench.timing import interleaved, seconds_of
 
 BITS = 2048
 NUMBERS = 1000  # "an average of 1000 plaintext numbers randomly drawn from N(0, 10^8)", appendix D.2
@@ -32,34 +28,28 @@ QUICK_REPEATS = 2
 OPERATIONS = ("scalar", "addition", "decryption", "encryption")  # the order of the table
 
 
-def measure(tables: Mapping[str, Table], quick: bool) -> Found:
+def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     """Seconds a number: RIAC, Paillier by `phe` number by number, Paillier as this project encrypts and decrypts a list."""
-    say("forest: RIAC beside Paillier")
+    progress("forest: RIAC beside Paillier")
     rng = np.random.default_rng(SEED)
     values = rng.normal(0, DEVIATION, QUICK_NUMBERS if quick else NUMBERS).astype(np.int64).tolist()
     factors = np.abs(rng.normal(0, DEVIATION, len(values))).astype(np.int64).tolist()
-    secret = PaillierSecretKey.generate(BITS)
-    with tempfile.TemporaryDirectory(prefix="glassleaf-riac-") as folder:
-        key = PaillierKeySide(secret, tables=Path(folder) / "owner.tables")
+    secret = PaillierSecretKey.generate(BITS, min(BITS, KEY_BITS_FLOOR))
+    with fresh_folder() as folder:
+        key = PaillierKeySide(secret, tables=folder / "owner.tables")
         fill(key.obfuscators)
         key.encrypt_numbers(values)  # builds the tables
-        tasks = {("riac", name): task for name, task in _riac(riac.RiacKey.generate(), values, factors).items()} | {
-            ("glassleaf", name): task for name, task in _ours(key, values, factors).items()
-        }
         few = min(TEXTBOOK_NUMBERS, len(values))
-        tasks |= {("phe", name): task for name, task in _phe(secret, values[:few], factors[:few]).items()}
-        seconds = interleaved(
-            {name: partial(took, task) for name, task in tasks.items()}, QUICK_REPEATS if quick else REPEATS
-        )
-    numbers = {"riac": len(values), "glassleaf": len(values), "phe": few}
-    return {
-        "bits": BITS,
-        "riac_bits": riac.BITS,
-        "numbers": len(values),
-        "seconds_each": {
-            cipher: {op: median(seconds[cipher, op]) / numbers[cipher] for op in OPERATIONS} for cipher in numbers
-        },
-    }
+        operations = {
+            "riac": _riac(riac.RiacKey.generate(), values, factors),
+            "glassleaf": _ours(key, values, factors),
+            "phe": _phe(secret, values[:few], factors[:few]),
+        }
+        tasks = {(name, op): partial(seconds_of, task) for name, own in operations.items() for op, task in own.items()}
+        seconds = interleaved(tasks, QUICK_REPEATS if quick else REPEATS)
+    counts = {"riac": len(values), "glassleaf": len(values), "phe": few}
+    each = {name: {op: median(seconds[name, op]) / count for op in OPERATIONS} for name, count in counts.items()}
+    return {"bits": BITS, "riac_bits": riac.BITS, "numbers": len(values), "seconds_each": each}
 
 
 def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
@@ -74,12 +64,12 @@ def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str,
 
 
 def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
-    found, square = key.encrypt_numbers(values), key.public.n2
-    _same(key.decrypt_numbers(found), values)
+    ciphertexts, n2 = key.encrypt_numbers(values), key.public.n2
+    _same(key.decrypt_numbers(ciphertexts), values)
     return {
-        "scalar": lambda: [gmpy2.powmod(c, k, square) for k, c in zip(factors, found, strict=True)],
-        "addition": lambda: [a * b % square for a, b in zip(found, reversed(found), strict=True)],
-        "decryption": lambda: key.decrypt_numbers(found),
+        "scalar": lambda: [gmpy2.powmod(c, k, n2) for k, c in zip(factors, ciphertexts, strict=True)],
+        "addition": lambda: [a * b % n2 for a, b in zip(ciphertexts, reversed(ciphertexts), strict=True)],
+        "decryption": lambda: key.decrypt_numbers(ciphertexts),
         "encryption": lambda: key.encrypt_numbers(values),
     }
 
@@ -87,16 +77,16 @@ def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[s
 def _phe(secret: PaillierSecretKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
     public = phe.PaillierPublicKey(int(secret.public.n))
     private = phe.PaillierPrivateKey(public, int(secret.p), int(secret.q))
-    found = [public.encrypt(v) for v in values]
+    ciphertexts = [public.encrypt(v) for v in values]
     return {
-        "scalar": lambda: [c * k for k, c in zip(factors, found, strict=True)],
-        "addition": lambda: [a + b for a, b in zip(found, reversed(found), strict=True)],
-        "decryption": lambda: [private.decrypt(c) for c in found],
+        "scalar": lambda: [c * k for k, c in zip(factors, ciphertexts, strict=True)],
+        "addition": lambda: [a + b for a, b in zip(ciphertexts, reversed(ciphertexts), strict=True)],
+        "decryption": lambda: [private.decrypt(c) for c in ciphertexts],
         "encryption": lambda: [public.encrypt(v) for v in values],
     }
 
 
-def _same(found: list[int], expected: list[int]) -> None:
-    """Raise ArithmeticError where a cipher does not give back what it was given."""
-    if found != expected:
+def _same(decrypted: list[int], expected: list[int]) -> None:
+    """Raise ArithmeticError where a cipher does not give back what it encrypted."""
+    if decrypted != expected:
         raise ArithmeticError("A cipher does not give back the numbers that it encrypted.")

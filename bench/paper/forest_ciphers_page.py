@@ -1,45 +1,33 @@
-"""What `bench.paper.forest_ciphers` found, beside what Yao et al. print."""
+"""The results of `bench.paper.forest_ciphers` beside the figures that Yao et al. print."""
 
 from __future__ import annotations
 
-from typing import Any
+from bench.paper.template import fill
+from bench.tables import Results, markdown, rounded
 
-from bench.tables import markdown, rounded
-
-Found = dict[str, Any]
-
+# µs of Paillier and RIAC, and the speed-up
 TABLE_7 = {
     "scalar": ("scalar multiplication", "53.17", "3.66", "14×"),
     "addition": ("addition", "148.38", "2.54", "58×"),
     "decryption": ("decryption", "4.76", "0.0036", "130×"),
     "encryption": ("encryption", "16570", "53.86", "307×"),
-}  # µs
-NOT_RUN: dict[str, str] = {}
+}
 
 
-def tell(found: Found) -> list[str]:
-    """Blocks of Markdown."""
-    seconds = found["seconds_each"]
-    rows = []
+def text(results: Results) -> str:
+    """The cipher's section of the page."""
+    rows, seconds = [], results["seconds_each"]
     for operation, (title, *theirs) in TABLE_7.items():
         textbook, ours, broken = (seconds[cipher][operation] for cipher in ("phe", "glassleaf", "riac"))
-        figures = [f"{rounded(1e6 * s)}" for s in (textbook, ours, broken)]
+        figures = [rounded(1e6 * s) for s in (textbook, ours, broken)]
         rows.append([title, *figures, f"{rounded(textbook / broken)}×", f"{rounded(ours / broken)}×", *theirs])
     header = ["µs a number", "Paillier, `phe`", "Paillier, ours", "RIAC (broken)", "`phe` ÷ RIAC", "ours ÷ RIAC"]
-    header += ["their Paillier", "their RIAC", "their speed-up"]
-    textbook, ours, broken = (seconds[cipher]["encryption"] for cipher in ("phe", "glassleaf", "riac"))
-    encryption = textbook / ours
-    told = (
-        f"{found['numbers']:,} numbers from N(0, 10⁸); Paillier with {found['bits']:,} bits, RIAC with {found['riac_bits']:,} "
-        "bits (the paper names no size for either). **RIAC protects nothing**: its ciphertexts alone give 0/1 labels away "
-        "(`python -m backend attack T1`), so that its speed is that of no protection, and nothing in Glassleaf uses it. "
-        f"Ours encrypts {rounded(encryption)} times as fast as `phe`: RIAC is ahead by {rounded(ours / broken)}, not by "
-        f"{rounded(textbook / broken)}. Their decryption, 4.76 µs beside an encryption of 16,570, cannot be a power modulo n²; the unit is "
-        "likely ms in that row."
+    return fill(
+        "riac",
+        results=results,
+        table_7=markdown([*header, "their Paillier", "their RIAC", "their speed-up"], rows),
+        # encryption is the last operation
+        encryption=rounded(textbook / ours),
+        ahead_of_ours=rounded(ours / broken),
+        ahead_of_phe=rounded(textbook / broken),
     )
-    return ["### Table 7: RIAC beside Paillier", markdown(header, rows), told]
-
-
-def draw(found: Found) -> dict[str, str]:
-    """No chart: the table says it."""
-    return {}

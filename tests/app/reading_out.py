@@ -1,11 +1,17 @@
-"""Everything that a page sends to the browser, as one text."""
+"""Everything that a page sends to the browser, as one text, and whether a text of the catalogue is in it."""
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Iterator
 
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Element
+
+from app.texts import catalogue
+
+TEXTS = ("markdown", "caption", "info", "warning", "success", "error")
 
 
 def elements(at: AppTest) -> Iterator[Element]:
@@ -26,3 +32,35 @@ def everything(at: AppTest) -> str:
         if element.type in ("arrow_data_frame", "dataframe", "table", "arrow_table"):
             parts.append(element.value.to_csv())
     return "\n".join(parts)
+
+
+def prose(at: AppTest) -> list[str]:
+    """The sentences of the page, as Markdown."""
+    return [element.value for kind in TEXTS for element in getattr(at, kind)]
+
+
+def says(at: AppTest | str, key: str, language: str = "en", **known: object) -> bool:
+    """Whether a text of the catalogue is on the page, with the `known` values filled in and any value elsewhere.
+
+    What Markdown escapes is compared without the backslashes.
+    """
+    shown = (at if isinstance(at, str) else "\n".join([*prose(at), everything(at)])).replace("\\", "")
+    return any(re.search(_pattern(text, known), shown) for text in _versions(language, key, known))
+
+
+def _versions(language: str, key: str, known: dict[str, object]) -> list[str]:
+    """The text, or its singular and plural; the one that ``n`` asks for where it is known."""
+    texts = catalogue(language)
+    if key in texts:
+        return [texts[key]]
+    if "n" in known:
+        return [texts[f"{key}.{'one' if known['n'] in (1, '1') else 'other'}"]]
+    return [texts[f"{key}.one"], texts[f"{key}.other"]]
+
+
+def _pattern(text: str, known: dict[str, object]) -> str:
+    return "".join(
+        re.escape(words)
+        + ("" if name is None else re.escape(str(known[name]).replace("\\", "")) if name in known else "(?:.*?)")
+        for words, name, _, _ in string.Formatter().parse(text)
+    )

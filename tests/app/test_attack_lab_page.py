@@ -1,4 +1,4 @@
-"""The attack lab runs attacks live: what worked and what did not is told in words, bars and a table; a run can be stopped."""
+"""The attack lab runs attacks live: what worked and what did not is shown in words, bars and a table; a run can be stopped."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 from app.texts import Texts
 from backend.attacks import lab
 from backend.attacks.lab import ATTACKS, Attack
-from backend.attacks.result import AttackOutcome, Attempt
+from backend.attacks.result import AttackOutcome, SuccessCount
 from tests.app.conftest import Opened
 from tests.app.reading_out import everything
 
@@ -20,7 +20,9 @@ RATES = {"honest_key_off": 1.0, "honest_key_on": 0.0}
 
 def measured(off: int, on: int | None):
     def measure(seed: int) -> AttackOutcome:
-        return AttackOutcome(Attempt(off, 100, 0.1), None if on is None else Attempt(on, 100, 0.2), 0.5, SETTING, RATES)
+        return AttackOutcome(
+            SuccessCount(off, 100, 0.1), None if on is None else SuccessCount(on, 100, 0.2), 0.5, SETTING, RATES
+        )
 
     return measure
 
@@ -49,7 +51,7 @@ def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
         assert T(f"attack.{attack.text}_explanation") in said and T(f"attack.{attack.text}_defence") in said
 
 
-def test_an_attack_that_fails_is_told_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:
+def test_an_attack_that_fails_is_shown_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:
     at = run(opened("attack_lab"), "attack_A1")
     assert not at.exception
     said = everything(at)
@@ -87,7 +89,7 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, mon
     at = opened("attack_lab")
 
     def stop(seed: int) -> AttackOutcome:
-        while "job:attacks" not in at.session_state:  # the page is told of its job a moment after it began
+        while "job:attacks" not in at.session_state:  # the page gets its job a moment after it began
             time.sleep(0.01)
         at.session_state["job:attacks"].cancel()
         return measured(100, 50)(seed)

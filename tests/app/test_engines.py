@@ -16,9 +16,11 @@ from app.texts import Texts
 from app.view_models import PAGE, Speed
 from backend.services import Glassleaf, PoolLevel, Score
 from tests.app.conftest import Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded
 
+T = Texts("en")
+WAY = T("score.textbook_way")
 PEOPLE = 230  # more than two pages of the table
 
 
@@ -51,14 +53,10 @@ def test_both_ciphers_are_described_side_by_side_and_paillier_is_chosen(opened: 
     at = opened("score")
     picker = at.get_by_key("score_cipher")
     assert picker.value == "paillier"
-    assert picker.options == ["Paillier", "RLWE (BGV)"]
-    said = everything(at)
-    for words in (
-        "large quantum computer would break it",
-        "Post-quantum: 128-bit security",
-        "ring learning with errors",
-    ):
-        assert words in said
+    assert picker.options == [T("engine.name_paillier"), T("engine.name_rlwe")]
+    shown = everything(at)
+    for key in ("engine.first_paillier", "engine.first_rlwe", "engine.help_rlwe"):
+        assert says(shown, key)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -78,11 +76,11 @@ def test_every_cipher_has_two_lines_and_a_hover(opened: Opened, language: str) -
 def test_a_key_length_is_asked_for_with_paillier_only(opened: Opened) -> None:
     at = opened("score")
     assert at.get_by_key("score_key_bits").value == 3072
-    assert "112-bit security" not in everything(at)
+    assert not says(at, "engine.security_2048")
     at.get_by_key("score_key_bits").set_value(2048)
     at.run()
-    assert "One ciphertext of 512 bytes" in everything(at)
-    assert "112-bit security" in everything(at)
+    assert says(at, "engine.second_paillier", bytes=512)
+    assert says(at, "engine.security_2048")
     at = with_cipher(at, "rlwe")
     with pytest.raises(KeyError):
         at.get_by_key("score_key_bits")
@@ -98,11 +96,11 @@ def test_the_key_length_reaches_the_scoring(opened: Opened) -> None:
 
 def test_figures_of_a_cipher_come_from_a_run_and_not_before(opened: Opened) -> None:
     at = with_cipher(opened("score"), "rlwe")
-    assert "Last run here" not in everything(at)
+    assert not says(at, "engine.measured")
     at = scored(at)
-    assert [c.value for c in at.caption if "Last run here: one person in" in c.value]
+    assert says(at, "engine.measured", n=1)
     at = with_cipher(at, "paillier")
-    assert len([c for c in at.caption if "Last run here" in c.value]) == 1
+    assert sum(says(caption.value, "engine.measured") for caption in at.caption) == 1
 
 
 def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
@@ -130,22 +128,22 @@ def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, m
     at = opened("score")
     bars = [(bar.value, bar.text) for bar in at.progress]
     assert [value for value, _ in bars] == [25] * len(world.federation.parties)
-    assert all(text.endswith("1,024 of 4,096 ready") for _, text in bars)
+    assert all(says(text, "score.pool", ready="1,024", target="4,096") for _, text in bars)
     assert all(world.federation.parties[i].title in text.replace("\\", "") for i, (_, text) in enumerate(bars))
 
 
-@pytest.mark.parametrize(("ready", "words"), [(3, "Warming up"), (8, "Fresh randomness is ready")])
-def test_a_low_pool_is_told_in_words_too(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, ready: int, words: str
+@pytest.mark.parametrize(("ready", "key"), [(3, "score.warming"), (8, "score.warm")])
+def test_a_low_pool_is_reported_in_words_too(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, ready: int, key: str
 ) -> None:
     pooled(monkeypatch, ready, 16)
-    assert words in everything(opened("score"))
+    assert says(opened("score"), key)
 
 
 def test_a_pool_that_overshoots_is_full(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     pooled(monkeypatch, 17, 16)
     bars = opened("score").progress
-    assert {bar.text.split(": ")[1] for bar in bars} == {"16 of 16 ready"}
+    assert all(says(bar.text, "score.pool", ready=16, target=16) for bar in bars)
 
 
 def test_with_the_lattice_cipher_only_hosts_have_something_ready(
@@ -160,20 +158,20 @@ def test_with_the_lattice_cipher_only_hosts_have_something_ready(
 # -- the textbook ----------------------------------------
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(1e6, "times as fast as the textbook"), (1e-6, "times as long as the")])
+@pytest.mark.parametrize(("seconds", "key"), [(1e6, "score.textbook_faster"), (1e-6, "score.textbook_slower")])
 def test_a_score_stands_beside_the_textbook_whichever_is_faster(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, words: str
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, key: str
 ) -> None:
     asked = []
     monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or seconds)
     at = scored(with_cipher(opened("score"), "rlwe"))
     assert not at.exception
     assert set(asked) == {3072}
-    assert any(words in text.value for text in at.markdown)
-    assert any("measured on this machine" in c.value and "encryptions only" in c.value for c in at.caption)
-    twin = table(at, "Way")
-    assert list(twin["Way"]) == ["Here", "Textbook"]
-    assert list(twin["Cipher"]) == ["RLWE (BGV), ring degree 8,192", "Paillier, 3,072 bits"]
+    assert says(at, key, n=1)
+    assert says(at, "score.textbook_note", bits="3,072")
+    twin = table(at, WAY)
+    assert list(twin[WAY]) == [T("score.textbook_here"), T("score.textbook_there")]
+    assert list(twin[T("engine.cipher")]) == [frame.cipher(T, "rlwe", 8192), frame.cipher(T, "paillier", 3072)]
     assert any('"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart"))
 
 
@@ -192,7 +190,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
 def test_the_textbook_counts_every_person_scored(bulk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: 60.0)
     bulk.run()
-    assert list(table(bulk, "Way")["Time"])[1] == "3.83 h"  # 230 minutes
+    assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83 h"  # 230 minutes
 
 
 # -- many people ----------------------------------------
@@ -206,7 +204,7 @@ def test_many_people_are_shown_page_by_page_and_downloaded_whole(bulk: AppTest) 
     bulk.get_by_key("batch_page").set_value(3)
     bulk.run()
     assert list(table(bulk)["id"]) == [f"new{i}" for i in range(2 * PAGE, PEOPLE)]
-    assert any("Rows 201 to 230 of 230" in caption.value for caption in bulk.caption)
+    assert says(bulk, "score.rows", first=201, last=230, n=230)
     lines = list(csv.DictReader(io.StringIO(Glassleaf.scores_csv(batch).decode())))
     assert [line["id"] for line in lines] == [f"new{i}" for i in range(PEOPLE)]
 
@@ -219,24 +217,24 @@ def test_the_table_can_begin_with_the_highest_risk(bulk: AppTest) -> None:
     assert shown == sorted((100 * s.probability for s in batch.scores), reverse=True)[:PAGE]
 
 
-def test_a_batch_tells_its_pace_and_bytes(bulk: AppTest) -> None:
+def test_a_batch_shows_its_speed_and_bytes(bulk: AppTest) -> None:
     batch = bulk.session_state["job:score"].result
-    mode = next(m for m in bulk.metric if m.label == "Per second")
-    assert float(mode.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
-    assert any(text.value.startswith("Messages, a person: **") for text in bulk.markdown)
-    assert any("230 people in" in caption.value for caption in bulk.caption)
+    rate = next(m for m in bulk.metric if m.label == T("score.a_second"))
+    assert float(rate.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
+    assert says(bulk, "score.traffic")
+    assert says(bulk, "engine.measured", n=PEOPLE, people=PEOPLE)
 
 
 def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Opened, world: World) -> None:
     at = scored(opened("score"))
-    assert "made for this" not in everything(at)
+    assert not says(at, "engine.many")
     at.get_by_key("score_way").set_value("upload")
     at.run()
     at.file_uploader(key="score_upload").upload("many.csv", many(world))
     at.run()
-    (hint,) = [caption.value for caption in at.caption if "made for this" in caption.value]
-    assert "At the mode of its last run here 230 people take about" in hint
-    assert "made for this" not in everything(with_cipher(at, "rlwe"))
+    (hint,) = [caption.value for caption in at.caption if says(caption.value, "engine.many")]
+    assert says(hint, "engine.pace", people=PEOPLE)
+    assert not says(with_cipher(at, "rlwe"), "engine.many")
 
 
 def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
@@ -249,14 +247,13 @@ def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
 def test_progress_never_goes_back(opened: Opened) -> None:
     at = opened("score")
     job = Waiting(total=500)
-    told = []
-    for done in (0, 200, 300, 0, 400):
+    for done, seen in ((0, 0), (200, 200), (300, 300), (0, 300), (400, 400)):
         job.done = done
         at.session_state["job:score"] = job
         at.run()
-        told.append(next(bar.text for bar in at.progress if "so far" in bar.text))
-    assert [text.split(" of ")[0] for text in told] == ["0", "200", "300", "300", "400"]
-    assert "left" in told[2]
+        text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
+        assert says(text, "stage.count", done=seen, total=500)
+        assert says(text, "stage.left") == bool(seen)
 
 
 def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
@@ -264,7 +261,7 @@ def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
     at.session_state["job:score"] = Waiting(total=500)
     at.run()
     at.button(key="cancel_score").click().run()
-    assert at.button(key="cancel_score").label == "Stopping …"
+    assert at.button(key="cancel_score").label == T("stage.cancelling")
     assert at.button(key="cancel_score").disabled
     assert at.button(key="score_go").disabled
 
@@ -291,14 +288,11 @@ class Waiting:
 
 def test_what_stayed_hidden_names_the_cipher(opened: Opened) -> None:
     at = scored(with_cipher(opened("score"), "rlwe"))
-    said = [text.value for text in at.markdown if "stayed hidden" in text.value]
-    assert len(said) == 1
-    assert "RLWE (BGV), ring degree 8,192" in said[0]
-    assert "Paillier" not in said[0]
-    assert "many to a ciphertext" in said[0]
+    assert says(at, "score.hidden_rlwe", cipher=frame.cipher(T, "rlwe", 8192))
+    assert not says(at, "score.hidden_paillier")
     at.get_by_key("language").set_value("zh")
     at.run()
-    assert any("RLWE（BGV），环维数 8,192" in text.value for text in at.markdown)
+    assert says(at, "score.hidden_rlwe", "zh", cipher=frame.cipher(Texts("zh"), "rlwe", 8192))
 
 
 def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:

@@ -1,15 +1,12 @@
-"""The Score page says that canaries came back and how far cover moves a score."""
+"""The Score page says that canaries were returned intact and how far dither moves a score."""
 
 from dataclasses import replace
 
 import pytest
 
 from app.panels import result
-from app.texts import Texts
 from tests.app.conftest import Opened
-from tests.app.reading_out import everything
-
-T = Texts("en")
+from tests.app.reading_out import says
 
 
 def scored(at):
@@ -18,11 +15,11 @@ def scored(at):
     return at.run()
 
 
-def test_a_score_under_paillier_says_that_its_canary_came_back(opened: Opened) -> None:
+def test_a_score_under_paillier_says_that_its_canary_was_returned(opened: Opened) -> None:
     at = scored(opened("score"))
     assert not at.exception
-    assert T("score.canaries", n=1) in everything(at)
-    assert "cover" not in " ".join(caption.value for caption in at.caption)  # the people are made up: no dither
+    assert says(at, "score.canaries", n=1)
+    assert not says(at, "score.dithered")  # synthetic people: no dither
 
 
 def test_where_hosts_dither_the_page_says_how_far_scores_may_be_off(
@@ -34,5 +31,4 @@ def test_where_hosts_dither_the_page_says_how_far_scores_may_be_off(
     )
     at = scored(opened("score"))
     assert not at.exception
-    captions = " ".join(caption.value for caption in at.caption)
-    assert "±0.031" in captions and T("score.canaries", n=1) not in captions
+    assert says(at, "score.dithered", width="0.031") and not says(at, "score.canaries", n=1)

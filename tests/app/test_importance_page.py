@@ -1,11 +1,10 @@
 """The Importance page: every measure with its whiskers, contradictions with their trees, pairs, and curves of both kinds."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.panels import importance
-from app.texts import Texts
+from app.panels import frame, importance
+from app.texts import Texts, markdown
 from backend.services import (
     MEASURES,
     CohortImportance,
@@ -19,17 +18,16 @@ from backend.services import (
     Permuted,
 )
 from tests.app.conftest import Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
+
+T = Texts("en")
+PAIR = T("importance.pair_one")
 
 
 @pytest.fixture(scope="module")
 def worth(glassleaf: Glassleaf, world: World) -> tuple[Permuted, ...]:
     return glassleaf.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(text.value for text in (*at.markdown, *at.caption, *at.info))
 
 
 def used(glassleaf: Glassleaf, world: World) -> list[str]:
@@ -44,7 +42,7 @@ def test_every_measure_has_bars_a_sentence_and_a_table(opened: Opened, measure: 
     at.get_by_key("importance_measure").set_value(measure)
     at.run()
     assert not at.exception
-    assert Texts(language)("importance.whiskers_none") in said(at)  # six trees
+    assert says(at, "importance.whiskers_none", language)  # six trees
     assert "%" in at.dataframe[0].value.to_csv()
 
 
@@ -67,10 +65,9 @@ def test_what_was_measured_of_worth_is_drawn_by_feature_and_by_party(
     at.get_by_key("importance_measure").set_value(importance.WORTH)
     at.run()
     assert not at.exception
-    words = said(at)
-    assert "Without **" in words and "60 people drawn with replacement" in words
+    assert says(at, "importance.worth_sentence") and says(at, "importance.whiskers_worth", n=60)
     table = at.dataframe[0].value
-    assert len(table) == sum(1 for row in worth if row.feature) and "Fall of quality" in table
+    assert len(table) == sum(1 for row in worth if row.feature) and T("importance.column_worth") in table
     assert not leaks(world, everything(at))
 
 
@@ -91,15 +88,15 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf
     assert all(any(f"tree={tree}" in str(e.proto) for tree in trees) for e in links)
 
 
-def test_pairs_are_told_with_their_largest_and_all_of_them_once_the_table_is_opened(
+def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_opened(
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
     at = opened("importance")
     first = glassleaf.interactions(world.record.id)[0]
-    assert f"in {first.trees} trees" in said(at)
-    assert not [frame for frame in at.dataframe if "One feature" in frame.value]
+    assert says(at, "importance.pairs", trees=first.trees)
+    assert not [frame for frame in at.dataframe if PAIR in frame.value]
     at.session_state["importance_pairs_twin"] = True  # open
-    table = next(frame.value for frame in at.run().dataframe if "One feature" in frame.value)
+    table = next(frame.value for frame in at.run().dataframe if PAIR in frame.value)
     assert not at.exception and len(table) == len(glassleaf.interactions(world.record.id))
 
 
@@ -110,7 +107,7 @@ def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
     at = opened("importance")
     for name in guest:
         at.selectbox(key="curve_feature").select(name).run()
-        assert not at.exception and "If everybody had the same" in said(at)
+        assert not at.exception and says(at, "importance.curve")
         assert not [b for b in at.button if b.key == "means_go"]
 
 
@@ -120,11 +117,11 @@ def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
     hosts = [name for name in used(glassleaf, world) if glassleaf.guest_model(world.record.id).owner_of(name) != "bank"]
     at = opened("importance")
     at.selectbox(key="curve_feature").select(hosts[0]).run()
-    assert "nobody can set it here" in said(at)
+    assert says(at, "importance.means_why")
     found = glassleaf.start_means(MeansRequest(world.record.id, hosts[0], cipher="none")).get()
     assert found.groups == ()  # 95 test people make no two groups of 50
     at.run()
-    assert "No two groups of 50 people" in said(at) and not at.exception
+    assert says(at, "importance.means_none") and not at.exception
 
 
 def test_means_are_drawn_without_an_edge(
@@ -140,22 +137,19 @@ def test_means_are_drawn_without_an_edge(
     monkeypatch.setattr(Glassleaf, "means", lambda self, model_id: found)
     at = opened("importance")
     at.selectbox(key="curve_feature").select(name).run()
-    words = said(at)
-    assert (
-        "group 1 of 3 (1 = lowest values)** (10.0 %)" in words
-        and "group 3 of 3 (1 = lowest values)** (30.0 %)" in words
-    )
+    ends = {f"at_{end}": markdown(T("importance.bin", place=k, bins=3)) for end, k in (("low", 1), ("high", 3))}
+    assert says(at, "importance.means", low="10.0 %", high="30.0 %", **ends)
     assert not at.exception and not leaks(world, everything(at))
 
 
-def test_contributions_of_a_group_are_told_once_they_are_added_up(opened: Opened, world: World) -> None:
+def test_contributions_of_a_group_are_shown_once_they_are_summed(opened: Opened, world: World) -> None:
     at = opened("importance")
     at.get_by_key("importance_measure").set_value(importance.SHAP)
     at.run()
-    assert not at.exception and "only the sums over a group" in said(at)
+    assert not at.exception and says(at, "importance.shap_why")
     name = session.view(world.record.id).importance[0].feature
     found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6, "rlwe", 8192),)
     at.session_state[f"job:shap:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
     at.run()
-    assert not at.exception and "Over 95 test people" in said(at) and "**−0.250** on average" in said(at)
-    assert "Added up under RLWE (BGV), ring degree 8,192." in said(at)
+    cipher = frame.cipher(T, "rlwe", 8192)
+    assert not at.exception and says(at, "importance.shap_sentence", people=95, mean="−0.250", cipher=cipher)

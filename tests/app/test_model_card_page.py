@@ -6,9 +6,11 @@ from streamlit.testing.v1 import AppTest
 from app.texts import Texts
 from backend.services import CardRequest, Glassleaf, ModelCard
 from tests.app.conftest import Opened, World, _fresh
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_tasks import Tasks, tasks  # noqa: F401 - a fixture
+
+T = Texts("en")
 
 
 def headings(at: AppTest) -> list[str]:
@@ -19,24 +21,19 @@ def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glass
     at = opened("model_card")
     assert not at.exception
     auc = glassleaf.model_card(world.record.id).parts[0].figure("auc")
-    tile = next(metric for metric in at.metric if metric.label == "AUC")
+    tile = next(metric for metric in at.metric if metric.label == T("figure.auc"))
     assert tile.value == f"{world.record.metrics.auc:.3f}" and f"{auc.low:.3f}" in tile.delta
     assert headings(at)[:6] == [
-        "How good",
-        "Who is found at what price",
-        "Where the two part most",
-        "Does it come true",
-        "Who gets which probability",
-        "Are others predicted alike",
+        T(f"card.{name}") for name in ("how_good", "roc", "ks", "calibration", "spread", "stability")
     ]
     assert "n=" not in at.markdown[0].value and not leaks(world, everything(at))
 
 
-def test_another_part_says_that_the_model_has_seen_it(opened: Opened) -> None:
+def test_another_part_says_that_the_model_was_trained_on_it(opened: Opened) -> None:
     at = opened("model_card")
     at.get_by_key("card_part").set_value("training")
     at.run()
-    assert any("The model has seen these people" in caption.value for caption in at.caption)
+    assert says(at, "card.seen_training")
 
 
 def test_without_kept_scores_the_page_says_what_to_do(
@@ -44,8 +41,8 @@ def test_without_kept_scores_the_page_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(Glassleaf, "model_card", lambda self, model_id: ModelCard(world.record, (), (), {}))
     at = opened("model_card")
-    assert not at.exception and any("No scores of this model are kept" in info.value for info in at.info)
-    assert "How good" not in headings(at)
+    assert not at.exception and says(at, "card.none")
+    assert T("card.how_good") not in headings(at)
     assert at.button(key="card_go").label == Texts("en")("card.go")
 
 
@@ -91,6 +88,5 @@ def test_what_does_not_apply_to_a_task_is_not_shown(
 
 
 def test_a_single_record_reads_well() -> None:
-    assert "one" in Texts("en")(
-        "card.sentence", n=1, people="1", part="test", figure="AUC", value="1", low="1", high="1"
-    )
+    words = T("card.sentence", n=1, people="1", part="test", figure="AUC", value="1", low="1", high="1")
+    assert says(words, "card.sentence", n=1)

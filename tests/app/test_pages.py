@@ -11,7 +11,7 @@ from app import session
 from app.texts import Texts, catalogue
 from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -63,7 +63,7 @@ def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Open
 
 
 @pytest.mark.parametrize(("page", "link"), [("overview", "model"), ("structure", "tree"), ("features", "feature")])
-def test_an_unknown_link_is_told_and_the_default_shown(opened: Opened, page: str, link: str) -> None:
+def test_an_unknown_link_leaves_a_notice_and_the_default(opened: Opened, page: str, link: str) -> None:
     at = opened(page, **{link: "no<such>thing"})
     assert not at.exception
     assert any("such" in info.value for info in at.info)
@@ -108,7 +108,7 @@ def test_following_a_person_counts_the_leaves_left_open(opened: Opened) -> None:
     at = opened("structure")
     at.toggle(key="structure_overlay").set_value(True).run()
     assert not at.exception
-    assert any("the Guest's own data leave" in text.value for text in at.markdown)
+    assert says(at, "structure.left_open")
 
 
 def test_the_compliance_page_shows_the_gender_flag(opened: Opened) -> None:
@@ -157,5 +157,5 @@ def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, mon
     at = opened("compliance")
     assert not at.exception
     said = everything(at)
-    assert "Set aside by the owner: 1 match" in said
+    assert says(said, "compliance.set_aside", n=1)
     assert view.compliance.findings[0].title in said

@@ -12,8 +12,10 @@ from app.texts import Texts, percent
 from backend.errors import SampleError
 from backend.services import Glassleaf, Job, LeakPoint, LeakReading, ScoreBatch, ScoringRequest
 from tests.app.conftest import Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
+
+T = Texts("en")
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +42,7 @@ def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoin
 def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
     at = opened("privacy")
     assert not at.exception
-    assert any("Score somebody, and this table" in info.value for info in at.info)
-    assert any("Score somebody first" in info.value for info in at.info)
+    assert says(at, "privacy.no_run") and says(at, "privacy.nobody")
     assert not at.table
 
 
@@ -55,10 +56,9 @@ def test_table_two_is_read_off_the_last_run(seen: AppTest, world: World) -> None
     assert not seen.exception
     table = seen.table[0].value
     assert len(table.columns) == 3  # both Hosts have the same, so they share a column
-    path = table[table.iloc[:, 0] == "Decision paths"].iloc[0].tolist()
-    assert path == ["Decision paths", "◐ its own only", "◐ its own only"]
-    weights = table[table.iloc[:, 0] == "Leaf weights"].iloc[0].tolist()
-    assert weights == ["Leaf weights", "✓ yes", "✗ no"]
+    for what, guest, hosts in (("path", "own", "own"), ("leaf_weights", "yes", "no")):
+        (row,) = table[table.iloc[:, 0] == T(f"privacy.what_{what}")].iloc[:, 1:].to_numpy().tolist()
+        assert row == [T(f"privacy.told_{guest}"), T(f"privacy.told_{hosts}")]
     assert all(host.title in table.columns[2] for host in world.federation.hosts)
 
 
@@ -66,16 +66,16 @@ def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) 
     metrics = {metric.label: metric.value for metric in seen.metric}
     read = seen.session_state["kept:leak"][1]
     assert read.count >= 1
-    assert metrics["Combinations left"] == _many(read.count)
-    assert metrics["Uncertainty left"].endswith("bits")
-    assert any("one combination proves that the path is known" in caption.value for caption in seen.caption)
-    assert any(batch.scores[0].id in text.value and "combination" in text.value for text in seen.markdown)
+    assert metrics[T("privacy.count")] == _many(read.count)
+    assert says(metrics[T("privacy.entropy")], "privacy.bits")
+    assert says(seen, "privacy.upper_bound")
+    assert says(seen, "privacy.one_way" if read.count == 1 else "privacy.ways", id=batch.scores[0].id)
 
 
 def test_the_widths_are_drawn_with_a_sentence_and_a_table(seen: AppTest, points: tuple[LeakPoint, ...]) -> None:
-    twin = next(frame.value for frame in seen.dataframe if "Bits after the point of a score" in frame.value)
-    assert twin["Bits after the point of a score"].tolist() == [6, 8, 10, 12, 14, 16]
-    assert any(text.value.startswith("At 10 bits **") for text in seen.markdown)
+    twin = next(frame.value for frame in seen.dataframe if T("privacy.width") in frame.value)
+    assert twin[T("privacy.width")].tolist() == [6, 8, 10, 12, 14, 16]
+    assert says(seen, "privacy.verdict", bits=10) or says(seen, "privacy.verdict_none_alone", bits=10)
     assert [point.people for point in points] == [8] * 6
 
 
@@ -87,21 +87,21 @@ def test_it_speaks_chinese(seen: AppTest) -> None:
     seen.get_by_key("language").set_value("zh")
     seen.run()
     assert not seen.exception
-    assert "决策路径" in seen.table[0].value.iloc[:, 0].tolist()
+    assert Texts("zh")("privacy.what_path") in seen.table[0].value.iloc[:, 0].tolist()
 
 
 def test_a_run_of_another_model_is_not_shown(seen: AppTest, batch: ScoreBatch) -> None:
     seen.session_state["job:score"].result = replace(batch, model_id="m-other")
     seen.run()
     assert not seen.table
-    assert any("made with another model" in info.value for info in seen.info)
+    assert says(seen, "privacy.other_model")
 
 
-def test_a_run_in_plain_numbers_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
+def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
     seen.session_state["job:score"].result = replace(batch, cipher="none", key_bits=0)
     seen.run()
-    assert any("Nothing was encrypted" in text.value for text in seen.markdown)
-    assert "in the clear" in seen.table[0].value.to_csv()
+    assert says(seen, "privacy.plain")
+    assert T("privacy.told_sent") in seen.table[0].value.to_csv()
 
 
 def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:
@@ -167,11 +167,10 @@ def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
     at.session_state[f"job:frontier:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
     at.run()
     assert not at.exception
-    said = next(text.value for text in at.markdown if "fit one path only" in text.value)
     own = next(p for p in found if p.score_bits == world.record.score_bits and not p.dither)
-    assert f"With {own.score_bits} bits and no dither, {percent(own.unique)} of scores" in said
-    twin = next(frame.value for frame in at.dataframe if "Chosen" in frame.value.columns)
-    assert len(twin) == len(found) and twin["Chosen"].tolist().count("this model") == 1
+    assert says(at, "privacy.frontier_verdict_none", bits=own.score_bits, unique=percent(own.unique))
+    chosen = next(frame.value for frame in at.dataframe if T("privacy.chosen") in frame.value)[T("privacy.chosen")]
+    assert len(chosen) == len(found) and chosen.tolist().count(T("privacy.this_model")) == 1
 
 
 def test_a_press_measures_the_frontier_and_it_can_be_stopped(opened: Opened, world: World) -> None:

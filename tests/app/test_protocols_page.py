@@ -11,6 +11,7 @@ from app.texts import Texts
 from backend.services import (
     BATCHES,
     NODE_BY_NODE_SAMPLES,
+    PAIR,
     PROTOCOLS,
     Compared,
     ComparisonRequest,
@@ -21,8 +22,10 @@ from backend.services import (
     Shape,
 )
 from tests.app.conftest import Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
+
+T = Texts("en")
 
 
 @pytest.fixture(scope="module")
@@ -41,60 +44,62 @@ def raced(opened: Opened, compared: Compared) -> AppTest:
 
 
 def rows(at: AppTest) -> dict[str, list[str]]:
-    """Both halves of the figures, by column."""
+    """Both tables of figures, by column."""
     return {**at.table[0].value.to_dict("list"), **at.table[1].value.to_dict("list")}
 
 
 def test_before_a_race_the_page_says_what_it_would_show(opened: Opened) -> None:
     at = opened("protocols")
-    assert any("Seven ways to score" in info.value for info in at.info)
+    assert says(at, "protocols.not_yet")
 
 
 def test_every_protocol_has_a_bar_and_a_row(raced: AppTest) -> None:
     assert not raced.exception
-    t = Texts("en")
-    assert len(rows(raced)["Protocol"]) == len(PROTOCOLS)
-    assert any("exactly the same scores" in caption.value for caption in raced.caption)
-    told = raced.table[2].value["The Guest learned"]
-    assert "no path" in told[0]
-    assert all("every path" in words for words in told[1:])
-    said = everything(raced)
-    assert all(t(f"protocols.name_{name}") in said for name in PROTOCOLS)
-    assert "answered by simulated Hosts only" in said
+    assert len(rows(raced)[T("protocols.protocol")]) == len(PROTOCOLS)
+    assert says(raced, "protocols.equal")
+    learned = raced.table[2].value[T("protocols.guest_learned")]
+    assert says(learned[0], "protocols.learned_score")
+    assert all(says(words, "protocols.learned_path") for words in learned[1:])
+    shown = everything(raced)
+    assert all(says(shown, f"protocols.name_{name}") for name in PROTOCOLS)
+    assert says(shown, "protocols.comparison_only")
 
 
 def test_the_sentence_names_the_fastest_and_what_it_shows(raced: AppTest) -> None:
     done = raced.session_state["job:protocols"].result
     fastest = min(done.runs.rows, key=lambda row: row.exchange.total)
-    sentence = race.verdict(Texts("en"), done.runs.rows)
+    sentence = race.verdict(T, done.runs.rows)
     assert any(text.value == sentence for text in raced.markdown)
-    assert Texts("en")(f"protocols.name_{fastest.protocol}") in sentence
-    assert sentence.count("Fed-EINI shows none") == 1
+    assert T(f"protocols.name_{fastest.protocol}") in sentence
+    assert says(sentence, "protocols.wins") != says(sentence, "protocols.loses")
 
 
 def test_the_verdict_turns_with_the_network(raced: AppTest) -> None:
-    t, runs = Texts("en"), raced.session_state["job:protocols"].result.runs
+    runs = raced.session_state["job:protocols"].result.runs
     pair = replace(runs, rows=tuple(r for r in runs.rows if r.protocol in ("fed-eini", "multi-interactive-tree")))
     near, far = pair.over(Link(0.0, 1e4)), pair.over(Link(60.0, 1e9))
-    assert race.verdict(t, near.rows).startswith("**Multi-interactive by tree is ")
-    assert race.verdict(t, far.rows).startswith("**Fed-EINI is the fastest over this network")
+    other = T("protocols.name_multi-interactive-tree")
+    assert says(race.verdict(T, near.rows), "protocols.loses", name=other)
+    assert says(race.verdict(T, far.rows), "protocols.wins", name=other)
 
 
-def test_sliders_draw_the_same_run_anew(raced: AppTest) -> None:
+def test_sliders_redraw_the_same_run(raced: AppTest) -> None:
     before, job = rows(raced), raced.session_state["job:protocols"]
     raced.get_by_key("protocols_latency").set_value(300)
     raced.run()
     after = rows(raced)
     assert raced.session_state["job:protocols"] is job
-    assert before["Network"] != after["Network"]
-    assert (before["Compute"], before["Bytes"]) == (after["Compute"], after["Bytes"])
+    network, *others = (T(f"protocols.{name}") for name in ("network_column", "compute_column", "bytes"))
+    assert before[network] != after[network]
+    assert [before[name] for name in others] == [after[name] for name in others]
 
 
 def test_it_speaks_chinese(raced: AppTest) -> None:
     raced.get_by_key("language").set_value("zh")
     raced.run()
     assert not raced.exception
-    assert rows(raced)["协议"][2] == "多轮交互（逐棵树） ◇"
+    t = Texts("zh")
+    assert rows(raced)[t("protocols.protocol")][2] == f"{t('protocols.name_multi-interactive-tree')} ◇"
 
 
 def test_a_race_shows_no_host_number(raced: AppTest, world: World) -> None:
@@ -104,19 +109,19 @@ def test_a_race_shows_no_host_number(raced: AppTest, world: World) -> None:
 def test_many_people_leave_node_by_node_out_and_the_page_says_so(opened: Opened) -> None:
     at = opened("protocols")
     at.slider(key="protocols_samples").set_value(NODE_BY_NODE_SAMPLES + 1).run()
-    assert any("left out for more than 20" in caption.value for caption in at.caption)
+    assert says(at, "protocols.node_left_out", people=NODE_BY_NODE_SAMPLES)
 
 
-def test_unequal_scores_are_shouted(raced: AppTest) -> None:
+def test_unequal_scores_are_a_warning(raced: AppTest) -> None:
     job = raced.session_state["job:protocols"]
     runs = job.result.runs
     job.result = replace(job.result, runs=replace(runs, rows=(*runs.rows[:-1], replace(runs.rows[-1], equal=False))))
     raced.run()
-    assert any("Do not trust" in warning.value for warning in raced.warning)
-    assert not any("exactly the same scores" in caption.value for caption in raced.caption)
+    assert any(says(warning.value, "protocols.unequal") for warning in raced.warning)
+    assert not says(raced, "protocols.equal")
 
 
-def test_a_made_up_model_is_raced_as_its_sliders_say(opened: Opened) -> None:
+def test_a_synthetic_model_is_run_as_its_sliders_say(opened: Opened) -> None:
     at = opened("protocols")
     assert not [slider for slider in at.slider if slider.key == "protocols_trees"]
     at.get_by_key("protocols_source").set_value("synthetic")
@@ -125,16 +130,15 @@ def test_a_made_up_model_is_raced_as_its_sliders_say(opened: Opened) -> None:
     for name, value in (("trees", 8), ("depth", 3), ("features", 6)):
         at.slider(key=f"protocols_{name}").set_value(value)
     at.run()
-    assert any("64 leaves in complete trees" in caption.value for caption in at.caption)
+    assert says(at, "protocols.leaves", leaves=64)
     at.button(key="protocols_go").click().run()
     at.session_state["job:protocols"].wait(120)
     at.run()
     assert not at.exception
     assert at.session_state["job:protocols"].result.shape == Shape(8, 3, 6)
-    assert any(
-        "a synthetic model of 8 trees, depth 3, 6 features, 64 leaves" in caption.value for caption in at.caption
-    )
-    assert any(cell.startswith("Host: ") for cell in at.table[2].value["Hosts learned"])
+    assert says(at, "protocols.on_synthetic", n=8, depth=3, features=6, leaves=64)
+    learned = at.table[2].value[T("protocols.hosts_learned")]
+    assert any(says(cell, "protocols.host_learned", party=T("words.host")) for cell in learned)
 
 
 def test_many_ciphertexts_are_announced(opened: Opened) -> None:
@@ -144,55 +148,57 @@ def test_many_ciphertexts_are_announced(opened: Opened) -> None:
     at.slider(key="protocols_depth").set_value(8)
     at.slider(key="protocols_samples").set_value(10)
     at.run()
-    assert any("Up to 128,000 leaf weights" in caption.value for caption in at.caption)
+    assert says(at, "protocols.heavy", weights="128,000")
 
 
 def test_batches_are_drawn_with_a_sentence_and_a_table(raced: AppTest) -> None:
     job = raced.session_state["job:protocols"]
     measured = [point.samples for point in job.result.points]
     assert measured == [1, 3, 10, 30]  # there are not 100 people in this world
-    twin = next(frame.value for frame in raced.dataframe if "Faster" in frame.value)
-    assert twin["People scored together"].tolist() == measured
-    assert any(text.value.startswith("**Over this network ") for text in raced.markdown)
+    twin = next(frame.value for frame in raced.dataframe if T("protocols.faster") in frame.value)
+    assert twin[T("protocols.people")].tolist() == measured
+    assert says(raced, "protocols.wins_all") or says(raced, "protocols.wins_some")
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        ([Lead(True, 1, 100, None)], "Fed-EINI is faster at every measured size, 1 to 100 people."),
-        (
-            [Lead(True, 1, 10, 17.4), Lead(False, 30, 100, None)],
-            "Fed-EINI is faster for 1 to 10 people and Multi-interactive by level is faster for 30 to 100 people.** "
-            "The lines cross at about 17 people.",
-        ),
-        (
-            [Lead(False, 1, 1, 1.2), Lead(True, 3, 3, 5.0), Lead(False, 10, 30, None)],
-            "Multi-interactive by level is faster for 1 person, Fed-EINI is faster for 3 people and Multi-interactive by "
-            "level is faster for 10 to 30 people.** The lines cross at about 1 and 5 people.",
-        ),
-    ],
-)
-def test_the_sentence_says_who_wins_where(found: list[Lead], said: str) -> None:
-    assert said in race.who_wins(Texts("en"), found)
+def test_the_sentence_says_who_wins_where() -> None:
+    ours, other = (T(f"protocols.name_{name}") for name in PAIR)
+
+    def wins(name: str, sizes: str) -> str:
+        return T("protocols.wins_at", name=name, sizes=sizes)
+
+    def some(*each: str, cross: list[str]) -> str:
+        where = T("protocols.cross", n=len(cross), where=T.listed(cross))
+        return f"{T('protocols.wins_some', each=T.listed(list(each)))} {where}"
+
+    def sizes(first: int, last: int) -> str:
+        return T("protocols.sizes", first=first, last=last)
+
+    always = race.who_wins(T, [Lead(True, 1, 100, None)])
+    assert always == T("protocols.wins_all", name=ours, sizes=sizes(1, 100))
+    once = race.who_wins(T, [Lead(True, 1, 10, 17.4), Lead(False, 30, 100, None)])
+    assert once == some(wins(ours, sizes(1, 10)), wins(other, sizes(30, 100)), cross=["17"])
+    twice = race.who_wins(T, [Lead(False, 1, 1, 1.2), Lead(True, 3, 3, 5.0), Lead(False, 10, 30, None)])
+    one, three = (T("protocols.size", n=n) for n in (1, 3))
+    assert twice == some(wins(other, one), wins(ours, three), wins(other, sizes(10, 30)), cross=["1", "5"])
 
 
 def test_a_race_is_shown_while_batches_are_still_run_and_stays_when_they_are_stopped(raced: AppTest) -> None:
     job = raced.session_state["job:protocols"]
     job.result, job.state, job.stage, job.done = replace(job.result, batches=()), "running", "batches", 9
     raced.run()
-    assert any("Run 10 of 10: other numbers of people" in text.value for text in raced.markdown)
-    assert len(rows(raced)["Protocol"]) == len(PROTOCOLS)
+    assert says(raced, "protocols.batches", number=10, total=10)
+    assert len(rows(raced)[T("protocols.protocol")]) == len(PROTOCOLS)
     job.state = "cancelled"
     raced.run()
-    assert any("What was measured until then stays" in info.value for info in raced.info)
-    assert len(rows(raced)["Protocol"]) == len(PROTOCOLS)
+    assert says(raced, "protocols.cancelled_late")
+    assert len(rows(raced)[T("protocols.protocol")]) == len(PROTOCOLS)
 
 
 def test_batches_that_were_left_out_are_named(raced: AppTest) -> None:
     job = raced.session_state["job:protocols"]
     job.result = replace(job.result, batches=job.result.batches[:2], left_out=(30, 100))
     raced.run()
-    assert any("too long at this mode: 30 and 100 people" in caption.value for caption in raced.caption)
+    assert says(raced, "protocols.batches_left_out", sizes=T.listed(["30", "100"]))
 
 
 def test_a_cut_bar_is_explained(raced: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +206,8 @@ def test_a_cut_bar_is_explained(raced: AppTest, monkeypatch: pytest.MonkeyPatch)
     raced.get_by_key("protocols_bandwidth").set_value(100_000_000)
     raced.get_by_key("protocols_latency").set_value(300)
     raced.run()
-    assert any("marks a bar that is cut short at 2 times" in caption.value for caption in raced.caption)
-    assert "The bar is cut" in everything(raced)
+    assert says(raced, "protocols.cut", times=2) and says(raced, "protocols.cut_here")
     raced.get_by_key("protocols_bandwidth").set_value(30_000)
     raced.get_by_key("protocols_latency").set_value(0)
     raced.run()
-    assert not any("marks a bar that is cut" in caption.value for caption in raced.caption)
+    assert not says(raced, "protocols.cut")

@@ -7,9 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
+from app.texts import Texts
 from backend.services import Glassleaf
 from tests.app.conftest import Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
+
+T = Texts("en")
 
 
 def finished(at: AppTest) -> AppTest:
@@ -27,7 +30,7 @@ def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World)
     batch = at.session_state["job:score"].result
     assert batch.cipher == "paillier"
     assert len(batch.scores) == 1
-    assert {metric.label for metric in at.metric} == {"Probability", "Decision", "Score (log-odds)"}
+    assert {metric.label for metric in at.metric} == {T(f"score.{k}") for k in ("probability", "decision", "logit")}
     for host in world.federation.hosts:
         assert any(host.title in text.value for text in at.markdown)
 
@@ -66,7 +69,7 @@ def test_a_typed_in_stranger_is_scored_without_the_hosts(opened: Opened, world: 
     assert not at.exception
     score = at.session_state["job:score"].result.scores[0]
     assert set(score.not_held_by) == {host.name for host in world.federation.hosts}
-    assert any("holds no record" in info.value for info in at.info)
+    assert says(at, "score.not_held")
 
 
 def uploaded(opened: Opened, content: bytes, name: str = "people.csv") -> AppTest:
@@ -89,7 +92,7 @@ def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World)
     at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
     assert not at.exception
     assert len(at.session_state["job:score"].result.scores) == 2
-    assert any("2 people" in text.value for text in at.markdown)
+    assert says(at, "score.batch_sentence", n=2, people=2)
 
 
 def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: World) -> None:
@@ -124,11 +127,11 @@ def test_the_decision_follows_the_cut_off(opened: Opened) -> None:
 def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opened: Opened) -> None:
     at = scored(opened("score"))
     asked = at.session_state["job:score"]
-    for percent, word, words in ((1, "decline", "Decline"), (99, "accept", "Accept")):
+    for percent, word in ((1, "decline"), (99, "accept")):
         at.slider(key="score_cutoff").set_value(percent).run()
         assert not at.exception
         assert at.session_state["job:score"] is asked
-        assert next(m for m in at.metric if m.label == "Decision").value.endswith(words)
+        assert next(m for m in at.metric if m.label == T("score.decision")).value.endswith(T(f"score.{word}"))
         assert view_models.decided(asked.result, percent / 100).scores[0].decision == word
 
 

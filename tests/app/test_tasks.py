@@ -16,9 +16,10 @@ from app import session
 from app.texts import Texts
 from backend.services import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
 from tests.app.conftest import PAGES, Opened, _fresh
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored
 
+T = Texts("en")
 ROWS = 260
 PLAIN = "none"
 
@@ -88,48 +89,48 @@ def test_every_page_opens_for_every_task(shown: Opened, page: str, model: str) -
     assert not re.search(r"\bnan\b", everything(at).replace('"nan"', ""))
 
 
-def test_the_card_tells_the_figures_of_the_task(shown: Opened, tasks: Tasks) -> None:
+def test_the_card_shows_the_figures_of_the_task(shown: Opened, tasks: Tasks) -> None:
     at = shown("overview", "classes")
-    assert [metric.label for metric in at.metric][:2] == ["Accuracy", "AUC"]
-    assert any("one of 3 classes" in text.value for text in at.markdown)
+    assert [metric.label for metric in at.metric][:2] == [T("figure.accuracy"), T("figure.auc")]
+    assert says(at, "overview.quality_classes", classes=3)
     at = shown("overview", "number")
-    assert [metric.label for metric in at.metric][:2] == ["RMSE", "R²"]
+    assert [metric.label for metric in at.metric][:2] == [T("figure.rmse"), T("figure.r2")]
     assert at.metric[0].value.endswith(" EUR")
 
 
-def test_the_card_tells_how_the_people_were_found(shown: Opened, tasks: Tasks) -> None:
+def test_the_card_says_how_the_people_were_found(shown: Opened, tasks: Tasks) -> None:
     found = tasks.models["classes"].alignment
-    said = [text.value for text in shown("overview", "classes").markdown]
-    assert any(f"**{found.joint} people** are held by all parties" in text for text in said)
-    assert any(f"Guest {ROWS} and Shop {ROWS}" in text for text in said)
+    brought = T.listed([f"Guest {ROWS}", f"Shop {ROWS}"])
+    assert says(shown("overview", "classes"), "alignment.sentence", n=found.joint, people=found.joint, brought=brought)
 
 
 def test_a_median_claims_less_privacy_than_a_sum(shown: Opened) -> None:
-    said = everything(shown("overview", "median"))
-    assert "that names the leaf" in said
-    assert "no one learns which path" not in said
-    assert "no one is told which path" in everything(shown("overview", "classes"))
+    median = shown("overview", "median")
+    assert says(median, "overview.private_median", numbers=3)
+    assert not says(median, "overview.private_sum")
+    assert says(shown("overview", "classes"), "overview.private_classes", numbers=3)
 
 
-def test_directions_are_told_as_far_as_they_are_known(shown: Opened) -> None:
+def test_directions_are_shown_as_far_as_they_are_known(shown: Opened) -> None:
     learned = {m: set(_table(shown("importance", m), "strength")["learned"]) for m in ("classes", "number", "hidden")}
-    assert learned["classes"] == {"– differs by class"}
-    assert "? kept by the Host" in learned["hidden"]
-    assert "▲ raises the value" in learned["number"]
-    assert any("kept by their Host" in text.value for text in shown("importance", "hidden").markdown)
+    assert learned["classes"] == {f"– {T('direction.classes')}"}
+    assert f"? {T('direction.hidden')}" in learned["hidden"]
+    assert f"▲ {T('direction.up_number')}" in learned["number"]
+    assert says(shown("importance", "hidden"), "importance.hidden")
 
 
 def test_a_hidden_side_is_called_neither_lower_nor_higher(shown: Opened) -> None:
-    sides = re.compile(r'\\"(lower|higher)\\"')  # texts of the picture, as they stand in its specification
+    words = "|".join((T("structure.lower"), T("structure.higher")))
+    sides = re.compile(rf'\\"({words})\\"')  # texts of the picture, as they stand in its specification
     assert sides.search(everything(shown("structure", "number")))
     hidden = everything(shown("structure", "hidden"))
     assert not sides.search(hidden)
-    assert "stays with the Host" in hidden
+    assert says(hidden, "structure.sides_hidden")
 
 
 def test_a_tree_of_boosted_classes_is_named_by_its_class(shown: Opened) -> None:
     at = shown("structure", "classes")
-    assert any("for or against the class **" in text.value for text in at.markdown)
+    assert says(at, "structure.of_class")
     assert any(" · high · " in option for option in at.selectbox(key="tree").options)
 
 
@@ -143,37 +144,37 @@ def test_a_person_gets_a_class_and_the_share_of_each(shown: Opened) -> None:
     assert not at.exception
     score = at.session_state["job:score"].result.scores[0]
     metrics = {metric.label: metric.value for metric in at.metric}
-    assert metrics["Predicted class"] == score.predicted
-    assert set(metrics) == {"Predicted class", "Probability"}
-    shares = _table(at, "Class")
-    assert shares["Class"].iloc[0] == score.predicted
-    assert sorted(shares["Class"]) == ["high", "low", "mid"]
-    assert any("a score for each" in t.value or "one score for each of the 3" in t.value for t in at.markdown)
+    assert metrics[T("score.predicted")] == score.predicted
+    assert set(metrics) == {T("score.predicted"), T("score.probability")}
+    shares = _table(at, T("score.class"))[T("score.class")]
+    assert shares.iloc[0] == score.predicted
+    assert sorted(shares) == ["high", "low", "mid"]
+    assert says(at, "score.learned_guest_classes", n=1, classes=3)
 
 
 def test_a_median_has_no_parts_and_says_why(shown: Opened) -> None:
     at = scored(shown("score", "median"))
     assert not at.exception
-    assert any("A median is no sum" in info.value for info in at.info)
-    assert not [frame for frame in at.dataframe if "Part" in frame.value]
-    assert any("names the leaf" in text.value for text in at.markdown)
+    assert says(at, "score.no_parts")
+    assert not [frame for frame in at.dataframe if T("score.part_of") in frame.value]
+    assert says(at, "score.hidden_median")
 
 
 def test_a_person_gets_a_value_with_its_unit_and_no_decision(shown: Opened) -> None:
     at = scored(shown("score", "number"))
     assert not at.exception
     metrics = {metric.label: metric.value for metric in at.metric}
-    assert set(metrics) == {"Predicted value", "Typical error"}
+    assert set(metrics) == {T("score.value"), T("score.off")}
     assert all(value.endswith(" EUR") for value in metrics.values())
-    parts = _table(at, "Part")["Value (EUR)"]
+    parts = _table(at, T("score.part_of"))[f"{T('score.axis_step')} (EUR)"]
     base, guest, hosts, total = (float(re.sub(r"[^\d.+-]", "", p.replace("−", "-"))) for p in parts)
     assert base + guest + hosts == pytest.approx(total, abs=3)
 
 
 def test_many_people_are_counted_by_what_is_predicted(shown: Opened, tasks: Tasks) -> None:
-    for model, columns, word in (
-        ("classes", ["id", "predicted", "probability", "guest_part", "hosts_part", "note"], "Predicted: "),
-        ("number", ["id", "value", "guest_part", "hosts_part", "note"], ""),
+    for model, columns, key in (
+        ("classes", ["id", "predicted", "probability", "guest_part", "hosts_part", "note"], "score.batch_classes"),
+        ("number", ["id", "value", "guest_part", "hosts_part", "note"], "score.mean"),
     ):
         at = shown("score", model)
         at.get_by_key("score_way").set_value("upload")
@@ -182,5 +183,5 @@ def test_many_people_are_counted_by_what_is_predicted(shown: Opened, tasks: Task
         at = scored(at.run())
         assert not at.exception
         assert list(_table(at, "note").columns) == columns
-        assert word in everything(at)
-        assert "Declined" not in {metric.label for metric in at.metric}
+        assert says(at, key)
+        assert T("score.declined") not in {metric.label for metric in at.metric}

@@ -11,6 +11,7 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from backend.protocols.transport.message import MESSAGES
 from backend.services import ALGORITHMS, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +65,7 @@ def test_every_key_in_the_code_is_in_the_catalogue() -> None:
     assert not sorted(asked - known)
 
 
-def test_every_made_up_key_has_a_text_to_begin_with() -> None:
+def test_every_assembled_key_has_a_text_to_begin_with() -> None:
     known = {base(key) for key in catalogue("en")}
     asked = {match for source in SOURCES for match in PATTERN.findall(source.read_text(encoding="utf-8"))}
     assert not [f"{part}.{start}" for part, start in asked if not any(k.startswith(f"{part}.{start}") for k in known)]
@@ -72,16 +73,16 @@ def test_every_made_up_key_has_a_text_to_begin_with() -> None:
 
 def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
     code = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
-    synthetic = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
+    assembled = {f"{part}.{start}" for part, start in PATTERN.findall(code)}
     named = set(re.findall(r"""["']([a-z0-9_]+)["']""", code))
     stems = named | {"prohibited", "conditional", "indicator", "informational", "boolean"}
     unused = []
     for key in sorted({base(key) for key in catalogue("en")}):
         part, name = key.split(".", 1)
         stem = re.sub(r"_(help|link|holds|never)$", "", name)
-        starts_right = any(start != f"{part}." and key.startswith(start) for start in synthetic)
+        starts_right = any(start != f"{part}." and key.startswith(start) for start in assembled)
         if name not in ("title", "question") and not (
-            key in code or starts_right or (f"{part}." in synthetic and stem in stems) or part in BY_RESULT
+            key in code or starts_right or (f"{part}." in assembled and stem in stems) or part in BY_RESULT
         ):
             unused.append(key)
     assert not unused
@@ -95,6 +96,12 @@ def test_every_parameter_and_every_choice_has_its_words_and_there_are_no_others(
     choices = {key.split(".", 1)[1] for key in catalogue("en") if key.startswith("choice.")}
     assert named - special == set(drawn) | {f"{name}_help" for name in drawn}
     assert choices == {f"{name}_{choice}" for name, hint in drawn.items() for choice in get_args(hint)}
+
+
+def test_every_message_on_the_wire_has_its_words_and_there_are_no_others() -> None:
+    kinds = {name for name, kind in MESSAGES.items() if kind.__module__.startswith("backend.")}
+    named = {tuple(key.split(".")[1:]) for key in catalogue("en") if key.startswith("message.")}
+    assert named == {(kind, what) for kind in kinds for what in ("title", "holds", "readable")}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -13,6 +13,9 @@ from backend.errors import ParameterError, ReleaseRefused
 from backend.results import ReleaseCheck
 from backend.services import ALGORITHMS, LANGUAGES
 from tests.app.conftest import Opened, World, _fresh
+from tests.app.reading_out import says
+
+T = Texts("en")
 
 
 @pytest.fixture
@@ -39,14 +42,15 @@ def test_a_model_is_trained_registered_and_linked(opened: Opened) -> None:
     at = opened("train")
     at.number_input(key="train_secureboost_trees").set_value(2)
     at = plainly(at)
-    assert any("protect nothing" in info.value for info in at.info)
+    assert says(at, "train.plain_warning")
     at = trained(at)
     assert not at.exception
     record = at.session_state["job:train"].result
     assert record.n_trees == 2
     assert record.algorithm == "secureboost"
     assert record.id in at.page_link[0].proto.query_string
-    assert any(f"**{record.alignment.joint:,} people** are held by all parties" in text.value for text in at.markdown)
+    joint = record.alignment.joint
+    assert says(at, "alignment.sentence", n=joint, people=f"{joint:,}")
 
 
 @pytest.mark.parametrize(
@@ -72,9 +76,9 @@ def test_where_nothing_is_encrypted_no_cipher_is_asked_for(opened: Opened) -> No
 
 
 @pytest.mark.parametrize(("task", "offered"), [("binary", True), ("classes", True), ("number", False)])
-def test_an_algorithm_that_tells_classes_apart_is_not_offered_for_numbers(task: str, offered: bool) -> None:
+def test_an_algorithm_for_classification_is_not_offered_for_numbers(task: str, offered: bool) -> None:
     at = AppTest.from_function(_algorithms, kwargs={"task": task}).run()
-    assert (Texts("en")("algorithm.name_fl-dt") in at.radio[0].options) == offered
+    assert (T("algorithm.name_fl-dt") in at.radio[0].options) == offered
     assert bool(at.caption) != offered
 
 
@@ -98,7 +102,7 @@ def test_a_form_offers_what_the_class_takes_and_no_more(name: str) -> None:
                 replace(usual, **{field: beyond})
 
 
-def test_choices_that_do_not_fit_each_other_are_told_before_the_start(opened: Opened) -> None:
+def test_choices_that_do_not_fit_each_other_are_refused_before_the_start(opened: Opened) -> None:
     at = opened("train")
     at.number_input(key="train_secureboost_goss_top").set_value(0.2)
     at.run()
@@ -108,15 +112,12 @@ def test_choices_that_do_not_fit_each_other_are_told_before_the_start(opened: Op
 
 
 def test_the_cost_hint_is_measured_on_the_same_algorithm(opened: Opened) -> None:
-    def told(at: AppTest) -> bool:
-        return any(caption.value.startswith(":material/schedule: Measured") for caption in at.caption)
-
     at = opened("train")
-    assert not told(at)
+    assert says(at, "train.no_cost")
     at = plainly(at)
-    assert told(at)
+    assert not says(at, "train.no_cost")
     at.number_input(key="train_secureboost_trees").set_value(40)
-    assert told(at.run())
+    assert says(at.run(), "train.cost", asked=T("train.rounds", n=40))
 
 
 def test_no_host_chosen_means_no_training(opened: Opened) -> None:
@@ -142,21 +143,21 @@ def test_the_models_stand_side_by_side_newest_first(opened: Opened, world: World
     assert list(table["made"]) == sorted(table["made"], reverse=True)
     assert world.record.metrics.auc in list(table["first"])
     assert table["leaves"].iloc[-1] == world.record.n_leaves
-    assert any("SecureBoost · plaintext" in text.value for text in at.markdown)
+    title = f"{T('algorithm.name_secureboost')} · {T('engine.label_none')}"
+    assert any(title in text.value for text in at.markdown)
 
 
 def test_what_was_learned_depends_on_how_it_was_trained(world: World) -> None:
-    t = Texts("en")
     forest = replace(world.record, algorithm="forest", cipher="paillier", parameters={"shuffle_sides": True})
-    _, guest, hosts = training._told(t, forest)
-    assert "Not which side" in guest
-    assert "Plaintext" not in hosts
+    _, guest, hosts = training._learned(T, forest)
+    assert says(guest, "algorithm.guest_shuffled")
+    assert not says(hosts, "algorithm.hosts_plain")
     robust = replace(forest, parameters={"aggregation": "median", "complete": True})
-    assert "each tree's own answer" in training._told(t, robust)[1]
-    assert "first tree" in training._told(t, robust)[2]
+    assert says(training._learned(T, robust)[1], "algorithm.guest_median")
+    assert says(training._learned(T, robust)[2], "algorithm.hosts_complete")
     old = replace(world.record, algorithm="SecureBoost GBDT", parameters={})
-    assert training._told(t, old)[0].startswith("SecureBoost")
-    assert training._told(t, replace(old, algorithm="imported: XGBoost"))[0] == "Imported"
+    assert training._learned(T, old)[0].startswith(T("algorithm.name_secureboost"))
+    assert training._learned(T, replace(old, algorithm="imported: XGBoost"))[0] == T("algorithm.imported")
 
 
 def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(world: World) -> None:
@@ -166,12 +167,11 @@ def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(wor
         )
 
     few = [made(0.8, 9.0, "secureboost"), made(math.nan, 1.0, "forest")]
-    t = Texts("en")
-    assert training._sentence(t, world.federation, few) == t("train.models_few")
-    said = training._sentence(t, world.federation, [*few, made(0.7, 2.0, "opboost")])
-    assert said == (
-        "**SecureBoost** is best: AUC 0.800, made in 9.00 s. **OpBoost** was made fastest: 2.00 s, with AUC 0.700."
-    )
+    assert training._sentence(T, world.federation, few) == T("train.models_few")
+    sentence = training._sentence(T, world.federation, [*few, made(0.7, 2.0, "opboost")])
+    best = T("train.models_best", name=T("algorithm.name_secureboost"), quality="AUC 0.800", seconds="9.00 s")
+    fast = T("train.models_fast", name=T("algorithm.name_opboost"), quality="AUC 0.700", seconds="2.00 s")
+    assert sentence == f"{best} {fast}"
 
 
 def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -> None:
@@ -199,8 +199,8 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     assert (asked.most_named, asked.coarser) == (0.0, False) and isinstance(job.failure, ReleaseRefused)
     at.run()
     assert not at.exception
-    [told] = [w for w in at.warning if "would have named their path" in w.value]
-    assert "Score bits" in told.value or "No scale is coarse enough" in told.value
+    [warning] = [w.value for w in at.warning if says(w.value, "release.refused")]
+    assert says(warning, "release.do_bits") or says(warning, "release.do_none")
     at.toggle(key="train_coarser").set_value(True)
     at.number_input(key="train_most_named").set_value(None).run()
     at.button(key="train_go").click().run()
@@ -208,11 +208,11 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     asked = at.session_state["kept:training"]
     assert (asked.most_named, asked.coarser) == (None, True)
     at.run()
-    assert not at.exception and any("fit one path only among" in m.value for m in at.markdown)
+    assert not at.exception and says(at, "release.measured")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_coarser_scale_that_was_taken_is_told(opened: Opened, world: World, language: str) -> None:
+def test_a_coarser_scale_that_was_taken_is_reported(opened: Opened, world: World, language: str) -> None:
     release = ReleaseCheck(0.0, ((8, 0.01),), 3.0, 200, 1000, asked_bits=16)
     shown = AppTest.from_function(_taken, args=(replace(world.record, release=release, score_bits=8), language)).run()
     assert not shown.exception and "16" in shown.markdown[1].value and "8" in shown.markdown[1].value

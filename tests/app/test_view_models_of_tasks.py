@@ -11,6 +11,7 @@ from app.texts import Texts, amount
 from backend.services import GuestTree, Leaf, Metrics, Score, ScoreBatch, Split
 from backend.trees.outputs import Outputs
 
+T = Texts("en")
 NAN = float("nan")
 SHARES = Outputs("binary", link="identity")
 CLASSES = Outputs("classes", ("low", "mid", "high"), "identity")
@@ -32,26 +33,24 @@ def test_a_leaf_of_a_boosted_model_says_what_it_adds() -> None:
     trees = (stump(Leaf(-0.25, 3.0), Leaf(0.5, 1.0)),) * 2
     here = view(Outputs(), trees)
     assert view_models.scale(here) == "log_odds"
-    assert view_models.said(here, Leaf(0.5, 1.0)) == (0.5,)
+    assert view_models.answer(here, Leaf(0.5, 1.0)) == (0.5,)
     assert view_models.middle(here, trees[0]) == 0.0
     assert tree.leaf_short(here, Leaf(-0.25, 3.0)) == "−0.250"
-    assert "raises the risk" in tree.leaf_words(Texts("en"), here, 0, Leaf(0.5, 1.0))
+    assert tree.leaf_words(T, here, 0, Leaf(0.5, 1.0)) == T("structure.raises_log_odds", weight="+0.500")
 
 
 def test_a_leaf_of_a_forest_holds_a_part_of_its_trees_share_and_says_the_whole() -> None:
     trees = (stump(Leaf(0.05, 3.0), Leaf(0.4, 1.0)),) * 2  # of two trees: 10 % of three people, 80 % of one
     here = view(SHARES, trees, "forest")
-    assert view_models.said(here, Leaf(0.4, 1.0)) == (0.8,)
+    assert view_models.answer(here, Leaf(0.4, 1.0)) == (0.8,)
     assert view_models.middle(here, trees[0]) == pytest.approx((0.1 * 3 + 0.8 * 1) / 4)
     assert tree.leaf_short(here, Leaf(0.05, 3.0)) == "10.0 %"
-    assert (
-        tree.leaf_words(Texts("en"), here, 0, Leaf(0.4, 1.0)) == "It happened to <b>80.0 %</b> of those who come here"
-    )
+    assert tree.leaf_words(T, here, 0, Leaf(0.4, 1.0)) == T("structure.says_share", weight="80.0 %")
 
 
 def test_a_leaf_of_a_median_forest_is_whole_already() -> None:
     here = view(replace(SHARES, aggregation="median"), (stump(Leaf(0.1, 3.0), Leaf(0.8, 1.0)),) * 2, "forest")
-    assert view_models.said(here, Leaf(0.8, 1.0)) == (0.8,)
+    assert view_models.answer(here, Leaf(0.8, 1.0)) == (0.8,)
     assert view_models.released(here) == "median"
 
 
@@ -59,9 +58,8 @@ def test_a_leaf_of_several_classes_names_the_likeliest() -> None:
     leaf = Leaf(0.6, 4.0, weights=(0.3, 0.6, 0.1))
     here = view(CLASSES, (stump(leaf, leaf),), "fl-dt")
     assert tree.leaf_short(here, leaf) == "mid 60.0 %"
-    assert (
-        tree.leaf_words(Texts("en"), here, 0, leaf) == "Of those who come here: mid 60.0 %, low 30.0 % and high 10.0 %"
-    )
+    listed = T.listed(["mid 60.0 %", "low 30.0 %", "high 10.0 %"])
+    assert tree.leaf_words(T, here, 0, leaf) == T("structure.says_class_share", listed=listed)
     assert view_models.class_of(here, 0) == ""
     assert view_models.released(here) == "classes"
 
@@ -69,7 +67,8 @@ def test_a_leaf_of_several_classes_names_the_likeliest() -> None:
 def test_a_tree_of_boosted_classes_speaks_of_one_of_them() -> None:
     here = view(SOFTMAX, (stump(Leaf(-0.1, 1.0), Leaf(0.2, 1.0)),) * 3)
     assert [view_models.class_of(here, i) for i in range(3)] == ["low", "mid", "high"]
-    assert tree.leaf_words(Texts("en"), here, 2, Leaf(-0.1, 1.0)) == "<b>−0.100</b> speaks against high"
+    words = tree.leaf_words(T, here, 2, Leaf(-0.1, 1.0))
+    assert words == T("structure.lowers_class_score", weight="−0.100", name="high")
 
 
 def test_numbers_are_steps_of_boosting_and_means_of_a_forest() -> None:
@@ -83,7 +82,7 @@ def test_numbers_are_steps_of_boosting_and_means_of_a_forest() -> None:
 def test_a_hostile_class_name_stays_text_in_a_picture() -> None:
     leaf = Leaf(1.0, 4.0, weights=(1.0, 0.0, 0.0))
     here = view(replace(CLASSES, classes=("<b>x", "mid", "high")), (stump(leaf, leaf),), "fl-dt")
-    assert "<b>x" not in tree.leaf_words(Texts("en"), here, 0, leaf)
+    assert "<b>x" not in tree.leaf_words(T, here, 0, leaf)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_a_hostile_class_name_stays_text_in_a_picture() -> None:
 def test_an_algorithm_is_known_however_old_its_record(stored: str, algorithm: str) -> None:
     record = SimpleNamespace(algorithm=stored)
     assert view_models.algorithm(record) == algorithm
-    assert "{" not in frame.algorithm(Texts("en"), record)
+    assert "{" not in frame.algorithm(T, record)
 
 
 def test_a_round_of_boosting_grows_a_tree_for_each_class() -> None:
@@ -108,8 +107,8 @@ def test_a_round_of_boosting_grows_a_tree_for_each_class() -> None:
     assert view_models.trees_a_round(SimpleNamespace(algorithm="secureboost", task="binary"), federation) == 1
 
 
-def test_a_figure_is_told_in_its_own_unit_and_a_missing_one_is_a_dash() -> None:
-    t, metrics = Texts("en"), Metrics(NAN, NAN, NAN, 0.912, 100, "test", rmse=1234.5, r2=-0.25)
+def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
+    t, metrics = T, Metrics(NAN, NAN, NAN, 0.912, 100, "test", rmse=1234.5, r2=-0.25)
     assert frame.figure(t, metrics, "rmse", "€") == "1,234 €"
     assert frame.figure(t, metrics, "accuracy") == "91.2 %"
     assert frame.figure(t, metrics, "auc") == "–"

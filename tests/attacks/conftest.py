@@ -6,20 +6,19 @@ import pytest
 
 from backend.attacks import (
     bad_key,
-    chain,
     crafted_weights,
     differencing,
-    exponents,
     garbled_filter,
     host_reaction,
     one_round,
+    phe_leaks,
     raw_curve,
     riac_labels,
-    score_names_path,
+    score_identifies_path,
     short_key,
     unrefreshed_reply,
 )
-from backend.attacks.setup import scene
+from backend.attacks.setup import attack_setup
 
 BITS = 512  # of keys: for arithmetic, not for secrets
 PEOPLE = 1500
@@ -28,9 +27,9 @@ SMALL = {
     "A1": lambda: unrefreshed_reply.run(1, BITS, entries=400),
     "A2": lambda: bad_key.run_ciphertexts(1, BITS),
     "A2-key": lambda: bad_key.run_key(1, BITS),
-    "A3": lambda: chain.run(1, BITS),
-    "A4": lambda: exponents.run(1, BITS),
-    "A5": lambda: score_names_path.run(1, PEOPLE, targets=150),
+    "A3": lambda: phe_leaks.run_chain(1, BITS),
+    "A4": lambda: phe_leaks.run_exponents(1, BITS),
+    "A5": lambda: score_identifies_path.run(1, PEOPLE, targets=150),
     "A6": lambda: crafted_weights.run(1, BITS, PEOPLE),
     "A7": lambda: host_reaction.run(1, BITS, PEOPLE),
     "A8": lambda: differencing.run(1, PEOPLE, targets=40, queries=32),
@@ -49,9 +48,9 @@ def measured():
 
 
 @pytest.fixture(scope="session")
-def stage():
-    """The scene that the attacks on scoring use."""
-    return scene(PEOPLE)
+def setup():
+    """What the attacks on scoring start from."""
+    return attack_setup(PEOPLE)
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from backend.attacks import chain
 from backend.attacks.bad_key import forged, leaky_key
-from backend.attacks.keys import fold_alone, honest, host_of
+from backend.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm
+from backend.attacks.phe_leaks import read_kept
 from backend.attacks.unrefreshed_reply import SmoothKey
 from backend.crypto.paillier.key_certificate import challenges
 from backend.crypto.paillier.keys import PaillierPublicKey
@@ -59,7 +59,7 @@ def test_the_leaky_key_shares_factors_with_its_own_totient_and_looks_like_any_ot
 
 
 def test_a_bad_ciphertext_is_refused_by_the_shipped_host(key_bits):
-    keys = honest(key_bits)
+    keys = honest_keys(key_bits)
     bad = keys.guest.encrypt_numbers([5])[0] * keys.secret.p % keys.host.key.n2
     with pytest.raises(SecurityError, match="shares a factor"):
         fold_alone(keys.host, [bad], np.array([True]))
@@ -69,5 +69,12 @@ def test_a_toy_key_is_not_accepted(measured):
     assert measured("A9").rates["toy_key_accepted"] == 0.0
 
 
+def test_logarithms_are_found_in_a_subgroup_of_small_order():
+    prime = mpz(30 * 257 * 263 + 1)
+    g = element_of_order(np.random.default_rng(0), prime, [257, 263])
+    for exponent in (0, 1, 255, 256, 40_000):
+        assert logarithm(g, gmpy2.powmod(g, exponent, prime), prime, 16) == exponent
+
+
 def test_what_a_host_kept_shows_in_products_of_phe():
-    assert chain.read([mpz(7), mpz(8)], [mpz(1), mpz(8)], mpz(15)) == [False, True]
+    assert read_kept([mpz(7), mpz(8)], [mpz(1), mpz(8)], mpz(15)) == [False, True]

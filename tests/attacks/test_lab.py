@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from backend.attacks.lab import ATTACKS, Attack, run_all
-from backend.attacks.result import ALPHA, AttackOutcome, AttackResult, Attempt, works
+from backend.attacks.result import ALPHA, AttackOutcome, AttackResult, SuccessCount, works
 from backend.errors import ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCE = re.compile(r"[.?!](?=\s|$)|。")
-SAID_ELSEWHERE = ("honest_trees", "known_pairs")  # in what was found
+SHOWN_WITH_RESULT = ("honest_trees", "known_pairs")  # in the text of the result, not of the setting
 PARTS = ("title", "explanation", "defence", "setting")
 
 
 def result(off, on, chance=0.5):
-    shipped = None if on is None else Attempt(on, 64, 0.1)
-    return AttackResult("A0", "Made up", "high", AttackOutcome(Attempt(off, 64, 0.1), shipped, chance, {}))
+    shipped = None if on is None else SuccessCount(on, 64, 0.1)
+    return AttackResult("A0", "Synthetic", "high", AttackOutcome(SuccessCount(off, 64, 0.1), shipped, chance, {}))
 
 
 def test_the_attacks_stand_in_the_order_of_the_security_page():
@@ -39,8 +39,8 @@ def test_an_attack_works_when_it_beats_chance_against_what_is_shipped():
 
 def test_the_threshold_is_one_in_a_thousand_million():
     assert ALPHA == 1e-9
-    assert not Attempt(29, 29, 0.0).beats(0.5)  # 2^-29 > 10^-9
-    assert Attempt(30, 30, 0.0).beats(0.5)
+    assert not SuccessCount(29, 29, 0.0).beats(0.5)  # 2^-29 > 10^-9
+    assert SuccessCount(30, 30, 0.0).beats(0.5)
 
 
 def test_a_result_becomes_json():
@@ -49,17 +49,17 @@ def test_a_result_becomes_json():
     assert shown["defence_off"] == 1.0 and shown["works"] is True
 
 
-def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_told_before(monkeypatch):
-    told, seeds = [], []
+def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_announced_before(monkeypatch):
+    announced, seeds = [], []
 
     def measure(seed):
         seeds.append(seed)
-        return AttackOutcome(Attempt(1, 1, 0.0), None, 0.5, {})
+        return AttackOutcome(SuccessCount(1, 1, 0.0), None, 0.5, {})
 
     fakes = {id_: Attack(id_, id_, "high", measure) for id_ in ("A1", "A2", "A3")}
     monkeypatch.setattr("backend.attacks.lab.ATTACKS", fakes)
-    results = run_all(["A3", "A1"], seed=5, on_attack=lambda attack: told.append(attack.id))
-    assert [r.id for r in results] == told == ["A1", "A3"]
+    results = run_all(["A3", "A1"], seed=5, on_attack=lambda attack: announced.append(attack.id))
+    assert [r.id for r in results] == announced == ["A1", "A3"]
     assert seeds == [5, 5]
     assert len(run_all()) == 3
 
@@ -69,7 +69,7 @@ def test_an_unknown_attack_is_named_with_those_there_are():
         run_all(["A1", "A99"])
 
 
-def holes(text):
+def placeholders(text):
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
@@ -79,10 +79,10 @@ def test_every_attack_has_its_words_and_they_are_filled_in_by_its_result(measure
     texts = tomllib.loads((ROOT / "assets" / "texts" / f"{language}.toml").read_text(encoding="utf-8"))["attack"]
     title, explanation, defence, setting = (texts[f"{ATTACKS[id_].text}_{part}"] for part in PARTS)
     outcome = measured(id_)
-    assert holes(setting) == {name for name in outcome.setting if name not in SAID_ELSEWHERE}
+    assert placeholders(setting) == {name for name in outcome.setting if name not in SHOWN_WITH_RESULT}
     known = {*outcome.setting, *outcome.rates, *outcome.numbers, "off", *([] if outcome.on is None else ["on"])}
-    assert holes(texts.get(f"{ATTACKS[id_].text}_found", "")) <= known
-    assert not holes(title + explanation + defence)
+    assert placeholders(texts.get(f"{ATTACKS[id_].text}_found", "")) <= known
+    assert not placeholders(title + explanation + defence)
     assert len(SENTENCE.findall(explanation)) == 2 and len(SENTENCE.findall(defence)) == 1
 
 

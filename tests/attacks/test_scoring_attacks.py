@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from backend.attacks.score_names_path import meet_in_the_middle
-from backend.attacks.setup import EXACT_BITS, MODEL_ID, MemoryStore
+from backend.attacks.score_identifies_path import meet_in_the_middle
+from backend.attacks.setup import EXACT_BITS, MODEL_ID
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ModelError
+from backend.protocols.host_state import MemoryStore
 
 
-def test_the_scene_knows_the_hosts_decision_vectors(stage):
-    compiled = stage.compiled(EXACT_BITS)
+def test_the_setup_knows_the_hosts_decision_vectors(setup):
+    compiled = setup.compiled(EXACT_BITS)
     rows = np.arange(50)
-    constant, entries = compiled.encode(stage.guest.take(rows).columns, 50)
-    expected = np.array(constant) + np.where(stage.keep[rows], entries, 0).sum(axis=1)
-    assert stage.score(compiled, stage.guest.take(rows), PlainKeySide(), stage.host_party()) == expected.tolist()
-    assert stage.keep.any() and not stage.keep.all()
+    constant, entries = compiled.encode(setup.guest.take(rows).columns, 50)
+    expected = np.array(constant) + np.where(setup.keep[rows], entries, 0).sum(axis=1)
+    assert setup.score(compiled, setup.guest.take(rows), PlainKeySide(), setup.host_party()).units == expected.tolist()
+    assert setup.keep.any() and not setup.keep.all()
 
 
 def test_a_store_in_memory_refuses_what_it_does_not_hold():
@@ -23,7 +24,7 @@ def test_a_store_in_memory_refuses_what_it_does_not_hold():
         MemoryStore().artefact(MODEL_ID)
 
 
-def test_exact_scores_name_paths_and_coarser_ones_name_fewer(measured):
+def test_exact_scores_identify_paths_and_coarser_ones_fewer(measured):
     outcome = measured("A5")
     coarse = outcome.rates["named_6_bits"]
     assert outcome.off.rate == 1.0
@@ -32,7 +33,7 @@ def test_exact_scores_name_paths_and_coarser_ones_name_fewer(measured):
     assert abs(outcome.numbers["auc_6_bits"] - outcome.numbers[f"auc_{EXACT_BITS}_bits"]) < 0.02
 
 
-def test_dither_names_fewer_still_than_a_guess_at_the_same_accuracy(measured):
+def test_dither_identifies_fewer_still_than_a_guess_at_the_same_accuracy(measured):
     outcome = measured("A5")
     assert outcome.on.rate == outcome.rates["named_dither_4"] <= outcome.rates["named_dither_6"] < 0.1
     assert 0.0 < outcome.chance < 0.1 and not outcome.on.beats(outcome.chance) and outcome.off.beats(outcome.chance)
@@ -41,8 +42,8 @@ def test_dither_names_fewer_still_than_a_guess_at_the_same_accuracy(measured):
         assert abs(outcome.numbers[f"auc_dither_{width}"] - outcome.numbers["auc_10_bits"]) < 0.005
 
 
-def test_the_combination_behind_an_exact_score_is_found_without_any_record(stage):
-    found = meet_in_the_middle(stage, 0)
+def test_the_combination_behind_an_exact_score_is_found_without_any_record(setup):
+    found = meet_in_the_middle(setup, 0)
     assert found["middle_combinations"] > 10**6 and found["middle_solutions"] == 1
 
 
@@ -53,7 +54,7 @@ def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out
     assert 0.0 < outcome.rates["caught_one"] < 0.3 and outcome.rates["honest_accused"] == 0.0
 
 
-def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_meddles(measured):
+def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_tampers(measured):
     outcome = measured("A7")
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
     assert outcome.on.rate == outcome.chance < 0.9
@@ -70,7 +71,7 @@ def test_a_host_that_adds_to_a_score_quietly_is_caught_by_canaries_and_not_by_th
     assert rates["quiet_caught_canary"] == 1.0 and rates["quiet_caught_range"] < 0.5
 
 
-def test_many_coarse_scores_name_what_one_does_not(measured):
+def test_many_coarse_scores_identify_what_one_does_not(measured):
     outcome = measured("A8")
     once, often = outcome.rates["named_after_1"], outcome.off.rate
     assert once < 0.2 and often > 0.9
@@ -78,13 +79,13 @@ def test_many_coarse_scores_name_what_one_does_not(measured):
     assert rising == sorted(rising) and rising[1] > once
 
 
-def test_a_host_that_counts_leaves_many_scores_with_what_the_first_ones_name(measured):
+def test_a_query_budget_leaves_many_scores_with_what_the_first_ones_identify(measured):
     outcome = measured("A8")
     assert outcome.setting["budget"] == 1
     assert outcome.on.rate == outcome.rates["named_after_1"] and outcome.on.trials == outcome.off.trials
 
 
-def test_one_round_in_the_clear_names_every_leaf_and_fed_eini_leaves_a_guess(measured):
+def test_one_round_in_the_clear_shows_every_leaf_and_fed_eini_leaves_a_guess(measured):
     outcome = measured("T5")
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
     assert outcome.on.rate == outcome.chance < 0.95

@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -16,14 +15,15 @@ from backend.errors import ParameterError
 from bench import cipher, curves, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
-from bench.plot import figure
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def ciphers():
-    return json.loads(json.dumps(cipher.measure((512,), ("paillier", "rlwe", "none"), quick=True)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cipher, "QUICK_LEAVES", 32)
+        return json.loads(json.dumps(cipher.measure((512,), ("paillier", "rlwe", "none"), quick=True)))
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,12 @@ def test_an_unknown_cipher_is_refused():
         cipher.measure((512,), ("rot13",), quick=True)
 
 
-def test_the_found_can_be_told_in_words_and_in_a_table(ciphers, grown):
-    assert "× phe" in cipher.describe(ciphers)
-    assert "RLWE, lattice" in tables.cipher(ciphers)
-    assert "floor" in curves.describe(grown)
-    for table in (tables.growth(grown), tables.where(grown)):
-        widths = {line.count("|") for line in table.splitlines() if line.startswith("| paillier")}
-        assert len(widths) == 1
+def test_the_results_are_written_as_tables_in_words_that_need_no_key(ciphers, grown):
+    written = cipher.describe(ciphers)
+    assert "RLWE, lattice" in written and re.search(r"N = [\d,]+, q = \d+ bits", written)
+    for table in re.findall(r"(?:^\|.*\n?)+", "\n".join([written, curves.describe(grown)]), re.M):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+    assert not re.search(r"n\d+-q\d+-t\d+|paillier \d", curves.describe(grown))
 
 
 def test_every_curve_has_points(grown):
@@ -78,7 +77,7 @@ def test_every_curve_has_points(grown):
     assert all(p["bytes_a_sample"] > 0 for p in grown["leaves"])
 
 
-def test_the_time_of_a_sample_is_told_by_stage_and_wire(grown):
+def test_the_time_of_a_sample_is_divided_by_stage_and_wire(grown):
     cold = grown["where"][0]
     assert cold["seconds"] == pytest.approx(sum(s["seconds"] for s in cold["stages"]))
     floors = {(s["party"], s["stage"]): s["floor_seconds"] for s in cold["stages"]}
@@ -93,27 +92,26 @@ def points(*rates, engine="rlwe"):
     return [{"engine": engine, "samples": 10**k, "seconds": 1.0, "per_second": rate} for k, rate in enumerate(rates)]
 
 
-def test_the_figure_is_sound_and_marks_what_was_left_out():
+def test_the_speed_chart_marks_what_was_left_out():
     left_out = {"engine": "paillier 2048", "samples": 100, "left_out": "too long"}
-    found = {
+    results = {
         "cap_seconds": 60.0,
         "sample": {"leaves": 1540},
         "textbook": [{"bits": 2048, "per_second": 0.07}],
         "samples": [*points(60.0, 600.0, 2000.0), *points(3.0, 3.0, engine="paillier 2048"), left_out],
     }
-    drawn = ElementTree.fromstring(figure(found))  # noqa: S314 (our own)
-    tags = [re.sub("{.*}", "", node.tag) for node in drawn.iter()]
-    assert (tags.count("polyline"), tags.count("circle"), tags.count("path")) == (3, 5, 1)
-    words = "".join(drawn.itertext())
-    assert "RLWE, lattice: 2,000" in words
-    assert "phe 2,048: 0.07" in words
+    chart = readme.speed_chart(results)
+    assert chart.steps == ["1", "10", "100"] and chart.logarithmic
+    assert chart.lines == {"RLWE, lattice: 2,000": [60.0, 600.0, 2000.0], "Paillier, 2,048 bits: 3": [3.0, 3.0, None]}
+    assert chart.left_out == {"RLWE, lattice: 2,000": [], "Paillier, 2,048 bits: 3": [2]}
+    assert chart.levels == {"phe, 2,048 bits: 0.07": 0.07}
 
 
 def test_every_page_has_a_row_with_its_times():
     row = {"page": "Features", "title_seconds": 0.2, "seconds": 0.4321, "worst_seconds": 0.9}
     facts = {"features": 500, "trees": 300, "leaves": 4471, "findings": 57, "rounds": 5, "load_after": 2.0}
     table = tables.pages({**facts, "rows": [row], "machine": {"load_before": 1.0}})
-    assert "| Features | 0.20 s | 0.43 s | 0.90 s |" in table and "4,471 leaves" in table
+    assert re.search(r"\| Features +\| +0.20 s \| +0.43 s \| +0.90 s \|", table) and "4,471 leaves" in table
 
 
 def test_every_page_of_the_dashboard_is_walked_through():
@@ -135,7 +133,7 @@ def test_numbers_are_rounded_to_two_figures_at_least():
     assert [tables.rounded(x) for x in (0.0123, 1.24, 9.97, 14.4, 1234.5)] == ["0.012", "1.2", "10", "14", "1,234"]
 
 
-def test_what_was_not_measured_is_said_so(monkeypatch, tmp_path):
+def test_a_block_that_was_not_measured_names_the_command(monkeypatch, tmp_path):
     monkeypatch.setattr(readme, "RESULTS", tmp_path)
     assert readme.filled("<!-- figures: cipher -->\nold\n<!-- end -->") == (
         "<!-- figures: cipher -->\nNot measured yet: `make bench`.\n<!-- end -->"
@@ -151,15 +149,19 @@ def test_what_a_library_prints_stays_out_of_our_json(capfd):
 
 
 @pytest.mark.parametrize(("bits", "cipher"), [(512, "paillier"), (0, "rlwe")])
-def test_reasons_are_measured_beside_a_score_and_phe_and_told(bits, cipher, monkeypatch):
+def test_reasons_are_measured_beside_a_score_and_phe(bits, cipher, monkeypatch):
     monkeypatch.setattr(reasons, "KEY_BITS", 512)
     parties = reasons.Parties.of(random_case(32, 1))
-    found = reasons.cost_of(parties, bits, 1)
-    assert found["cipher"] == cipher and found["to_score"] > 1 and found["peer_encryptions"] > 10
-    assert found["terms_messages"] == 1 and found["bytes"] > found["key_bytes"] > 64
-    group = reasons.cohort_of(parties, bits, 10, 5)
-    assert (group["people"], group["measured"]) == (10, 5) and group["guest_seconds"] > 0 < group["host_seconds"]
+    row = reasons.cost_of(parties, bits, 1)
+    assert row["cipher"] == cipher and row["to_score"] > 1 and row["peer_encryptions"] > 10
+    assert row["terms_messages"] == 1 and row["bytes"] > row["key_bytes"] > 64
+    group = reasons.cohort_of(parties, bits, 10, 2)
+    assert (group["people"], group["measured"]) == (10, 2) and group["guest_seconds"] > 0 < group["host_seconds"]
+    written = reasons.describe({"rows": [row], "cohorts": [group], "faithfulness": []})
+    assert written.count("| random, 2 trees of depth 4") == 2
+
+
+def test_reasons_name_the_features_that_plaintext_shap_values_name():
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
-    told = reasons.describe({"rows": [found], "cohorts": [group], "faithfulness": [faith]})
-    assert "times a score" in told and "sums over 10 people" in told and "same four names for 100.0%" in told
+    assert "100.0% of 20 people" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})

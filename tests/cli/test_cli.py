@@ -65,7 +65,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
     runtime = glassleaf._catalogue.runtime(glassleaf.model(model_id).federation)
     model = glassleaf.guest_model(model_id)
     rules = dict(model.rules)
-    for host in runtime._simulated._hosts.values():
+    for host in runtime._simulated.hosts.values():
         rules.update(host._halves.get(model_id).model.rules)
     glassleaf.close()
     totals = []

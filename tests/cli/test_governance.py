@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from backend.attacks import lab
-from backend.attacks.result import AttackOutcome, Attempt
+from backend.attacks.result import AttackOutcome, SuccessCount
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
@@ -76,7 +76,7 @@ def test_attacks_are_listed(run):
 
 @pytest.mark.parametrize(("right", "status", "word"), [(50, 0, "fails"), (100, 1, "WORKS")])
 def test_the_exit_status_tells_whether_an_attack_works(run, monkeypatch, right, status, word):
-    outcome = AttackOutcome(Attempt(100, 100, 0.1), Attempt(right, 100, 0.1), 0.5, {})
+    outcome = AttackOutcome(SuccessCount(100, 100, 0.1), SuccessCount(right, 100, 0.1), 0.5, {})
     synthetic = lab.Attack("A1", "Made up", "high", lambda seed: outcome)
     monkeypatch.setattr(lab, "ATTACKS", {"A1": synthetic})
     found, text, _ = run("attack", "A1")

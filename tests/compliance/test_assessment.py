@@ -1,10 +1,10 @@
-"""Assessing a dictionary: what decides, what wins, in which order, in which words."""
+"""Assessing a dictionary: what decides, what takes precedence, in which order, in which words."""
 
 import datetime as dt
 
 import pytest
 
-from backend.compliance.assessment import SEVERITY, UNUSED, Usage, assess
+from backend.compliance.assessment import SEVERITY, UNUSED, Usage, assess, with_evidence
 from backend.compliance.rule_pack import load_packs
 from backend.data.credit_card import CREDIT_CARD_FEATURES
 from backend.data.dictionary import Feature
@@ -44,7 +44,7 @@ def test_the_credit_card_dictionary_has_two_prohibited_and_one_conditional_featu
     assert report.assessed == 23
 
 
-def test_a_finding_tells_rule_citation_date_match_place_and_use():
+def test_a_finding_holds_rule_citation_date_match_and_use():
     (finding,) = assess([feature("SEX", "Sex of the client", meaning_zh="客户性别")], {"SEX": used()}, on=DAY).findings
     assert finding.rule_id == "ecoa_sex"
     assert finding.pack == "ECOA / Regulation B"
@@ -55,14 +55,14 @@ def test_a_finding_tells_rule_citation_date_match_place_and_use():
     assert finding.usage == used()
 
 
-def test_the_place_of_the_match_is_the_name_before_the_meanings():
-    places = [
+def test_the_match_is_in_the_name_before_the_meanings():
+    found = [
         assess([feature("sex")], {}, on=DAY).findings[0],
         assess([feature(meaning="Sex", meaning_zh="性别")], {}, on=DAY).findings[0],
         assess([feature(meaning_zh="性别")], {}, on=DAY).findings[0],
     ]
-    assert [f.matched_in for f in places] == ["name", "meaning", "meaning_zh"]
-    assert [f.matched for f in places] == ["sex", "Sex", "性别"]
+    assert [f.matched_in for f in found] == ["name", "meaning", "meaning_zh"]
+    assert [f.matched for f in found] == ["sex", "Sex", "性别"]
 
 
 def test_a_sensitivity_tag_decides_the_rule_alone():
@@ -88,7 +88,7 @@ def test_one_feature_can_touch_two_rules():
     assert set(rules(feature("sex_and_age"))) == {"ecoa_sex", "ecoa_age"}
 
 
-def test_a_meaning_of_a_thing_takes_back_an_ambiguous_name_but_not_a_plain_one():
+def test_a_meaning_about_a_thing_cancels_an_ambiguous_name_but_not_a_clear_one():
     assert rules(feature("age", "Age of the account")) == []
     assert rules(feature("age", "Column", meaning_zh="账户年龄")) == []
     assert rules(feature("sex", "Gender-neutral code")) == ["ecoa_sex"]
@@ -103,7 +103,7 @@ def test_the_worst_comes_first_and_used_before_unused():
     assert SEVERITY == ("prohibited", "conditional", "indicator", "informational")
 
 
-def test_a_rule_makes_findings_only_while_it_is_in_force_and_is_told_of_before_and_after():
+def test_a_rule_makes_findings_only_while_it_is_in_force_and_is_listed_before_and_after():
     sex = next(rule for rule in pack("ecoa").rules if rule.id == "ecoa_sex")
     ended = sex.model_copy(update={"effective_to": dt.date(2026, 6, 30)})
     old = [pack("ecoa").model_copy(update={"rules": (ended,)})]
@@ -159,7 +159,7 @@ def test_duties_in_force_come_first_then_those_to_come_then_those_that_ended():
     assert set(forces) == {"in_force", "not_yet", "ended"}
 
 
-def test_one_feature_is_told_of_by_every_law_that_speaks_of_it():
+def test_one_feature_is_a_finding_of_every_law_that_concerns_it():
     found = {f.rule_id: f.status for f in assess([feature("religion")], {}, on=DAY).findings}
     assert found == {"ecoa_religion": "prohibited", "gdpr_religion": "conditional", "pipl_religion": "conditional"}
 
@@ -169,17 +169,11 @@ def test_sex_age_and_marital_status_are_no_special_categories_of_the_gdpr(name):
     assert assess([feature(name)], {}, [pack("gdpr")], on=DAY).findings == ()
 
 
-def test_the_four_claims_stand_apart_and_what_was_not_assessed_is_not_told_as_nothing_found():
+def test_the_four_claims_are_kept_apart_and_not_assessed_differs_from_nothing_found():
     tie = Evidence(about="basket_mix", measure="Cramér's V", n=900, value=0.41, low=0.35, high=0.47)
     small = Evidence(about="other", measure="selection rate", n=4, value=None, low=None, high=None)
-    report = assess(
-        [feature("sex"), feature("religion"), feature("race")],
-        {"sex": used()},
-        [pack("ecoa")],
-        on=DAY,
-        proxies={"sex": (tie,), "religion": ()},
-        disparities={"sex": (small,)},
-    )
+    bare = assess([feature("sex"), feature("religion"), feature("race")], {"sex": used()}, [pack("ecoa")], on=DAY)
+    report = with_evidence(bare, {"sex": (tie,), "religion": ()}, {"sex": (small,)}, {})
     sex, *_ = report.findings
     religion = next(f for f in report.findings if f.feature == "religion")
     race = next(f for f in report.findings if f.feature == "race")

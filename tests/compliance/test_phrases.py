@@ -1,4 +1,4 @@
-"""How names are taken apart and phrases are found in them."""
+"""How names are tokenised and phrases are found in them."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_name_is_taken_apart_at_case_changes_marks_and_digits(name, words):
     assert PhraseMatch.of(name).words == words
 
 
-def test_a_match_is_told_as_it_is_written():
+def test_a_match_is_reported_as_it_is_written():
     assert found("date of birth", "customerDateOfBirth") == "DateOfBirth"
 
 
@@ -66,7 +66,7 @@ def test_an_exclusion_takes_back_only_what_it_covers():
     assert found("age", "account age, client age", "account age") == "age"
 
 
-def test_a_chinese_phrase_is_found_wherever_it_stands():
+def test_a_chinese_phrase_is_found_anywhere():
     assert found("性别", "客户性别代码") == "性别"
     assert found("年龄", "账户的年龄", "{thing_zh} [的] 年龄") == ""
 
@@ -90,8 +90,8 @@ def test_wide_letters_are_read_as_plain_ones():
         ("age of {nothing}", "one of the lists"),
         ("a|", "empty choice"),
         ("[the age", "expected a word"),
-        ("Sex", "small letters"),
-        ("sex_code", "small letters"),
+        ("Sex", "lower-case letters"),
+        ("sex_code", "lower-case letters"),
         ("!(", "at least one word"),
         ("age ]", "expected a word"),
     ],

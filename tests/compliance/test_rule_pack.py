@@ -62,7 +62,7 @@ def test_an_unknown_status_is_refused_with_line_rule_and_choices(tmp_path):
     assert text.startswith("tiny.yaml, line 13, rules 'sex', status: found 'forbidden', expected one of 'prohibited'")
 
 
-def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_told(tmp_path):
+def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_reported(tmp_path):
     bad = GOOD.replace("    citation: Chapter 1\n", "").replace("2020-01-01", "soon") + "    colour: red\n"
     text = refusal(tmp_path, bad)
     assert "rules 'sex', citation: found nothing" in text
@@ -70,7 +70,7 @@ def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_told(tmp_path):
     assert "line 20, rules 'sex', colour: found an unknown key" in text
 
 
-def test_a_key_that_stands_twice_is_refused_as_the_first_would_be_lost(tmp_path):
+def test_a_key_that_occurs_twice_is_refused_as_the_first_would_be_lost(tmp_path):
     assert "line 21: found the key 'phrases' twice" in refusal(tmp_path, GOOD + "    phrases: [gender]\n")
 
 
@@ -81,7 +81,7 @@ def test_a_badly_written_phrase_is_refused_with_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("phrases: [sex]", "phrases: []", "line 16, rule 'sex', phrases: found nothing to look for"),
         ("phrases: [sex]", "concept: sexx", "rule 'sex', concept: found 'sexx', expected one of race, color"),
@@ -105,8 +105,8 @@ def test_a_badly_written_phrase_is_refused_with_its_line(tmp_path):
         ("title: Tiny law", "? [a, b]\n: c", "tiny.yaml"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_rule_field_and_what_to_do(tmp_path, old, new, told):
-    assert told in refusal(tmp_path, GOOD.replace(old, new))
+def test_what_does_not_fit_is_refused_with_rule_field_and_what_to_do(tmp_path, old, new, message):
+    assert message in refusal(tmp_path, GOOD.replace(old, new))
 
 
 def test_a_pack_without_rules_is_refused(tmp_path):
@@ -203,7 +203,7 @@ def test_a_tag_that_only_a_users_pack_knows_cannot_hide_a_feature_from_the_built
     assert {f.rule_id: f.matched_in for f in report.findings} == {"ecoa_sex": "name", "house_sex": "sensitivity"}
 
 
-def test_a_broken_pack_is_told_with_file_line_and_reason_and_the_others_still_apply(tmp_path):
+def test_a_broken_pack_is_reported_with_file_line_and_reason_and_the_others_still_apply(tmp_path):
     written(tmp_path, "a.yaml", "name: [\n")
     written(tmp_path, "b.yml", POLICY)
     written(tmp_path, "c.yaml", POLICY.replace("prohibited", "forbidden"))
@@ -220,19 +220,19 @@ def test_a_folder_that_is_not_there_holds_no_packs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("name: house", "name: ecoa", "found the pack name ecoa, which another pack has"),
         ("id: house_sex", "id: ecoa_sex", "found the rule ids ecoa_sex, which another pack has"),
     ],
 )
-def test_a_pack_that_takes_the_name_of_another_is_refused_and_set_aside(tmp_path, old, new, told):
+def test_a_pack_that_takes_the_name_of_another_is_refused_and_set_aside(tmp_path, old, new, message):
     file = written(tmp_path, "mine.yaml", POLICY.replace(old, new))
-    with pytest.raises(GlassleafError, match=told):
+    with pytest.raises(GlassleafError, match=message):
         add_rule_pack(file, tmp_path / "rules")
     assert not (tmp_path / "rules").exists()
     packs, (problem,) = read_own_packs(tmp_path)
-    assert packs == () and told in problem
+    assert packs == () and message in problem
 
 
 def test_a_newer_version_takes_the_place_of_the_older_and_the_same_one_is_refused(tmp_path):

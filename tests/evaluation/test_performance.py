@@ -1,21 +1,11 @@
-"""Figures, curves and stability: by hand on a few records, and against scikit-learn on many."""
+"""Figures with intervals, curves and stability: by hand on a few records, and against scikit-learn on many."""
 
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss, confusion_matrix, mean_absolute_error, roc_auc_score, roc_curve
+from sklearn.metrics import brier_score_loss, confusion_matrix, mean_absolute_error
 
-from backend.evaluation.performance import (
-    RESAMPLES,
-    auc,
-    bounds,
-    calibration,
-    draws,
-    ks,
-    performance,
-    separation,
-    stability,
-)
+from backend.evaluation.performance import RESAMPLES, calibration, draws, performance, separation, stability
 from backend.trees.metrics import measure
 from backend.trees.outputs import ONE_LOGIT, Outputs, sigmoid
 
@@ -30,7 +20,7 @@ def binary(n=400, seed=0, rounded=1):
     return (draw.random(n) < sigmoid(1.5 * margins)).astype(float), margins[:, None]
 
 
-def made(outputs, n=400, seed=0):
+def sample(outputs, n=400, seed=0):
     draw = np.random.default_rng(seed)
     if outputs.task == "binary":
         return binary(n, seed)
@@ -41,30 +31,9 @@ def made(outputs, n=400, seed=0):
     return values + draw.normal(0, 5, n), values[:, None]
 
 
-def test_area_and_gap_by_hand():
-    # scores 1 2 2 3, labels 0 1 0 1: pairs (2>1) 1, (2=2) 1/2, (3>1) 1, (3>2) 1 → 3.5 of 4
-    labels, scores, once = np.array([0, 1, 0, 1.0]), np.array([1, 2, 2, 3.0]), np.ones((1, 4))
-    assert auc(labels, scores, once) == pytest.approx([3.5 / 4])
-    # below 3: half of the positive, all of the others; below 2: none and half
-    assert ks(labels, scores, once) == pytest.approx([0.5])
-    assert np.isnan(auc(labels, scores, np.array([[1, 0, 1, 0.0]]))[0])
-    assert np.isnan(ks(labels, scores, np.array([[0, 1, 0, 1.0]]))[0])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_areas_of_weighted_records_are_those_of_scikit_learn(seed):
-    labels, margins = binary(80, seed)
-    weights = np.vstack(list(draws(80, 6, seed)))
-    assert weights.shape == (6, 80) and (weights.sum(axis=1) == 80).all()
-    expected = [roc_auc_score(labels, margins[:, 0], sample_weight=w) for w in weights]
-    assert auc(labels, margins[:, 0], weights) == pytest.approx(expected)
-    gaps = [np.subtract(*roc_curve(labels, margins[:, 0], sample_weight=w)[1::-1]).max() for w in weights]
-    assert ks(labels, margins[:, 0], weights) == pytest.approx(gaps)
-
-
 @pytest.mark.parametrize("outputs", [ONE_LOGIT, CLASSES, NUMBER], ids=lambda o: o.task)
 def test_figures_are_those_the_model_is_registered_with_and_lie_in_their_intervals(outputs):
-    labels, margins = made(outputs)
+    labels, margins = sample(outputs)
     known = measure(labels, margins, "test", outputs)
     found = performance(labels, margins, outputs, "test")
     assert (found.part, found.n) == ("test", 400)
@@ -80,25 +49,24 @@ def test_figures_are_those_the_model_is_registered_with_and_lie_in_their_interva
         assert found.figure("mae").value == pytest.approx(mean_absolute_error(labels, share))
 
 
-def test_an_interval_covers_as_often_as_it_says():
+def test_an_interval_covers_the_truth_at_its_nominal_rate():
     # AUC of N(1, 1) against N(0, 1) is Φ(1/√2) = 0.7602; 95 % intervals of 80 samples hold it in 70 or more but with p < 0.01
-    held = 0
+    covered = 0
     for seed in range(80):
         draw = np.random.default_rng(seed)
         labels = (draw.random(200) < 0.5).astype(float)
         figure = performance(labels, draw.normal(size=200) + labels, ONE_LOGIT, "test", seed).figure("auc")
-        held += figure.low <= 0.7602 <= figure.high
-    assert 70 <= held <= 80
+        covered += figure.low <= 0.7602 <= figure.high
+    assert 70 <= covered <= 80
 
 
-def test_percentiles_leave_out_what_means_nothing_and_hold_the_value():
-    drawn = np.array([np.nan, *np.arange(1000.0)])
-    assert bounds(drawn, 500.0) == pytest.approx((24.975, 974.025))
-    assert bounds(drawn, 2000.0)[1] == 2000.0 and bounds(np.array([np.nan]), 3.0) == (3.0, 3.0)
+def test_as_many_samples_are_drawn_as_asked_for_each_of_all_records():
+    weights = np.vstack(list(draws(80, 6, 0)))
+    assert weights.shape == (6, 80) and (weights.sum(axis=1) == 80).all()
     assert sum(len(w) for w in draws(10, RESAMPLES, 0)) == RESAMPLES
 
 
-def test_without_one_of_the_outcomes_what_needs_both_is_not_told():
+def test_without_one_of_the_outcomes_figures_that_need_both_are_left_out():
     found = performance(np.zeros(30), np.linspace(-1, 1, 30), ONE_LOGIT, "test")
     assert {f.name for f in found.figures} == {"brier", "log_loss", "accuracy"} and found.separation is None
     empty = performance(np.empty(0), np.empty((0, 1)), ONE_LOGIT, "test")
@@ -150,13 +118,13 @@ def test_distributions_count_everybody_once():
     labels, margins = binary()
     spread = performance(labels, margins, ONE_LOGIT, "test").spread
     assert [sum(row) for row in spread.counts] == [int((labels == 0).sum()), int((labels == 1).sum())]
-    labels, values = made(NUMBER)
+    labels, values = sample(NUMBER)
     residuals = performance(labels, values, NUMBER, "test").spread
     assert sum(residuals.counts[0]) == 400 and residuals.edges[0] == -residuals.edges[-1]
 
 
 def test_confusion_is_that_of_scikit_learn():
-    labels, margins = made(CLASSES)
+    labels, margins = sample(CLASSES)
     found = performance(labels, margins, CLASSES, "test")
     assert np.array_equal(found.confusion, confusion_matrix(labels, margins.argmax(axis=1)))
     assert found.counts == tuple(np.bincount(labels.astype(int)).tolist()) and found.spread is None

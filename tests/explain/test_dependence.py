@@ -1,4 +1,4 @@
-"""Partial dependence of the Guest's features and means over groups of a Host's: by hand, and against everything in one hand."""
+"""Partial dependence of the Guest's features and means over groups of a Host's: by hand, and against scoring everybody in plaintext."""
 
 from dataclasses import replace
 
@@ -8,9 +8,8 @@ from worlds import random_world, with_outputs
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError, SecurityError
-from backend.explain import dependence
 from backend.explain.contribution import Expectation
-from backend.explain.dependence import LEAST, Scale, from_sums, marks, partial_dependence
+from backend.explain.dependence import MIN_PEOPLE, Scale, from_sums, marks, partial_dependence
 from backend.protocols.group_sums.grouping import Group
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 from backend.trees.outputs import sigmoid
@@ -68,11 +67,10 @@ def test_without_hosts_it_is_the_mean_of_everybody_scored_with_that_value(seed):
         assert sum(level.share for level in found.levels) == pytest.approx(1)
 
 
-def test_of_many_records_some_are_averaged_and_all_are_counted(monkeypatch):
-    monkeypatch.setattr(dependence, "MOST", 50)
+def test_of_many_records_some_are_averaged_and_all_are_counted():
     draw = np.random.default_rng(0)
     columns = {"income": draw.choice([5.0, 15.0], 400, p=[0.25, 0.75]), "age": draw.choice([30.0, 50.0], 400)}
-    found = partial_dependence(MODEL, Expectation(MODEL), "income", columns)
+    found = partial_dependence(MODEL, Expectation(MODEL), "income", columns, max_records=50)
     assert found.n == 50 and found.levels[0].share == (columns["income"] < 10).mean()
     assert 0.5 + 2 < found.levels[1].score[0] < 0.5 + 4
 
@@ -86,7 +84,7 @@ def test_of_classes_there_is_a_probability_for_each():
 
 def test_only_the_guests_features_that_split_can_be_set():
     for feature in ("calls", "nothing"):
-        with pytest.raises(ParameterError, match="no feature of bank that the model asks about"):
+        with pytest.raises(ParameterError, match="no feature of bank"):
             partial_dependence(MODEL, Expectation(MODEL), feature, COLUMNS)
     with pytest.raises(ParameterError, match="no record"):
         partial_dependence(MODEL, Expectation(MODEL), "age", {"age": np.empty(0)})
@@ -95,11 +93,11 @@ def test_only_the_guests_features_that_split_can_be_set():
         partial_dependence(median, Expectation(median), "age", COLUMNS)
 
 
-def test_a_yes_or_no_is_told_by_its_codes():
+def test_a_boolean_is_reported_by_its_codes():
     married = Feature(name="married", meaning="married", kind=Kind.BOOLEAN)
     tree = GuestTree((Split("bank", "married", 1, 2, True, 1.0, 2.0), Leaf(-1.0, 1.0), Leaf(1.0, 1.0)))
-    made = GuestModel("bank", (), (tree,), (0.0,), 10, (("bank", married),), {(0, 0): SplitRule("married", True, 0.5)})
-    found = partial_dependence(made, Expectation(made), "married", {"married": np.array([0.0, 1.0, 1.0, np.nan])})
+    model = GuestModel("bank", (), (tree,), (0.0,), 10, (("bank", married),), {(0, 0): SplitRule("married", True, 0.5)})
+    found = partial_dependence(model, Expectation(model), "married", {"married": np.array([0.0, 1.0, 1.0, np.nan])})
     assert [(lv.code, lv.share, lv.score[0]) for lv in found.levels] == [
         ("0", 0.25, -1.0),
         ("1", 0.5, 1.0),
@@ -108,9 +106,9 @@ def test_a_yes_or_no_is_told_by_its_codes():
 
 
 def summed(predicted, positive, index, scale):
-    made, largest = marks(predicted, positive, scale)
-    assert all(mark.min() >= 0 and mark.max() <= top for mark, top in zip(made, largest, strict=True))
-    return np.array([[mark[index == k].sum() for k in range(index.max() + 1)] for mark in made])
+    units, largest = marks(predicted, positive, scale)
+    assert all(mark.min() >= 0 and mark.max() <= top for mark, top in zip(units, largest, strict=True))
+    return np.array([[mark[index == k].sum() for k in range(index.max() + 1)] for mark in units])
 
 
 @pytest.mark.parametrize("task", ["binary", "number", "classes"])
@@ -140,7 +138,7 @@ def test_equal_predictions_have_no_error_and_a_constant_number_no_range():
     assert found.groups[0].mean == found.groups[0].low == found.groups[0].high == (7.0,)
 
 
-def test_means_of_few_people_are_thrown_away():
+def test_means_of_few_people_are_discarded():
     scale = Scale.of(np.zeros((1, 1)), "binary")
-    with pytest.raises(SecurityError, match="fewer than 50"):
-        from_sums("telecom", "calls", (Group("bin", "1", LEAST - 1),), np.zeros((2, 1), dtype=np.int64), scale)
+    with pytest.raises(SecurityError, match="telecom sent sums over fewer than 50"):
+        from_sums("telecom", "calls", (Group("bin", "1", MIN_PEOPLE - 1),), np.zeros((2, 1), dtype=np.int64), scale)

@@ -1,4 +1,4 @@
-"""What is shuffled, and how much quality falls: by hand, and against scikit-learn's permutation importance."""
+"""What is permuted, and how much quality falls: by hand, and against scikit-learn's permutation importance."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ CLASSES = Outputs("classes", ("a", "b"), "identity")
 
 
 def test_the_fall_by_hand():
-    # AUC 1; shuffled once 0.5 (0 1 0 1 in order 0 0 1 1: pairs 1/2, 1/2, ...), once 0: the mean falls by 0.75
+    # AUC 1; permuted once 0.5 (0 1 0 1 in order 0 0 1 1: pairs 1/2, 1/2, ...), once 0: the mean falls by 0.75
     labels, whole = np.array([0, 0, 1, 1.0]), np.array([[1.0], [2.0], [3.0], [4.0]])
     half, none = np.array([[1.0], [4.0], [2.0], [3.0]]), whole[::-1]
     found = permuted("bank", ["income"], labels, whole, [half, none], ONE_LOGIT, 0)
@@ -57,25 +57,25 @@ def test_falls_are_those_of_scikit_learn_and_what_means_nothing_is_near_zero(see
         expected = roc_auc_score(labels, whole) - np.mean([roc_auc_score(labels, a) for a in again])
         assert found.fall == pytest.approx(expected)
         rows.append(found)
-    assert rows[0].low > rows[1].high > rows[1].low > rows[2].high  # in the order in which the labels were made
+    assert rows[0].low > rows[1].high > rows[1].low > rows[2].high  # in the order in which the labels were model
     assert rows[2].low < 0.01
 
 
-def test_people_of_one_label_tell_nothing():
+def test_people_of_one_label_have_no_quality():
     with pytest.raises(ParameterError, match="share one label"):
         permuted("bank", ["income"], np.ones(3), np.zeros((3, 1)), [np.zeros((3, 1))], ONE_LOGIT, 0)
 
 
-def test_each_feature_that_splits_and_all_of_a_partys_together_can_be_shuffled():
-    made = random_world(0, n_trees=6).model
-    asked = {s.feature for tree in made.trees for s in tree.splits.values()}
-    found = candidates(made)
-    assert {features[0] for _, features in found if len(features) == 1} == asked
+def test_each_feature_that_splits_and_all_of_a_partys_together_can_be_permuted():
+    model = random_world(0, n_trees=6).model
+    used = {s.feature for tree in model.trees for s in tree.splits.values()}
+    found = candidates(model)
+    assert {features[0] for _, features in found if len(features) == 1} == used
     together = {party: set(features) for party, features in found if len(features) > 1}
-    assert together == {p: {f for f in asked if f.startswith(p)} for p in ("bank", "host0", "host1")}
+    assert together == {p: {f for f in used if f.startswith(p)} for p in ("bank", "host0", "host1")}
 
 
-def test_a_party_with_one_feature_in_use_is_not_shuffled_twice():
+def test_a_party_with_one_feature_in_use_is_not_permuted_twice():
     tree = GuestTree((Split("bank", "bank_x", 1, 2, True, 1.0, 2.0), Leaf(0.0, 1.0), Leaf(1.0, 1.0)))
-    made = replace(random_world(0).model, trees=(tree,))
-    assert candidates(made) == (("bank", ("bank_x",)),)
+    model = replace(random_world(0).model, trees=(tree,))
+    assert candidates(model) == (("bank", ("bank_x",)),)

@@ -1,4 +1,4 @@
-"""Steady importances and meetings on paths: by hand on small trees."""
+"""Importance intervals and interactions on paths: by hand on small trees."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from worlds import random_world
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.explain.importance import feature_importance
-from backend.explain.stability import FEWEST_TREES, agreement, interactions, steady_importance
+from backend.explain.stability import MIN_TREES, agreement, interactions, steady_importance
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 
 DICTIONARY = (
@@ -44,7 +44,7 @@ DEEP = GuestTree(
 )
 
 
-def test_meetings_by_hand():
+def test_interactions_by_hand():
     # below income: calls 3, calls 4, age 1; below calls: age 1; income below income is no pair
     found = {i.features: i for i in interactions(model(DEEP, stump("bank", "age", 2.0)))}
     income, calls, age = ("bank", "income"), ("telecom", "calls"), ("bank", "age")
@@ -79,8 +79,8 @@ def test_one_tree_that_carries_a_feature_makes_its_share_unsteady():
     assert (age.rank, age.first, age.last) == (2, 1, 2)
 
 
-def test_of_few_trees_no_interval_is_told():
-    rows = steady_importance(model(*[DEEP] * (FEWEST_TREES - 1)))
+def test_of_few_trees_no_interval_is_given():
+    rows = steady_importance(model(*[DEEP] * (MIN_TREES - 1)))
     assert all((r.low, r.high, r.first, r.last) == (None,) * 4 for r in rows) and rows[0].share == pytest.approx(
         10 / 18
     )
@@ -88,9 +88,9 @@ def test_of_few_trees_no_interval_is_told():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_shares_are_those_of_the_importance_table(seed):
-    made = random_world(seed, n_trees=12).model
-    known = {r.feature: r.gain_share for r in feature_importance(made)}
-    rows = steady_importance(made)
+    trained = random_world(seed, n_trees=12).model
+    known = {r.feature: r.gain_share for r in feature_importance(trained)}
+    rows = steady_importance(trained)
     assert {r.feature: r.share for r in rows} == pytest.approx(known)
     assert all(r.low <= r.share <= r.high and r.first <= r.last for r in rows)
 
@@ -105,16 +105,16 @@ def test_halves_of_the_trees_agree_or_not():
     assert np.isnan(agreement(model(stump(*up[0]))))
 
 
-def test_every_measure_is_told_by_feature_and_by_party():
-    made = model(*[DEEP] * 12)
-    splits = {r.feature: r.share for r in steady_importance(made, "splits")}
+def test_every_measure_is_shared_out_by_feature_and_by_party():
+    trained = model(*[DEEP] * 12)
+    splits = {r.feature: r.share for r in steady_importance(trained, "splits")}
     assert splits == pytest.approx({"income": 2 / 5, "calls": 2 / 5, "age": 1 / 5})
-    cover = {r.feature: r.share for r in steady_importance(made, "cover")}
+    cover = {r.feature: r.share for r in steady_importance(trained, "cover")}
     assert cover == pytest.approx({"income": 12 / 22, "calls": 7 / 22, "age": 3 / 22})
-    parties = {(r.party, r.feature): r.share for r in steady_importance(made, by_party=True)}
+    parties = {(r.party, r.feature): r.share for r in steady_importance(trained, by_party=True)}
     assert parties == pytest.approx({("bank", ""): 11 / 18, ("telecom", ""): 7 / 18})
     with pytest.raises(ParameterError, match="choose one of gain, splits, cover"):
-        steady_importance(made, "luck")
+        steady_importance(trained, "luck")
 
 
 def test_a_party_is_steadier_than_its_features_when_they_take_turns():

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from backend.errors import ParameterError
-from backend.fairness.age_discrimination import LEAST, check_ages, in_words, read_check
+from backend.fairness.age_discrimination import MIN_PEOPLE, check_ages, in_words, read_check
 from backend.i18n import LANGUAGES, Catalogue
 
 N = 400
@@ -63,7 +63,7 @@ def test_intervals_hold_together_as_often_as_they_claim():
 
 def test_too_few_people_are_refused():
     with pytest.raises(ParameterError, match="49 people"):
-        check_ages("h", "age", np.full(LEAST - 1, 0.5), [np.full(LEAST - 1, 0.4)])
+        check_ages("h", "age", np.full(MIN_PEOPLE - 1, 0.5), [np.full(MIN_PEOPLE - 1, 0.4)])
 
 
 def test_a_kept_check_comes_back():
@@ -76,6 +76,6 @@ def test_in_words_it_names_the_class_that_fares_best_and_says_what_is_not_known(
     say = Catalogue(language)
     negative = in_words(say, check_ages("h", "age", *people(-0.2, 0.05)), used=True)
     assert "+0.0500" in negative and "2" in negative and "-0.2000" not in negative
-    told = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}
-    told |= {in_words(say, None, used=True), in_words(say, None, used=False)}
-    assert len(told) == 4
+    sentences = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}
+    sentences |= {in_words(say, None, used=True), in_words(say, None, used=False)}
+    assert len(sentences) == 4

@@ -1,4 +1,4 @@
-"""The ledger says of every field whether it travelled encrypted, and Table II comes out of the messages of a real run."""
+"""Disclosure: every field is listed as encrypted or not, and Table II comes out of the messages of a real run."""
 
 import pytest
 from actors import MODEL_ID, running
@@ -46,7 +46,7 @@ def test_under_fed_eini_a_host_reads_ids_and_no_number(transcripts):
     assert not any(line.field == "conversation" for line in found.values())
 
 
-def test_plain_numbers_are_readable_and_said_to_be(transcripts):
+def test_plaintext_is_listed_as_readable(transcripts):
     found = lines(transcripts["fed-eini"], GUEST, "none")
     assert all(line.readable and not line.encrypted for line in found)
 
@@ -70,20 +70,20 @@ def test_table_two_of_fed_eini_is_the_papers(transcripts):
     assert (found["score"].hosts["host1"], found["ids"].hosts["host1"]) == ("no", "yes")
 
 
-def test_a_median_shows_the_answer_of_every_tree(transcripts):
+def test_a_median_discloses_the_answer_of_every_tree(transcripts):
     found = table_two(transcripts["fed-eini"], GUEST, HOSTS, "paillier", by_tree=True)
     assert [row.guest for row in found if row.what == "path"] == ["answers"]
 
 
 @pytest.mark.parametrize("name", PROTOCOLS[1:])
-def test_every_other_protocol_shows_the_guest_the_complete_path(transcripts, name):
+def test_every_other_protocol_discloses_the_complete_path_to_the_guest(transcripts, name):
     found = rows(transcripts[name], "none")
     assert found["path"].guest == "complete"  # Table II, SecureBoost
     assert set(found["path"].hosts.values()) == ({"own"} if name.startswith("one-round") else {"met"})
     assert found["leaf_weights"].hosts == {"host0": "no", "host1": "no"}
 
 
-def test_without_encryption_table_two_says_what_the_hosts_read(transcripts):
+def test_without_encryption_table_two_shows_what_the_hosts_read(transcripts):
     found = rows(transcripts["fed-eini"], "none")
     assert set(found["leaf_weights"].hosts.values()) == {"sent"}
     assert set(found["path"].hosts.values()) == {"sent"}

@@ -10,18 +10,18 @@ from actors import MODEL_ID, running
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.attacks import score_names_path
-from backend.attacks.setup import scene
+from backend.attacks.score_identifies_path import identify
+from backend.attacks.setup import attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.privacy import leakage
-from backend.privacy.leakage import LeakMeter, Population, host_shares, joint_audit, leak_curve
+from backend.privacy.leakage import LeakMeter, Population, joint_audit, leak_curve
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
 from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.covers import leaf_shares
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
-from backend.trees.serialization import load_host
 from tests.worlds import GUEST, World, random_world, with_outputs
 
 NO_COLUMNS = {}
@@ -46,7 +46,7 @@ def covered(world: World, seed: int) -> World:
 
 def brute(model: GuestModel, candidates: np.ndarray, released: int, dither: int = 0) -> tuple[int, float, float]:
     """Count, entropy and min-entropy of the combinations that come as near, by trying every one."""
-    units, base, shares = Packing(model).of_leaves(), Packing(model).base, host_shares(model)
+    units, base, shares = Packing(model).of_leaves(), Packing(model).base, leaf_shares(model)[0]
     trees, first = [], 0
     for tree in model.trees:
         here = [leaf for leaf in range(first, first + len(tree.leaves)) if candidates[leaf]]
@@ -83,12 +83,12 @@ def host_leaves(world: World) -> np.ndarray:
     """What a joint audit gives: leaves that no Host rules out, for the Guest's ids in order."""
     ids = world.tables[GUEST].ids
     kept = np.ones((len(ids), world.model.n_leaves), dtype=bool)
-    for name, half in world.hosts.items():
+    for name, partial_model in world.hosts.items():
         table = world.tables[name]
         held = np.array([i in table.row_of for i in ids])
         rows = np.array([table.row_of.get(i, 0) for i in ids])
         columns = {feature: column[rows] for feature, column in table.columns.items()}
-        conjunctions = Conjunctions(half.rules, own_conditions(half.skeletons, half.rules))
+        conjunctions = Conjunctions(partial_model.rules, own_conditions(partial_model.skeletons, partial_model.rules))
         for block, answers in conjunctions.blocks(columns, len(ids), held):
             kept[block] &= answers.T
     return kept
@@ -115,7 +115,7 @@ def test_a_worked_example() -> None:
     assert reading.prior == pytest.approx(3 * (2 - 0.75 * math.log2(3)))  # entropy of (1/4, 3/4)
 
 
-def test_a_count_of_one_names_the_path() -> None:
+def test_a_count_of_one_identifies_the_path() -> None:
     reading = LeakMeter(two_leaf_model([(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)])).read(NO_COLUMNS, [5])[0]
     assert (reading.count, reading.entropy, reading.min_entropy) == (1, 0.0, 0.0)
 
@@ -157,7 +157,7 @@ def test_with_dither_all_combinations_that_come_near_are_counted(seed, trees, bi
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6))
-def test_leaves_of_several_numbers_are_bounded_by_the_class_that_tells_most(seed: int) -> None:
+def test_leaves_of_several_numbers_are_bounded_by_the_class_that_discloses_most(seed: int) -> None:
     world = with_outputs(covered(random_world(seed, n_trees=3, depth=2, n=3, bits=3), seed), "vectors", seed)
     packing = Packing(world.model)
     units = np.zeros((packing.n_leaves, packing.slots), dtype=int)
@@ -218,13 +218,13 @@ def test_the_population_count_is_that_of_walking_every_record(seed: int, kind: s
         assert found == len({path for path, total in zip(paths, sums, strict=True) if total == scores[i]})
 
 
-def test_a_joint_audit_gives_what_the_hosts_leave_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_joint_audit_gives_what_the_hosts_leave_open() -> None:
     world = random_world(8, n_trees=5)
-    monkeypatch.setattr(leakage, "TOGETHER", 5)  # three messages a Host
     with running(world) as (_, network, _):
         session = Session(network, GUEST, "audit", world.model.hosts, timeout=20)
         try:
-            audited = joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids)
+            # three messages to each Host
+            audited = joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids, batch=5)
         finally:
             session.close()
     assert (audited == host_leaves(world)).all()
@@ -242,28 +242,23 @@ def test_a_host_that_is_not_simulated_takes_part_in_no_audit() -> None:
 
 
 @pytest.mark.parametrize("bits", [6, 12])
-def test_the_population_count_names_the_people_that_the_attack_names(bits: int) -> None:
-    stage = scene(500, 10)
-    half, people = load_host(stage.half), np.arange(0, 400, 10)
-    answers = np.empty((len(stage.host.ids), stage.model.n_leaves), dtype=bool)
-    conjunctions = Conjunctions(half.rules, own_conditions(half.skeletons, half.rules))
-    for block, kept in conjunctions.blocks(stage.host.columns, len(answers)):
-        answers[block] = kept.T
-    model, table = stage.rounded(bits), stage.guest.take(people)
-    population = Population(model, table.columns, answers, people)
-    named, asked = score_names_path._named(stage, people, bits, 0.0, [])
-    assert (int((population.counts(model) == 1).sum()), len(people)) == (named, asked)
-    assert population.released(model) == stage.score(stage.compiled(bits), table, PlainKeySide(), stage.host_party())
+def test_the_population_count_identifies_the_people_that_the_attack_identifies(bits: int) -> None:
+    setup, people = attack_setup(500, 10), np.arange(0, 400, 10)
+    model, table = setup.rounded(bits), setup.guest.take(people)
+    population = Population(model, table.columns, setup.host_leaves(np.arange(len(setup.host.ids))), people)
+    assert (int((population.counts(model) == 1).sum()), len(people)) == identify(setup, people, bits, 0.0, [])
+    scored = setup.score(setup.compiled(bits), table, PlainKeySide(), setup.host_party())
+    assert population.released(model) == scored.units
 
 
 def test_a_finer_score_leaves_fewer_paths() -> None:
     world = random_world(11, n_hosts=1, n_trees=6, depth=3, n=20)
-    table, told = world.tables[GUEST], []
+    table, calls = world.tables[GUEST], []
     points = list(
-        leak_curve(world.model, table.columns, host_leaves(world), np.arange(20), (0, 16), lambda: told.append(1))
+        leak_curve(world.model, table.columns, host_leaves(world), np.arange(20), (0, 16), lambda: calls.append(1))
     )
     coarse, fine = points
-    assert len(told) == 40
+    assert len(calls) == 40
     assert (coarse.score_bits, coarse.people, coarse.records) == (0, 20, 20)
     assert coarse.bits > fine.bits
     assert coarse.named <= fine.named

@@ -1,4 +1,4 @@
-"""The auditor: what an honest Guest sent is never objected to; weights of its own, another opening and another model are."""
+"""The auditor: what an honest Guest sent always passes; crafted weights, another opening and another model do not."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ from worlds import GUEST, random_world, with_outputs
 
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import SecurityError
-from backend.privacy.request_audit import _Weights, replay
-from backend.protocols.scoring.canaries import canaries
+from backend.privacy.request_audit import HonestWeights, replay
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.scoring.packing import canaries
 from backend.store.request_log import KEPT, LoggedRow, RequestLog
 from backend.trees.serialization import content_hash, dump_guest
 
@@ -27,8 +27,8 @@ def sent(world, secret_key, change=lambda numbers: numbers, canary=True):
     return LoggedRow(1, "2026-01-01", "m", table.ids[0], key.public.to_bytes(), vector), key
 
 
-def audit(world, row, opener, half=None):
-    text = dump_guest(half or world.model)
+def audit(world, row, opener, partial_model=None):
+    text = dump_guest(partial_model or world.model)
     return replay([row], opener, text, content_hash(dump_guest(world.model)), floor=512)
 
 
@@ -48,7 +48,7 @@ def test_whatever_an_honest_guest_encodes_is_possible(seed, hosts, canary):
     world = random_world(seed, hosts, n_trees=5, depth=4)
     compiled, table = CompiledGuest(world.model), world.tables[GUEST]
     riding = canaries(b"s", "m", table.ids, compiled.trees) if canary else None
-    weights = _Weights(world.model)
+    weights = HonestWeights(world.model)
     for row in compiled.encode(table.columns, len(table.ids), riding)[1]:
         weights.check([int(v) for v in row])
 
@@ -82,7 +82,7 @@ def test_an_opening_that_is_not_that_of_the_ciphertexts_is_found(secret_key):
     assert "another number of entries" in audit(world, crafted_row, lambda _: short).problems[0][1]
 
 
-def test_a_refusal_to_open_and_another_half_count_against_the_guest(secret_key):
+def test_a_refusal_to_open_and_another_partial_model_count_against_the_guest(secret_key):
     world = random_world(5, 1, n_trees=3)
     row, key = sent(world, secret_key)
 
@@ -91,10 +91,10 @@ def test_a_refusal_to_open_and_another_half_count_against_the_guest(secret_key):
 
     assert audit(world, row, refuses).problems == ((1, "no"),)
     other = replace(world.model, base_scores=(9.0,))
-    found = audit(world, row, lambda r: open_vector(key, r.vector), half=other)
+    found = audit(world, row, lambda r: open_vector(key, r.vector), partial_model=other)
     assert "not the one that was registered" in found.problems[0][1]
     unregistered = replay([row], refuses, dump_guest(world.model), "", floor=512)
-    assert unregistered.problems == ((1, "no half was registered"),)
+    assert unregistered.problems == ((1, "no partial model was registered"),)
 
 
 def test_a_ciphertext_opens_to_what_was_encrypted(secret_key):
@@ -103,7 +103,7 @@ def test_a_ciphertext_opens_to_what_was_encrypted(secret_key):
     ciphertexts = key.encrypt_numbers(values)
     for value, c, (m, r) in zip(values, ciphertexts, key.open(ciphertexts), strict=True):
         assert m == value and 0 < r < key.public.n
-        assert key.public.cover(m, pow(int(r), int(key.public.n), int(key.public.n2))) == c
+        assert key.public.encrypt_with(m, pow(int(r), int(key.public.n), int(key.public.n2))) == c
 
 
 def test_a_log_keeps_rows_at_its_rate_and_forgets_the_oldest(tmp_path):
@@ -133,4 +133,4 @@ def test_a_log_that_cannot_be_written_answers_nothing(tmp_path):
 
 def test_numbers_of_another_count_are_refused():
     with pytest.raises(SecurityError, match="0 entries were sent"):
-        _Weights(random_world(5, 1).model).check([])
+        HonestWeights(random_world(5, 1).model).check([])

@@ -19,8 +19,10 @@ from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
+from backend.store.party_store import PartyStore
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.folding import fold_structure
+from backend.trees.serialization import load_host
 
 
 def reachable(*roots):
@@ -59,7 +61,7 @@ def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secr
         runtime.labels(), SecureBoostParameters(trees=2, depth=2, bins=6), PaillierKeySide(secret_key), session
     )
     session.close()
-    for host in runtime._simulated._hosts.values():
+    for host in runtime._simulated.hosts.values():
         found = reachable(host)
         assert any(isinstance(thing, PartyTable) for thing in found)
         assert not any(isinstance(thing, (GuestModel, PaillierKeySide)) for thing in found)
@@ -85,12 +87,8 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     assert len(tap) > 30
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
-    thresholds = [
-        r.threshold
-        for h in hosts
-        for r in h._halves.get(trained.model_id).model.rules.values()
-        if r.threshold is not None
-    ]
+    stored = [load_host(PartyStore(tmp_path / "parties" / h).artefact(trained.model_id)) for h in runtime.hosts]
+    thresholds = [r.threshold for kept in stored for r in kept.rules.values() if r.threshold is not None]
     assert len(thresholds) > 3
     for value in thresholds:
         assert np.float64(value).tobytes() not in to_guest and np.float64(value).tobytes()[::-1] not in to_guest

@@ -39,9 +39,9 @@ def hosts():
     """Two Hosts, to whom the Guest has opened the conversation c."""
     world, key = random_world(3, 2, n=4), PlainKeySide()
     with running(world) as (_, _, served):
-        for host in served._hosts.values():
+        for host in served.hosts.values():
             list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
-        yield served._hosts
+        yield served.hosts
 
 
 def test_whatever_a_guest_alone_sends_is_refused_from_anybody_else(hosts):
@@ -73,8 +73,22 @@ def test_a_model_of_one_guest_is_not_scored_with_by_another(hosts):
 
 def test_a_further_piece_from_another_party_is_refused(hosts):
     list(hosts["host0"].answer(GUEST, vectors(random_world(3, 2, n=4), pieces=2)))
-    with pytest.raises(SecurityError, match="another party than the first piece"):
+    with pytest.raises(SecurityError, match="another party than the first"):
         list(hosts["host0"].answer("host1", MoreVectors("c", b"")))
+
+
+class ChangingSession:
+    """A Guest that has Hosts keep something else than it trained."""
+
+    def __init__(self, session, change):
+        self._session, self._change = session, change
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def broadcast(self, message):
+        changed = replace(message, **self._change) if isinstance(message, KeepModel) else message
+        self._session.broadcast(changed)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +101,13 @@ def test_a_further_piece_from_another_party_is_refused(hosts):
         {"hosts": ("bank", "telecom", "platform")},
     ],
 )
-def test_a_model_that_names_other_parties_than_those_that_trained_is_not_kept(tmp_path, monkeypatch, change):
+def test_a_model_that_names_other_parties_than_those_that_trained_is_not_kept(tmp_path, change):
     runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
-    monkeypatch.setattr("backend.protocols.guest.KeepModel", lambda *told: replace(KeepModel(*told), **change))
+    parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
     session = runtime.open_session(runtime.hosts)
     try:
         with pytest.raises(SecurityError, match="names other parties"):
-            runtime.guest.train(
-                runtime.labels(), SecureBoostParameters(trees=2, depth=2, cipher="none"), PlainKeySide(), session
-            )
+            runtime.guest.train(runtime.labels(), parameters, PlainKeySide(), ChangingSession(session, change))
     finally:
         session.close()
         runtime.close()

@@ -31,8 +31,8 @@ def home(tmp_path_factory):
 @pytest.fixture
 def shared(monkeypatch):
     """Worker processes are used for any number of samples."""
-    monkeypatch.setattr("backend.crypto.paillier.scheme.WORTH_SHARING", 1)
-    monkeypatch.setattr("backend.crypto.rlwe.scheme.WORTH_SHARING", 1)
+    monkeypatch.setattr("backend.crypto.paillier.scheme.PARALLEL_MIN", 1)
+    monkeypatch.setattr("backend.crypto.rlwe.scheme.PARALLEL_MIN", 1)
 
 
 def opened(home, workers=None):

@@ -6,7 +6,7 @@ from measurement_contexts import KEY, TrainedDemo
 from sklearn.metrics import roc_auc_score
 
 from backend.errors import Cancelled, ParameterError, SecurityError
-from backend.explain.dependence import LEAST
+from backend.explain.dependence import MIN_PEOPLE
 from backend.jobs import Job
 from backend.services.explanation import MeansRequest, PermutationRequest, measure_means, measure_permutation
 from backend.services.measurement import drawn
@@ -91,7 +91,7 @@ def test_means_by_tenth_are_those_counted_with_everything_in_one_hand(context, p
     ranked, start = everybody.sort_values(feature), 0
     for row in found.groups:
         own, start = ranked.iloc[start : start + row.group.n], start + row.group.n
-        assert row.group.kind == "bin" and row.group.n >= LEAST
+        assert row.group.kind == "bin" and row.group.n >= MIN_PEOPLE
         assert row.mean[0] == pytest.approx(own.p.mean(), abs=1e-4)
     assert start == len(everybody) and len(found.groups) > 2
 
@@ -111,8 +111,8 @@ def test_a_codes_mean_and_share_of_positive_labels_are_exact(context):
 
 
 def test_of_few_people_no_mean_is_told(context):
-    found = means(context, "gender", samples=2 * LEAST - 1).start().get()
-    assert found.groups == () and found.n == 2 * LEAST - 1
+    found = means(context, "gender", samples=2 * MIN_PEOPLE - 1).start().get()
+    assert found.groups == () and found.n == 2 * MIN_PEOPLE - 1
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, mon
         return real(runtime, hosts, cancelled)
 
     monkeypatch.setattr(type(context.runtime), "open_session", counted)
-    for host in context.runtime._simulated._hosts.values():
+    for host in context.runtime._simulated.hosts.values():
         host._budget.limit = 1
     with pytest.raises((ParameterError, SecurityError), match="asked about them before"):
         permutation(context, samples=60, repeats=1).start().get()

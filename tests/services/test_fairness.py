@@ -6,7 +6,7 @@ import measurement_contexts
 import pytest
 from measurement_contexts import KEY
 
-from backend.compliance.assessment import assess
+from backend.compliance.assessment import assess, with_evidence
 from backend.data.demo import PLANTED
 from backend.errors import Cancelled, ParameterError
 from backend.fairness.disparity import as_evidence
@@ -119,12 +119,8 @@ def test_measuring_leaves_the_budgets_alone_and_tells_every_message(context, mon
 def test_the_evidence_belongs_to_a_compliance_finding(context):
     proxies, disparity = context.proxies("gender").start().get(), context.disparity("gender").start().get()
     names = [g.group.name for g in disparity.groups]
-    report = assess(
-        context.offered,
-        {},
-        proxies={"gender": proxy_evidence(proxies.features)},
-        disparities={"gender": as_evidence(disparity, names)},
-    )
+    measured = {"gender": proxy_evidence(proxies.features)}, {"gender": as_evidence(disparity, names)}
+    report = with_evidence(assess(context.offered, {}), *measured, {})
     findings = [f for f in report.findings if f.feature == "gender"]
     assert findings and all(f.proxies[0].about == "basket_mix" and f.disparities[0].about == "1" for f in findings)
     assert all(f.proxies is None for f in report.findings if f.feature != "gender")

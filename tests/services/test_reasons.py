@@ -26,7 +26,7 @@ def plain(context):
     model, record = context.measured.model, context.record
     rules = dict(model.rules)
     for host in record.hosts:
-        rules |= load_host(context.runtime._simulated._hosts[host]._partial_models._store.artefact(record.id)).rules
+        rules |= load_host(context.runtime._simulated.hosts[host]._partial_models._store.artefact(record.id)).rules
     people = context.people.loc[context.measured.test_ids]
     columns = {}
     for _, feature in model.dictionary:

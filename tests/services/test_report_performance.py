@@ -5,7 +5,7 @@ import pytest
 
 from backend.evaluation.performance import Calibration
 from backend.evaluation.performance import performance as measured
-from backend.fairness.disparity import wilson
+from backend.fairness.intervals import wilson
 from backend.reports.build.performance import _large, performance
 from backend.reports.build.sources import Card
 from backend.trees.outputs import Outputs
@@ -56,8 +56,7 @@ def test_small_bins_are_put_together_with_their_neighbours_by_hand():
     rows = [Calibration(10, 0.1, 0.0, 0, 0), Calibration(30, 0.2, 0.2, 0, 0), Calibration(5, 0.6, 1.0, 0, 0)]
     [row] = _large(rows, shares=True)
     assert (row.n, row.predicted, row.observed) == (45, pytest.approx((1 + 6 + 3) / 45), pytest.approx(11 / 45))
-    told = wilson(11 / 45, 45)
-    assert (row.low, row.high) == (told.low, told.high)
+    assert (row.low, row.high) == wilson(11 / 45, 45)
     numbers = [Calibration(10, 1.0, 1.0, 0.0, 2.0), Calibration(10, 2.0, 3.0, 1.0, 5.0)]
     [row] = _large(numbers, shares=False)
     assert (row.observed, row.high - row.observed) == (

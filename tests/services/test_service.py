@@ -313,7 +313,7 @@ def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
             glassleaf.scores_csv(batch),
         )
     )
-    hosts = runtime._simulated._hosts.values()
+    hosts = runtime._simulated.hosts.values()
     thresholds = {
         r.threshold for h in hosts for r in h._halves.get(record.id).model.rules.values() if r.threshold is not None
     }

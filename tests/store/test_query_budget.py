@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from backend.errors import ParameterError, SecurityError
-from backend.store.query_budget import DAYS, QUERIES, QUERIES_MADE_UP, VARIABLE, QueryBudget, usual_limit
+from backend.store.query_budget import DAYS, QUERIES, QUERIES_SYNTHETIC, VARIABLE, QueryBudget, usual_limit
 
 
 def spent(budget, *ids, model="m"):
@@ -110,7 +110,7 @@ def test_a_budget_out_of_range_is_refused(limit):
 
 def test_the_usual_budget_is_the_variable_s_or_depends_on_whether_there_is_anybody_to_protect(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert (usual_limit(False), usual_limit(True)) == (QUERIES, QUERIES_MADE_UP)
+    assert (usual_limit(False), usual_limit(True)) == (QUERIES, QUERIES_SYNTHETIC)
     monkeypatch.setenv(VARIABLE, " 7 ")
     assert (usual_limit(False), usual_limit(True)) == (7, 7)
     monkeypatch.setenv(VARIABLE, "many")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from toy import GUEST_RULES, HOST_RULES, TOY
 from worlds import GUEST, random_world
 
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import SplitRule
 
 

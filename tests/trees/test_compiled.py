@@ -4,21 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from node_walk import goes_left, walked_candidates
 from toy import GUEST_RULES, TOY
 from worlds import GUEST, random_world
 
 from backend.trees import compiled
-from backend.trees.candidates import candidate_leaves, decide
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import SplitRule
 
 
 def hold(rules, conjunctions, columns, n, held=None):
-    """All blocks in one ``(n, m)`` array."""
-    out = np.empty((len(conjunctions), n), dtype=bool)
-    for rows, kept in Conjunctions(rules, conjunctions).blocks(columns, n, held):
-        out[:, rows] = kept
-    return out.T
+    return Conjunctions(rules, conjunctions).matrix(columns, n, held)
 
 
 def each_alone(rules):
@@ -53,7 +49,7 @@ def test_candidate_leaves_are_those_of_the_walk_whatever_columns_and_blocks(seed
         n = len(table.ids)
         names = data.draw(st.sets(st.sampled_from(sorted(table.columns))))
         columns = {name: table.columns[name] for name in names}
-        walked = np.concatenate(candidate_leaves(world.model.skeletons, rules, columns, n), axis=1)
+        walked = np.concatenate(walked_candidates(world.model.skeletons, rules, columns, n), axis=1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compiled, "BLOCK", block)
             got = hold(rules, own_conditions(world.model.skeletons, rules), columns, n)
@@ -112,7 +108,7 @@ def test_rows_that_are_not_held_follow_the_default_direction():
     columns = {"x": np.array([9.0, 1.0]), "c": np.array(["b", "a"], dtype=object)}
     held = np.array([False, False])
     got = hold(rules, [((*key, True),) for key in rules], columns, 2, held)
-    assert got.tolist() == [[decide(rule, {}, 1)[0] for rule in rules.values()]] * 2
+    assert got.tolist() == [[goes_left(rule, {}, 1)[0] for rule in rules.values()]] * 2
     assert hold(rules, [((0, 0, True),)], columns, 2, np.array([True, False])).tolist() == [[False], [True]]
 
 

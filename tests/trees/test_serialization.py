@@ -40,8 +40,8 @@ def test_the_guests_half_holds_no_rule_of_a_host_and_a_hosts_half_no_weight():
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "half": "host"}', '{"format": 1, "half": "guest"}']
 )
-def test_a_damaged_half_is_refused_in_words(text):
-    with pytest.raises(ModelError, match="half"):
+def test_a_damaged_partial_model_is_refused(text):
+    with pytest.raises(ModelError, match="partial model"):
         load_guest(text)
 
 

@@ -16,15 +16,15 @@ from backend.errors import ParameterError
 
 BITS = 1024  # of the last modulus; the paper gives no sizes
 ROUNDS = 5
-HEADROOM = 64  # bits each modulus has more than the one before, at least: so many additions never wrap around
-FEWEST_BITS = 128  # of the first modulus
+HEADROOM = 64  # bits between successive moduli, at least, so that sums do not wrap around
+MIN_BITS = 128  # of the first modulus
 
 Pair = tuple[mpz, mpz]  # c1, c2
 
 
 @dataclass(frozen=True)
 class RiacKey:
-    """BROKEN: the Randomized Iterative Affine Cipher. Anybody who holds some tens of ciphertexts of 0/1 labels reads them in a blink.
+    """BROKEN: the Randomized Iterative Affine Cipher. A few dozen ciphertexts of 0/1 labels suffice to decrypt them at once.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class RiacKey:
         ParameterError
             There are fewer than two rounds, or no room for them.
         """
-        if rounds < 2 or bits // 2 < max(FEWEST_BITS, HEADROOM * (rounds - 1)):
+        if rounds < 2 or bits // 2 < max(MIN_BITS, HEADROOM * (rounds - 1)):
             raise ParameterError(
-                f"A key of {bits} bits and {rounds} rounds was asked for; at least 2 rounds are needed, and {2 * FEWEST_BITS} "
+                f"A key of {bits} bits and {rounds} rounds was asked for; at least 2 rounds are needed, and {2 * MIN_BITS} "
                 f"bits or {2 * HEADROOM} more for every round beyond the first."
             )
         sizes = [bits // 2 + (bits - bits // 2) * i // (rounds - 1) for i in range(rounds)]
@@ -61,7 +61,7 @@ class RiacKey:
 
     @property
     def modulus(self) -> mpz:
-        """What whoever adds ciphertexts must know."""
+        """The public modulus, needed to add ciphertexts."""
         return self.moduli[-1]
 
     def encrypt(self, values: Sequence[int]) -> list[Pair]:

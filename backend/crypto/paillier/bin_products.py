@@ -1,7 +1,7 @@
-"""Products of ciphertexts by bin: encrypted sums for training, spread over processes, few multiplications.
+"""Products of ciphertexts by bin, i.e. encrypted sums for training, on several processes and with few multiplications.
 
-The most frequent bin of a feature is not multiplied up but divided out of the product of all rows, which is made once per node for
-all features. Several sums then share one ciphertext by shifting (Horner).
+The most frequent bin of a feature is not multiplied up: it is the product of all rows, computed once per node for all features, divided
+by the other bins. Several sums then share one ciphertext by shifting (Horner).
 """
 
 from __future__ import annotations
@@ -19,24 +19,19 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
+from backend.crypto.paillier.keys import byte_width, from_blob, to_blob
 from backend.crypto.workers import Workers
 
 BinIndex = list[tuple[NDArray[np.intp], int]]  # per feature: the bin of each row (k,), and the number of bins
-WORTH_SHARING = 4000  # products in a request below which other processes cost more than they save
+PARALLEL_MIN = 4000  # products per request; for fewer, other processes cost more than they save
 
 
 class BinProducts:
-    """Who multiplies.
-
-    Parameters
-    ----------
-    workers : Workers
-        This machine's processes; ciphertexts reach them through a file, once a tree.
-    """
+    """Multiplies in this process or, with `workers`, on several; they read the ciphertexts from a file, written once per tree."""
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._shared: tuple[list[mpz], Path] | None = None
-        self._delete: Callable[[], object] = list  # nothing is there yet
+        self._delete: Callable[[], object] = list  # no file yet
         self._workers = workers or Workers()
 
     def packed_sums(
@@ -47,13 +42,13 @@ class BinProducts:
         slots: int,
         slot_bits: int,
     ) -> list[list[mpz]]:
-        """Per node: the sums of all bins of all features, `slots` to a ciphertext, lowest slot first; not yet refreshed."""
+        """Per node: the sums of all bins of all features, `slots` per ciphertext, lowest slot first; not yet refreshed."""
         jobs = self._workers.jobs
-        if jobs == 1 or sum(len(rows) * len(bins) for rows, bins in nodes) < WORTH_SHARING:
+        if jobs == 1 or sum(len(rows) * len(bins) for rows, bins in nodes) < PARALLEL_MIN:
             return [_pack(modulus, _sums(modulus, ciphertexts, rows, bins), slots, slot_bits) for rows, bins in nodes]
-        width = (int(modulus.bit_length()) + 7) // 8
+        width = byte_width(modulus)
         file = self._share(ciphertexts, width)
-        tasks = [
+        tasks = (
             (
                 file,
                 width,
@@ -63,16 +58,15 @@ class BinProducts:
             )
             for rows, bins in nodes
             for part in _evenly(bins, jobs)
-        ]
+        )
         made = self._workers.map(_sums_task, tasks)
-        flat = [[mpz.from_bytes(c, "big") for blob in (next(made) for _ in range(jobs)) for c in blob] for _ in nodes]
+        sums = [b"".join(next(made) for _ in range(jobs)) for _ in nodes]
+        step = slots * width
         packing = (
-            (int(modulus), width, [c.to_bytes(width, "big") for c in sums[i : i + slots]], slot_bits)
-            for sums in flat
-            for i in range(0, len(sums), slots)
+            (int(modulus), width, blob[i : i + step], slot_bits) for blob in sums for i in range(0, len(blob), step)
         )
         packed = self._workers.map(_pack_task, packing)
-        return [[mpz.from_bytes(next(packed), "big") for _ in range(0, len(sums), slots)] for sums in flat]
+        return [[mpz.from_bytes(next(packed), "big") for _ in range(0, len(blob), step)] for blob in sums]
 
     def _share(self, ciphertexts: list[mpz], width: int) -> str:
         """A file of the ciphertexts, written once per list of them."""
@@ -80,18 +74,18 @@ class BinProducts:
             self.close()
             folder = Path(tempfile.mkdtemp(prefix="glassleaf-"))
             self._delete = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            (folder / "pairs").write_bytes(b"".join(c.to_bytes(width, "big") for c in ciphertexts))
+            (folder / "pairs").write_bytes(to_blob(ciphertexts, width))
             self._shared = ciphertexts, folder
         return str(self._shared[1] / "pairs")
 
     def close(self) -> None:
-        """Delete the file; it goes with this object, too."""
+        """Delete the file; it is also deleted with this object."""
         self._delete()
         self._shared = None
 
 
 def _evenly(bins: BinIndex, parts: int) -> list[BinIndex]:
-    """Features in `parts` runs of about equal length; a run may be empty."""
+    """Features in `parts` runs of about equal length, possibly empty."""
     edges = [round(i * len(bins) / parts) for i in range(parts + 1)]
     return [bins[a:b] for a, b in pairwise(edges)]
 
@@ -104,15 +98,15 @@ def _sums(modulus: mpz, ciphertexts: list[mpz], rows: NDArray[np.intp], bins: Bi
         total = total * c % modulus
     out: list[mpz] = []
     for index, count in bins:
-        most = int(np.bincount(index, minlength=count).argmax())
+        frequent = int(np.bincount(index, minlength=count).argmax())
         sums = [mpz(1)] * count
-        for place in np.flatnonzero(index != most).tolist():
-            b = index[place]
-            sums[b] = sums[b] * chosen[place] % modulus
+        for i in np.flatnonzero(index != frequent).tolist():
+            sums[index[i]] = sums[index[i]] * chosen[i] % modulus
         others = mpz(1)
         for c in sums:
             others = others * c % modulus
-        sums[most] = total * gmpy2.invert(others, modulus) % modulus
+        # Enc(Σ frequent) = Enc(Σ all) / Enc(Σ others)
+        sums[frequent] = total * gmpy2.invert(others, modulus) % modulus
         out += sums
     return out
 
@@ -122,6 +116,7 @@ def _pack(modulus: mpz, sums: list[mpz], slots: int, slot_bits: int) -> list[mpz
 
 
 def _horner(modulus: mpz, sums: list[mpz], slot_bits: int) -> mpz:
+    # Enc(Σ 2^(slot_bits·i)·sum_i): c^(2^slot_bits) shifts a plaintext by one slot
     shift, value = mpz(1) << slot_bits, mpz(1)
     for c in reversed(sums):
         value = gmpy2.powmod(value, shift, modulus) * c % modulus
@@ -130,15 +125,12 @@ def _horner(modulus: mpz, sums: list[mpz], slot_bits: int) -> mpz:
 
 @lru_cache(maxsize=2)
 def _read_shared(file: str, width: int) -> list[mpz]:
-    blob = Path(file).read_bytes()
-    return [mpz.from_bytes(blob[i : i + width], "big") for i in range(0, len(blob), width)]
+    return from_blob(Path(file).read_bytes(), width)
 
 
-def _sums_task(file: str, width: int, modulus: int, rows: NDArray[np.intp], bins: BinIndex) -> list[bytes]:
-    sums = _sums(mpz(modulus), _read_shared(file, width), rows, bins)
-    return [c.to_bytes(width, "big") for c in sums]
+def _sums_task(file: str, width: int, modulus: int, rows: NDArray[np.intp], bins: BinIndex) -> bytes:
+    return to_blob(_sums(mpz(modulus), _read_shared(file, width), rows, bins), width)
 
 
-def _pack_task(modulus: int, width: int, sums: list[bytes], slot_bits: int) -> bytes:
-    packed = _horner(mpz(modulus), [mpz.from_bytes(c, "big") for c in sums], slot_bits)
-    return bytes(packed.to_bytes(width, "big"))
+def _pack_task(modulus: int, width: int, sums: bytes, slot_bits: int) -> bytes:
+    return to_blob([_horner(mpz(modulus), from_blob(sums, width), slot_bits)], width)

@@ -1,10 +1,9 @@
-"""A proof that gcd(n, φ(n)) = 1, so that refreshing hides: made by the Guest once a key, checked by a Host once an offer.
+"""A proof that gcd(n, φ(n)) = 1, so that refreshing hides: made by the Guest once per key, checked by a Host once per offer.
 
-Goldberg, Reyzin, Sagga and Baldimtsi, "Efficient Noninteractive Certification of RSA Moduli and Beyond" (ASIACRYPT 2019, ePrint
-2018/057), the certificate for Paillier moduli. If a prime p divided both n and φ(n), at most one in p units modulo n would be an n-th
-power. A Host has seen that n has no factor below 2^16; eight units that nobody chose, hashed from n itself, all have an n-th root
-then with a probability of at most 2^-128. Roots of hashed numbers tell nothing
-about the factors: whoever may choose the hash's answers makes them without.
+Goldberg, Reyzin, Sagga and Baldimtsi, "Efficient Noninteractive Certification of RSA Moduli and Beyond" (ASIACRYPT 2019, ePrint 2018/057),
+the certificate for Paillier moduli. If a prime p divided both n and φ(n), at most one in p units modulo n would be an n-th power. A Host
+has seen that n has no factor below 2^16; eight units hashed from n itself, so that nobody chose them, then all have an n-th root with a
+probability of at most 2^-128. The roots disclose nothing about the factors: a simulator that programs the hash makes them without.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from hashlib import shake_256
 import gmpy2
 from gmpy2 import mpz
 
+from backend.crypto.paillier.keys import PaillierSecretKey, byte_width, from_blob, to_blob
 from backend.errors import SecurityError
 
-FACTORS_BELOW = 16  # bits: a Host has excluded smaller factors of n (PublicKey.from_bytes)
+FACTORS_BELOW = 16  # bits: a Host has excluded smaller factors of n (PaillierPublicKey.from_bytes)
 SOUNDNESS = 128  # bits: a key of the wrong form passes with probability 2^-128
 ROOTS = SOUNDNESS // FACTORS_BELOW
 SPARE_BYTES = 16  # hashed beyond n's size before it is reduced: 2^-128 from uniform
@@ -29,20 +29,14 @@ def certify(p: mpz, q: mpz) -> bytes:
     Raises
     ------
     SecurityError
-        n has a factor in common with φ(n), so that there is nothing to prove.
+        n has a factor in common with φ(n).
     """
-    n, phi = p * q, (p - 1) * (q - 1)
-    if p == q or gmpy2.gcd(n, phi) != 1:
+    key, n = PaillierSecretKey(p, q), p * q
+    if p == q or gmpy2.gcd(n, (p - 1) * (q - 1)) != 1:
         raise SecurityError(
             "This key's modulus has a factor in common with its totient; delete the key file, and a new key is made."
         )
-    width, exponent = _width(n), gmpy2.invert(n, phi)
-    inverse = gmpy2.invert(q, p)
-    roots = []
-    for challenge in challenges(n):
-        at_p, at_q = (gmpy2.powmod_sec(challenge % prime, exponent % (prime - 1), prime) for prime in (p, q))
-        roots.append(at_q + q * ((at_p - at_q) * inverse % p))
-    return b"".join(int(root).to_bytes(width, "big") for root in roots)
+    return to_blob(map(key.nth_root, challenges(n)), byte_width(n))
 
 
 def check(n: mpz, certificate: bytes) -> None:
@@ -53,14 +47,13 @@ def check(n: mpz, certificate: bytes) -> None:
     SecurityError
         It is missing, or a root is wrong.
     """
-    width = _width(n)
+    width = byte_width(n)
     if len(certificate) != ROOTS * width:
         raise SecurityError(
             f"The public key came with a certificate of {len(certificate)} bytes, {ROOTS * width} were expected: {ROOTS} roots that "
             "prove its form. It was refused; the Guest's version has to be as new as this Host's."
         )
-    roots = [mpz.from_bytes(certificate[i : i + width], "big") for i in range(0, len(certificate), width)]
-    for challenge, root in zip(challenges(n), roots, strict=True):
+    for challenge, root in zip(challenges(n), from_blob(certificate, width), strict=True):
         if gmpy2.gcd(challenge, n) != 1 or not 0 < root < n or gmpy2.powmod(root, n, n) != challenge:
             raise SecurityError(
                 "The public key's certificate is wrong: its modulus may have a factor in common with its totient, and then this Host's "
@@ -70,7 +63,7 @@ def check(n: mpz, certificate: bytes) -> None:
 
 def challenges(n: mpz) -> list[mpz]:
     """:data:`ROOTS` numbers below n that follow from n alone."""
-    size = _width(n)
+    size = byte_width(n)
     head = _DOMAIN + int(n).to_bytes(size, "big")
     digests = (shake_256(head + i.to_bytes(2, "big")).digest(size + SPARE_BYTES) for i in range(ROOTS))
     return [mpz.from_bytes(digest, "big") % n for digest in digests]
@@ -80,7 +73,3 @@ def split(offer: bytes) -> tuple[bytes, bytes]:
     """An offered key → n, big-endian, and its certificate; a bare n has an empty one."""
     width = len(offer) // (ROOTS + 1) if len(offer) % (ROOTS + 1) == 0 else len(offer)
     return offer[:width], offer[width:]
-
-
-def _width(n: mpz) -> int:
-    return (int(n.bit_length()) + 7) // 8

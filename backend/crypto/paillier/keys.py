@@ -1,6 +1,7 @@
-"""Paillier's keys and ciphertexts as numbers and bytes, which `phe` reads and writes; what another party sent is checked here.
+"""Paillier's keys and ciphertexts as numbers and bytes; what another party sent is checked here.
 
-A ciphertext is c = (1 + n)^m · r^n mod n² with 0 < c < n²; a plaintext is an integer, negative ones as n - |m|.
+A ciphertext is c = (1 + n)^m · r^n mod n² with 0 < c < n² (Paillier 1999, with g = 1 + n); a plaintext is an integer, negative ones
+as n - |m|. `phe` reads and writes the same numbers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 import gmpy2
 from gmpy2 import mpz
@@ -19,9 +22,24 @@ KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030
 KEY_BITS_CEILING = 8192
 
 
+def to_blob(numbers: Iterable[mpz], width: int, order: Literal["big", "little"] = "big") -> bytes:
+    """Numbers end to end, `width` bytes each."""
+    return b"".join(number.to_bytes(width, order) for number in numbers)
+
+
+def from_blob(blob: bytes, width: int, order: Literal["big", "little"] = "big") -> list[mpz]:
+    """Inverse of :func:`to_blob`."""
+    return [mpz.from_bytes(blob[i : i + width], order) for i in range(0, len(blob), width)]
+
+
+def byte_width(number: mpz) -> int:
+    """Bytes that `number` takes."""
+    return (int(number.bit_length()) + 7) // 8
+
+
 @dataclass(frozen=True)
 class PaillierPublicKey:
-    """Modulus n; everything else follows from it."""
+    """The modulus n; everything else follows from it."""
 
     n: mpz
     n2: mpz = field(init=False, repr=False)
@@ -37,11 +55,11 @@ class PaillierPublicKey:
     @property
     def width(self) -> int:
         """Bytes of one ciphertext on the wire."""
-        return (int(self.n2.bit_length()) + 7) // 8
+        return byte_width(self.n2)
 
     def to_bytes(self) -> bytes:
         """Big-endian n."""
-        return int(self.n).to_bytes((self.bits + 7) // 8, "big")
+        return int(self.n).to_bytes(byte_width(self.n), "big")
 
     @classmethod
     def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PaillierPublicKey:
@@ -63,14 +81,17 @@ class PaillierPublicKey:
             raise SecurityError("The public key is not a product of two large primes; it was refused.")
         return cls(n)
 
-    def cover(self, plaintext: int, obfuscator: mpz) -> mpz:
-        """(1 + n)^m · r^n mod n² for an obfuscator r^n; (1 + n)^m = 1 + mn, and of m·r^n only the residue mod n counts."""
+    def encrypt_with(self, plaintext: int, obfuscator: mpz) -> mpz:
+        """(1 + n)^m · r^n mod n² for an obfuscator r^n.
+
+        (1 + n)^m = 1 + m·n mod n² by the binomial theorem, so no power is needed; of m·r^n only the residue mod n counts, since it is
+        multiplied by n.
+        """
         return (obfuscator + self.n * (plaintext * obfuscator % self.n)) % self.n2
 
     def dump(self, ciphertexts: Iterable[mpz]) -> bytes:
         """Ciphertexts as fixed-width big-endian bytes."""
-        width = self.width
-        return b"".join(c.to_bytes(width, "big") for c in ciphertexts)
+        return to_blob(ciphertexts, self.width)
 
     def load(self, blob: bytes, count: int) -> list[mpz]:
         """Check and read `count` ciphertexts.
@@ -87,7 +108,7 @@ class PaillierPublicKey:
             raise SecurityError(
                 f"{count} ciphertexts of {width} bytes were expected, {len(blob)} bytes came; the message was refused."
             )
-        values = [mpz.from_bytes(blob[i : i + width], "big") for i in range(0, len(blob), width)]
+        values = from_blob(blob, width)
         product, n, n2 = mpz(1), self.n, self.n2
         for c in values:
             if not 0 < c < n2:
@@ -107,6 +128,21 @@ class PaillierSecretKey:
 
     p: mpz = field(repr=False)
     q: mpz = field(repr=False)
+
+    @cached_property
+    def _q_inverse(self) -> mpz:
+        return gmpy2.invert(self.q, self.p)
+
+    def combine(self, at_p: mpz, at_q: mpz) -> mpz:
+        """The number below n with these residues mod p and q (Chinese remainder theorem, Garner's formula)."""
+        return at_q + self.q * ((at_p - at_q) * self._q_inverse % self.p)
+
+    def nth_root(self, residue: mpz) -> mpz:
+        """The r below n with r^n = `residue` mod n, unique because gcd(n, φ(n)) = 1; in constant time."""
+        p, q = self.p, self.q
+        exponent = gmpy2.invert(p * q, (p - 1) * (q - 1))
+        at_p, at_q = (gmpy2.powmod_sec(residue % prime, exponent % (prime - 1), prime) for prime in (p, q))
+        return self.combine(at_p, at_q)
 
     @classmethod
     def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
@@ -128,7 +164,7 @@ class PaillierSecretKey:
 
     @property
     def public(self) -> PaillierPublicKey:
-        """The public half."""
+        """The public key."""
         return PaillierPublicKey(self.p * self.q)
 
     def to_numbers(self) -> dict[str, str]:

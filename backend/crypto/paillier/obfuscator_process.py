@@ -1,6 +1,6 @@
 """A second process of the same party that makes obfuscators, so that another core does the work and no interpreter lock is held.
 
-The key's numbers go to it through a pipe, never on a command line or in the environment; it ends when its pipe is closed.
+The key's numbers reach it through a pipe, never by command line or environment; it ends when its pipe is closed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import IO
 
 from gmpy2 import mpz
 
+from backend.crypto.paillier.keys import byte_width, from_blob, to_blob
 from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.pool import Maker
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNT = struct.Struct(">I")
-NICE = 5  # pages and protocols come first
+NICE = 5  # pages and protocols have priority
 
 
-class MakerProcess:
+class ObfuscatorProcess:
     """The party's own end of the pipe.
 
     Parameters
@@ -49,7 +50,7 @@ class MakerProcess:
         self._numbers = numbers
 
     def __repr__(self) -> str:
-        return "MakerProcess()"
+        return "ObfuscatorProcess()"
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
@@ -66,7 +67,7 @@ class MakerProcess:
         return self._process.stdin, self._process.stdout
 
     def ask(self, count: int) -> bool:
-        """Begin making `count` obfuscators; False where the process is busy or gone. Then :meth:`collect` must follow."""
+        """Begin making `count` obfuscators; False where the process is busy or gone. After True, :meth:`collect` must follow."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -79,7 +80,7 @@ class MakerProcess:
         return True
 
     def collect(self, count: int) -> list[mpz] | None:
-        """What was asked for; None where the process has died."""
+        """The obfuscators asked for; None where the process has died."""
         try:
             _, out = self._pipes()
             blob = out.read(count * self._width)
@@ -89,10 +90,10 @@ class MakerProcess:
             self._lock.release()
         if len(blob) != count * self._width:
             return None
-        return [mpz.from_bytes(blob[i : i + self._width], "big") for i in range(0, len(blob), self._width)]
+        return from_blob(blob, self._width)
 
     def close(self) -> None:
-        """End the process; a call under way is let finish."""
+        """End the process after the request in flight."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
@@ -116,13 +117,12 @@ def serve(numbers: IO[bytes], out: IO[bytes]) -> None:
     obfuscation: Obfuscation = settings.pop("obfuscation")
     key = {name: mpz(value) for name, value in settings.items() if value is not None}
     n = key["n"] if "n" in key else key["p"] * key["q"]
-    width = (int((n * n).bit_length()) + 7) // 8
+    width = byte_width(n * n)
     owner = "p" in key
     maker: Maker[mpz] = OwnerMaker(key["p"], key["q"], obfuscation, tables) if owner else PublicMaker(key["n"], tables)
     maker.prepare()
     while len(request := numbers.read(COUNT.size)) == COUNT.size:
-        for made in maker.make(COUNT.unpack(request)[0]):
-            out.write(made.to_bytes(width, "big"))
+        out.write(to_blob(maker.make(COUNT.unpack(request)[0]), width))
         out.flush()
 
 

@@ -1,7 +1,7 @@
 """Obfuscators r^n mod n² for Paillier: fast and full-entropy.
 
-The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; anybody else works modulo n² with
-the public key alone. Both hash fresh random exponents into the group G of n-th residues: e → ∏ b_j^(e_j) with BASES random
+The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; any other party works modulo n² with the
+public key alone. Both hash fresh random exponents into the group G of n-th residues: e → ∏ b_j^(e_j) with BASES random
 bases b_j, made from tables of digits. For e ≠ e' the quotient of two hashes is uniform in g·G, g the greatest common divisor of
 the differences of the exponents. Two things follow, whatever the factors of p-1 and q-1 are (docs/decisions/0003): but for a
 share 3·2^-BASES of all tables the bases generate G, and then, by the leftover hash lemma, log2|G| + SLACK_BITS bits of exponent
@@ -24,22 +24,23 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
+from backend.crypto.paillier.keys import from_blob, to_blob
 from backend.crypto.table_file import read_table, write_table
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
 SHORT_SHARE = (
-    2  # obfuscation "short": exponents of |p|/2 bits a prime (512 at 2,048, 768 at 3,072); see docs/decisions/0003
+    2  # obfuscation "short": exponents of |p|/2 bits per prime (512 at 2,048, 768 at 3,072), docs/decisions/0003
 )
 OWNER_MEMORY = 160 << 20  # bytes of tables at the key owner: windows of 11 bits at 2,048, of 10 at 3,072
-PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, a key
-OBJECT = 48  # bytes an mpz takes beside its digits, and its place in a list
-WINDOWS = range(4, 13)  # bits a digit
-FEW = 64  # until so many were wanted, setting up a table costs more than it saves
-FEW_KEPT = 3  # the same, where a table lies ready in a file
+PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, per key
+OBJECT = 48  # bytes of an mpz beside its digits, including its list entry
+WINDOWS = range(4, 13)  # bits per digit
+FEW = 64  # up to so many obfuscators, building a table costs more than it saves
+FEW_KEPT = 3  # the same for reading a table from its file
 
 Obfuscation = Literal["full", "short"]
-Quotients = NDArray[np.uint32]  # (2**window, limbs): a number a line, lowest limb first
+Quotients = NDArray[np.uint32]  # (2**window, limbs): one number per row, lowest limb first
 
 
 class _PrimeTable:
@@ -47,8 +48,8 @@ class _PrimeTable:
 
     y^p mod p² depends on y mod p only, and y^p = y·(1 + p·f(y)) mod p², where f is the Fermat quotient, additive over products:
     f(uv) = f(u) + f(v), and f(y + kp) = f(y) - k/y mod p. So a table holds y (|p| bits) and f(y) (|p| bits), a product costs one
-    multiplication of |p| by 2|p| bits per digit, and the power is put together once at the end. The quotients are only ever
-    added: they are kept in limbs of 32 bits, summed in 64.
+    multiplication of |p| by 2|p| bits per digit, and the power is assembled once at the end. The quotients are only ever added: they
+    are kept in limbs of 32 bits and summed in 64.
     """
 
     def __init__(self, p: mpz, rows: list[tuple[list[mpz], Quotients]]) -> None:
@@ -95,9 +96,7 @@ class _PrimeTable:
         """Values and quotients of every row, in turn."""
         width = _width(self.p)
         return [
-            part
-            for values, quotients in self.rows
-            for part in (b"".join(y.to_bytes(width, "little") for y in values), quotients.tobytes())
+            part for values, quotients in self.rows for part in (to_blob(values, width, "little"), quotients.tobytes())
         ]
 
     @classmethod
@@ -106,7 +105,7 @@ class _PrimeTable:
         width = _width(p)
         rows = []
         for values, quotients in zip(parts[::2], parts[1::2], strict=True):
-            numbers = [mpz.from_bytes(values[i : i + width], "little") for i in range(0, len(values), width)]
+            numbers = from_blob(values, width, "little")
             rows.append((numbers, _limbs(quotients, len(numbers))))
         return cls(p, rows)
 
@@ -116,7 +115,6 @@ class OwnerMaker:
 
     Parameters
     ----------
-    p, q : mpz
     obfuscation : {"full", "short"}
         ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/0003).
     file : Path, optional
@@ -139,7 +137,7 @@ class OwnerMaker:
         self._p2, self._q2 = p * p, q * q
         self._q2_inverse = gmpy2.invert(self._q2, self._p2)
         self._tables: tuple[_PrimeTable, _PrimeTable] | None = None
-        self._wanted = 0
+        self._made = 0
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
@@ -168,18 +166,18 @@ class OwnerMaker:
         return f"owner {self._p} {self._q} {self._bits} {self._window}"
 
     def make(self, count: int) -> list[mpz]:
-        """From the tables; the first few directly."""
-        if self._tables is None and self._wanted + count <= _few(self._file):
-            self._wanted += count
-            return self.make_quietly(count)
+        """From the tables; the first few without them."""
+        if self._tables is None and self._made + count <= _few(self._file):
+            self._made += count
+            return self.make_unlocked(count)
         self.prepare()
         if self._tables is None or count == 0:
             return []
         at_p, at_q = (t.powers(_digits(len(t.rows), count, self._window)) for t in self._tables)
         return list(starmap(self._join, zip(at_p, at_q, strict=True)))
 
-    def make_quietly(self, count: int) -> list[mpz]:
-        """x^p mod p² and y^q mod q² for uniform x and y, in C and without the interpreter's lock."""
+    def make_unlocked(self, count: int) -> list[mpz]:
+        """x^p mod p² and y^q mod q² for uniform x and y, in C and with the interpreter lock released."""
         at_p = gmpy2.powmod_base_list([random_unit(self._p) for _ in range(count)], self._p, self._p2)
         at_q = gmpy2.powmod_base_list([random_unit(self._q) for _ in range(count)], self._q, self._q2)
         return list(starmap(self._join, zip(at_p, at_q, strict=True)))
@@ -189,11 +187,10 @@ class OwnerMaker:
 
 
 class PublicMaker:
-    """Obfuscators from the public key alone; a Host's refreshing. Never from a base that the Guest supplied.
+    """Obfuscators from the public key alone, for a Host's refreshing; never from a base that the Guest supplied.
 
     Parameters
     ----------
-    n : mpz
     file : Path, optional
         Where the Host keeps its own table for this key between runs.
     memory : int
@@ -205,24 +202,21 @@ class PublicMaker:
         self._bits = _exponent_bits(n, "full")
         self._window = _window(self._bits, _width(self._n2) + OBJECT, memory)
         self._rows: list[list[mpz]] | None = None
-        self._wanted = 0
+        self._made = 0
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Read the table, or build it once (two to three seconds at 3,072 bits, mostly outside the interpreter's lock)."""
+        """Read the table, or build it once (two to three seconds at 3,072 bits, mostly with the interpreter lock released)."""
         with self._lock:
             if self._rows is None:
                 kept = read_table(self._file, self._name())
-                self._rows = self._build() if kept is None else [self._load_row(row) for row in kept]
-
-    def _load_row(self, row: bytes) -> list[mpz]:
-        width = _width(self._n2)
-        return [mpz.from_bytes(row[i : i + width], "little") for i in range(0, len(row), width)]
+                width = _width(self._n2)
+                self._rows = self._build() if kept is None else [from_blob(row, width, "little") for row in kept]
 
     def _build(self) -> list[list[mpz]]:
         rows = []
         digits_per_base = _digits_per_base(self._bits, self._window)
-        for start, digits in zip(self.make_quietly(len(digits_per_base)), digits_per_base, strict=True):
+        for start, digits in zip(self.make_unlocked(len(digits_per_base)), digits_per_base, strict=True):
             base = start
             for _ in range(digits):
                 row = [mpz(1)]
@@ -232,17 +226,17 @@ class PublicMaker:
                 base = row[-1] * base % self._n2
         if self._file is not None:
             width = _width(self._n2)
-            write_table(self._file, self._name(), [b"".join(y.to_bytes(width, "little") for y in row) for row in rows])
+            write_table(self._file, self._name(), [to_blob(row, width, "little") for row in rows])
         return rows
 
     def _name(self) -> str:
         return f"public {self._n} {self._bits} {self._window}"
 
     def make(self, count: int) -> list[mpz]:
-        """From the table; the first few directly."""
-        if self._rows is None and self._wanted + count <= _few(self._file):
-            self._wanted += count
-            return self.make_quietly(count)
+        """From the table; the first few without it."""
+        if self._rows is None and self._made + count <= _few(self._file):
+            self._made += count
+            return self.make_unlocked(count)
         self.prepare()
         rows, n2 = self._rows or [], self._n2
         products = [mpz(1)] * count
@@ -250,8 +244,8 @@ class PublicMaker:
             products = _times(products, row, digits, n2)
         return products
 
-    def make_quietly(self, count: int) -> list[mpz]:
-        """r^n mod n² for uniform r, in C and without the interpreter's lock."""
+    def make_unlocked(self, count: int) -> list[mpz]:
+        """r^n mod n² for uniform r, in C and with the interpreter lock released."""
         powers: list[mpz] = gmpy2.powmod_base_list([random_unit(self._n) for _ in range(count)], self._n, self._n2)
         return powers
 
@@ -270,7 +264,7 @@ def _exponent_bits(order: mpz, obfuscation: Obfuscation) -> int:
 
 
 def _window(bits: int, entry: int, memory: int) -> int:
-    """The widest digit whose tables, of `entry` bytes an entry, fit the memory."""
+    """The widest digit whose tables, with entries of `entry` bytes, fit the memory."""
     fitting = [w for w in WINDOWS if -(-bits // w) * (entry << w) <= memory]
     return max(fitting, default=WINDOWS.start)
 
@@ -280,7 +274,7 @@ def _few(file: Path | None) -> int:
 
 
 def _digits_per_base(bits: int, window: int) -> list[int]:
-    """Digits of each base, as even as can be; fewer bases where a (test) key is too short for one digit each."""
+    """Digits of each base, evenly distributed; fewer bases where a (test) key is too short for one digit each."""
     total = -(-bits // window)
     bases = min(BASES, total)
     return [total // bases + (j < total % bases) for j in range(bases)]

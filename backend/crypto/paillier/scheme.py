@@ -16,19 +16,21 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
-from backend.crypto.interface import FoldPlan, IntArray, Parcel, Weighted, WholeFold
+from backend.crypto.interface import FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
 from backend.crypto.paillier.bin_products import BinIndex, BinProducts
 from backend.crypto.paillier.key_certificate import certify
 from backend.crypto.paillier.keys import PaillierPublicKey, PaillierSecretKey
-from backend.crypto.paillier.obfuscator_process import MakerProcess
+from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicMaker
 from backend.crypto.paillier.weighted_products import weighted_product
 from backend.crypto.pool import Pool
 from backend.errors import ParameterError
 
-DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that holds no interpreter lock
-WORTH_SHARING = 16_384  # ciphertexts from which on worker processes encrypt: some seconds' work
-MESSAGE_ENTRIES = 2048  # ciphertexts a scoring message: 1.5 MiB at 3,072 bits, so a batch can be watched and stopped
+DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that releases the interpreter lock
+PARALLEL_MIN = 16_384  # ciphertexts from which on worker processes encrypt: some seconds of work
+MESSAGE_ENTRIES = (
+    2048  # ciphertexts per scoring message: 1.5 MiB at 3,072 bits, so a batch shows progress and can be cancelled
+)
 
 Ciphertexts = list[list[mpz]]
 
@@ -38,7 +40,6 @@ class PaillierKeySide:
 
     Parameters
     ----------
-    key : PaillierSecretKey
     pool : int, optional
         Obfuscators kept ready in the background once :meth:`Pool.fill` was called.
     obfuscation : {"full", "short"}
@@ -57,14 +58,14 @@ class PaillierKeySide:
         self.bits = self.public.bits
         self.limit = int(self.public.n // 2) - 1
         numbers = {"p": int(key.p), "q": int(key.q)}
-        process = MakerProcess(numbers, self.public.width, obfuscation, tables)
+        process = ObfuscatorProcess(numbers, self.public.width, obfuscation, tables)
         self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), process, pool)
         p, q = key.p, key.q
         self._p2, self._q2 = p * p, q * q
+        # Paillier 1999 §7: h_p = L_p(g^(p-1) mod p²)^-1 mod p with L_p(u) = (u - 1)/p and g = 1 + n
         n = self.public.n
         self._h_p = gmpy2.invert((gmpy2.powmod(1 + n, p - 1, self._p2) - 1) // p, p)
         self._h_q = gmpy2.invert((gmpy2.powmod(1 + n, q - 1, self._q2) - 1) // q, q)
-        self._q_inverse = gmpy2.invert(q, p)
 
     def __repr__(self) -> str:
         return f"PaillierKeySide({self.bits} bits)"
@@ -75,26 +76,24 @@ class PaillierKeySide:
 
     @cached_property
     def seed(self) -> bytes:
-        """What the owner draws from where it must be able to draw the same again; as secret as the key."""
-        return sha256(
-            b"seed" + self._key.p.to_bytes(self.public.width, "big") + self._key.q.to_bytes(self.public.width, "big")
-        ).digest()
+        """Seed of the owner's reproducible draws; as secret as the key."""
+        return sha256(b"seed" + self.public.dump([self._key.p, self._key.q])).digest()
 
     def offer(self) -> bytes:
         """Public key as bytes, and the proof of its form (:mod:`backend.crypto.paillier.key_certificate`)."""
         return self.public.to_bytes() + self._certificate
 
-    def worker_payload(self) -> Parcel:
+    def worker_payload(self) -> WorkerPayload:
         """The factors and where the tables are, for the party's own workers."""
         tables = "" if self._tables is None else str(self._tables)
         return {"scheme": self.scheme, "obfuscation": self._obfuscation, "tables": tables, **self._key.to_numbers()}
 
     @classmethod
-    def from_worker_payload(cls, worker_payload: Parcel) -> PaillierKeySide:
+    def from_worker_payload(cls, payload: WorkerPayload) -> PaillierKeySide:
         """The same side in another process."""
-        key = PaillierSecretKey(mpz(int(str(worker_payload["p"]), 16)), mpz(int(str(worker_payload["q"]), 16)))
-        tables = Path(str(worker_payload["tables"])) if worker_payload["tables"] else None
-        return cls(key, 0, "short" if worker_payload["obfuscation"] == "short" else "full", tables)
+        key = PaillierSecretKey(mpz(int(str(payload["p"]), 16)), mpz(int(str(payload["q"]), 16)))
+        tables = Path(str(payload["tables"])) if payload["tables"] else None
+        return cls(key, 0, "short" if payload["obfuscation"] == "short" else "full", tables)
 
     def rows_per_message(self, m: int) -> int:
         """As many as :data:`MESSAGE_ENTRIES` holds."""
@@ -105,8 +104,8 @@ class PaillierKeySide:
         return [range(m)]
 
     def should_parallelise(self, n: int, m: int) -> bool:
-        """From :data:`WORTH_SHARING` ciphertexts on."""
-        return n * m >= WORTH_SHARING
+        """From :data:`PARALLEL_MIN` ciphertexts on."""
+        return n * m >= PARALLEL_MIN
 
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
         """One fresh ciphertext per integer; raises ParameterError for one beyond the limit."""
@@ -115,7 +114,7 @@ class PaillierKeySide:
                 f"A number does not fit a plaintext of {self.bits} bits; use a longer key or a coarser scale."
             )
         fresh = self.obfuscators.take(len(values))
-        return [self.public.cover(m, r) for m, r in zip(values, fresh, strict=True)]
+        return [self.public.encrypt_with(m, r) for m, r in zip(values, fresh, strict=True)]
 
     def decrypt_numbers(self, ciphertexts: Sequence[mpz]) -> list[int]:
         """The signed integers behind `ciphertexts`."""
@@ -126,21 +125,14 @@ class PaillierKeySide:
             at_p = gmpy2.powmod_base_list([c % self._p2 for c in chunk], p - 1, self._p2)
             at_q = gmpy2.powmod_base_list([c % self._q2 for c in chunk], q - 1, self._q2)
             for u, v in zip(at_p, at_q, strict=True):
-                m_p = (u - 1) // p * self._h_p % p
-                m_q = (v - 1) // q * self._h_q % q
-                m = m_q + q * ((m_p - m_q) * self._q_inverse % p)
-                plain.append(int(m - n if m > n // 2 else m))
+                # m_p = L_p(c^(p-1) mod p²)·h_p mod p, the same mod q, then both combined (Paillier 1999 §7)
+                m = self._key.combine((u - 1) // p * self._h_p % p, (v - 1) // q * self._h_q % q)
+                plain.append(int(m - n if m > n // 2 else m))  # the upper half are negative numbers
         return plain
 
     def open(self, ciphertexts: Sequence[mpz]) -> list[tuple[int, mpz]]:
-        """What is in ciphertexts and their randomness: c = (1 + n)^m·r^n mod n² with m and r modulo n, one pair only (n is certified)."""
-        p, q, n = self._key.p, self._key.q, self.public.n
-        exponent = gmpy2.invert(n, (p - 1) * (q - 1))
-        opened = []
-        for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True):
-            at_p, at_q = (gmpy2.powmod_sec(c % prime, exponent % (prime - 1), prime) for prime in (p, q))
-            opened.append((m, at_q + q * ((at_p - at_q) * self._q_inverse % p)))
-        return opened
+        """Plaintexts and randomness: the only m and r modulo n with c = (1 + n)^m·r^n mod n² (n is certified, so r is unique)."""
+        return [(m, self._key.nth_root(c)) for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True)]
 
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, m)`` integers → ``n·m`` ciphertexts, row by row (Fed-EINI Alg. 1, stage 2)."""
@@ -168,7 +160,6 @@ class PaillierPublicSide:
 
     Parameters
     ----------
-    key : PaillierPublicKey
     pool : int, optional
         Obfuscators kept ready in the background for refreshing.
     tables : Path, optional
@@ -184,7 +175,7 @@ class PaillierPublicSide:
     ) -> None:
         self.key = key
         self.bits = key.bits
-        process = MakerProcess({"n": int(key.n)}, key.width, "full", tables)
+        process = ObfuscatorProcess({"n": int(key.n)}, key.width, "full", tables)
         self.obfuscators = Pool(PublicMaker(key.n, tables), process, pool)
         self._products = products or BinProducts()
 
@@ -216,25 +207,25 @@ class PaillierPublicSide:
     def weighted_sums(self, terms: Sequence[mpz], sums: Sequence[Weighted]) -> list[mpz]:
         """Σ coefficient · term for every sum; not refreshed, 1 for an empty one."""
         n2 = self.key.n2
-        return [weighted_product([terms[i] for i in places], coefficients, n2) for places, coefficients in sums]
+        return [weighted_product([terms[i] for i in indices], coefficients, n2) for indices, coefficients in sums]
 
     def joined(self, values: Sequence[mpz], slot: int) -> mpz:
         """Σ 2^(slot·i) · value i in one ciphertext; not refreshed."""
         joined = mpz(1)
         for value in reversed(values):
-            if joined != 1:  # nothing yet: empty sums at the end cost nothing
+            if joined != 1:  # leading empty sums cost nothing
                 joined = gmpy2.powmod(joined, mpz(1) << slot, self.key.n2)
             joined = joined * value % self.key.n2
         return joined
 
     def refreshed(self, values: Sequence[mpz]) -> bytes:
-        """Each times an n-th residue of this Host's own, so that nothing shows how it was computed (SECURITY.md A1, A3)."""
+        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (SECURITY.md A1, A3)."""
         fresh = self.obfuscators.take(len(values))
         return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
 
 
 class PaillierFold(WholeFold):
-    """Multiplies the kept ciphertexts of each outgoing entry (a sum of plaintexts), then refreshes what was computed."""
+    """Multiplies the kept ciphertexts of each outgoing entry, which adds plaintexts (Fed-EINI eq. 10 and 13), then refreshes."""
 
     def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
         super().__init__()
@@ -256,12 +247,12 @@ class PaillierFold(WholeFold):
                 sums[o] = row[e] if sums[o] == 1 else sums[o] * row[e] % n2
             for o in computed:
                 sums[o] = sums[o] * next(fresh) % n2
-            if len(self._added):  # to a refreshed sum, whose obfuscator stays as it is
-                sums[0] = self._side.key.cover(self._added[i], sums[0])
+            if len(self._added):  # c·(1 + n)^a: a is added to a refreshed sum, whose obfuscator stays
+                sums[0] = self._side.key.encrypt_with(self._added[i], sums[0])
             out += sums
         return self._side.key.dump(out)
 
 
 def slots_per_ciphertext(bits: int) -> int:
-    """Pairs of sums that fit one plaintext of `bits` bits, the sign's bit kept free."""
+    """Pairs of sums per plaintext of `bits` bits; one bit is for the sign."""
     return max(1, (bits - 2) // PAIR_SLOT)

@@ -21,7 +21,7 @@ SPECIAL_BITS = 22  # of the prime that only the public key has
 # of the sets for numbers longer than a slot: N and how many primes q has; and the bits that the primes t may have
 RESIDUE_RINGS = ((8192, 3), (16384, 4), (16384, 5), (16384, 6))
 RESIDUE_BITS = range(27, 44, 2)
-MOST_RESIDUES = 8
+MAX_RESIDUES = 8
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class RlweParameters:
 
     Attributes
     ----------
-    name : str
     degree : int
         N: ring degree and number of slots.
     data_bits : tuple of int
@@ -59,7 +58,7 @@ class RlweParameters:
         return tuple(int(prime.value()) for prime in primes)
 
     @cached_property
-    def room(self) -> int:
+    def max_noise(self) -> int:
         """Largest noise that is decrypted correctly after the switch to the first prime alone."""
         first, *others = self.moduli[:-1]
         rounding = 2 * self.plain_modulus * (self.degree + 1)
@@ -68,12 +67,12 @@ class RlweParameters:
     @cached_property
     def noise_allowed(self) -> int:
         """Most noise V that a reply may have before it is flooded: N·V/(2F + 1) ≤ 2^-40."""
-        return 2 * self.room // ((self.degree << MARGIN_BITS) + 2)
+        return 2 * self.max_noise // ((self.degree << MARGIN_BITS) + 2)
 
     @cached_property
     def flood(self) -> int:
         """F: a reply's noise gets uniform integers from [-F, F] added, as wide as correct decryption allows."""
-        return self.room - self.noise_allowed
+        return self.max_noise - self.noise_allowed
 
     def noise(self, hosts: int, ciphertexts: int) -> int:
         """Upper bound on the noise of a reply before it is flooded, in the worst case.
@@ -124,9 +123,9 @@ def residue_sets(degree: int, primes: int, bits: int) -> tuple[RlweParameters, .
     Returns
     -------
     tuple of RlweParameters
-        :data:`MOST_RESIDUES` of them, t ascending from the smallest prime that SEAL finds from 2^bits down.
+        :data:`MAX_RESIDUES` of them, t ascending from the smallest prime that SEAL finds from 2^bits down.
     """
-    moduli = [int(t.value()) for t in seal.PlainModulus.Batching(degree, [bits] * MOST_RESIDUES)]
+    moduli = [int(t.value()) for t in seal.PlainModulus.Batching(degree, [bits] * MAX_RESIDUES)]
     return tuple(
         RlweParameters(f"n{degree}-q{60 * primes}-t{t}", degree, (60,) * primes, SPECIAL_BITS, t) for t in moduli
     )
@@ -224,7 +223,7 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
         for bits in RESIDUE_BITS if load.features <= degree else ():
             sets, sent = residue_sets(degree, primes, bits), load.people * load.ciphertexts(degree)
             count = next(
-                (k for k in range(1, MOST_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >> load.bits), 0
+                (k for k in range(1, MAX_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >> load.bits), 0
             )
             if count and all(p.noise(load.hosts, sent) <= p.noise_allowed for p in sets[:count]):
                 keys, replies = load.hosts * (primes + 1), 2
@@ -232,7 +231,7 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
                 found.append((count * degree * numbers, sets[:count]))
     if not found:
         raise ParameterError(
-            f"No RLWE parameter set holds {load.rows:,} rows of {load.features} features weighted by {load.hosts} Hosts for {load.people:,} "
-            "people; there are sets for up to 5 Hosts. Choose paillier."
+            f"No RLWE parameter set holds {load.rows:,} rows of {load.features} features weighted by {load.hosts} Hosts for "
+            f"{load.people:,} people; there are sets for up to 5 Hosts. Choose paillier."
         )
     return min(found, key=lambda one: one[0])[1]

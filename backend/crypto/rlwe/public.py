@@ -35,7 +35,7 @@ class FloodMaker:
         """`count` flooded zeros."""
         return [self._flooded(self._noise()) for _ in range(count)]
 
-    def make_quietly(self, count: int) -> list[Any]:
+    def make_unlocked(self, count: int) -> list[Any]:
         """The same: SEAL's calls are short."""
         return self.make(count)
 

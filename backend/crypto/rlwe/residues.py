@@ -1,8 +1,8 @@
-"""RLWE for numbers longer than a slot: everything is done under several keys, modulo one prime each. The Guest's side and a Host's.
+"""RLWE for numbers longer than a slot: a residue number system with one key per prime. The Guest's side and a Host's.
 
-A number is its residues modulo distinct primes t_1 … t_R, one key each; sums and products are worked out residue by residue, and what is
-decrypted is put together by the Chinese remainder theorem: exact, as long as it lies in a range of T = t_1 ⋯ t_R integers. Which sets
-and how many follow from what is to be worked out (:func:`backend.crypto.rlwe.parameters.residues_for`).
+A number is its residues modulo distinct primes t_1 … t_R, one key each; sums and products are computed residue by residue, and the Chinese
+remainder theorem recovers the result, exact within a range of T = t_1 ⋯ t_R integers. Which sets and how many follow from the computation
+(:func:`backend.crypto.rlwe.parameters.residues_for`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import Fold, FoldPlan, IntArray
 from backend.crypto.rlwe.layout import blocks_of, check_length
-from backend.crypto.rlwe.parameters import MOST_RESIDUES, Load, residues_for
+from backend.crypto.rlwe.parameters import MAX_RESIDUES, Load, residues_for
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.scheme import RlweKeySide
@@ -26,7 +26,7 @@ LENGTH_BYTES = 4  # before each key of an offer
 Weighed = list[list[Any | None]]  # by key: ciphertexts, None where nothing is left
 
 
-def together(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[int]:
+def from_residues(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[int]:
     """Integers from their residues (Chinese remainder theorem).
 
     Parameters
@@ -41,7 +41,7 @@ def together(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[i
         ``(n,)``, from 0 to ∏ moduli - 1.
     """
     whole = prod(moduli)
-    lifts = [whole // t * pow(whole // t, -1, t) for t in moduli]
+    lifts = [whole // t * pow(whole // t, -1, t) for t in moduli]  # 1 mod t, 0 mod the other primes
     return [
         sum(r * lift for r, lift in zip(column, lifts, strict=True)) % whole for column in zip(*residues, strict=True)
     ]
@@ -74,7 +74,7 @@ class ResidueKeySide:
         return f"ResidueKeySide({', '.join(p.name for p in self.parameters)})"
 
     def check(self, load: Load) -> None:
-        """Raise ParameterError where these are not the keys under which that is worked out."""
+        """Raise ParameterError where these are not the keys for this load."""
         if self.parameters != residues_for(load):
             raise ParameterError(
                 "These RLWE keys are of other parameter sets than this request takes; make keys for it."
@@ -86,7 +86,7 @@ class ResidueKeySide:
         return b"".join(len(offer).to_bytes(LENGTH_BYTES, "big") + offer for offer in offers)
 
     def encrypt(self, values: IntArray) -> bytes:
-        """``(n, k)`` integers of any size that fits the array; n sums are to become of them. Key by key, ``⌈k/G⌉`` ciphertexts each."""
+        """``(n, k)`` integers of any size that fits the array → ``⌈k/G⌉`` ciphertexts per key; the sums are over k."""
         out = []
         for side in self._sides:
             t = side.parameters.plain_modulus
@@ -99,7 +99,7 @@ class ResidueKeySide:
         check_length(blob, len(self._sides), width)
         parts = [blob[i : i + width] for i in range(0, len(blob), width)]
         residues = [side.decrypt(part, n) for side, part in zip(self._sides, parts, strict=True)]
-        return [v if v <= self.limit else v - self.modulus for v in together(residues, self._moduli)]
+        return [v if v <= self.limit else v - self.modulus for v in from_residues(residues, self._moduli)]
 
 
 class ResiduePublicSide:
@@ -133,14 +133,14 @@ class ResiduePublicSide:
         return f"ResiduePublicSide({', '.join(p.name for p in self.parameters)})"
 
     def check(self, load: Load) -> None:
-        """Raise SecurityError where these are not the keys under which that is worked out."""
+        """Raise SecurityError where these are not the keys for this load."""
         wanted = residues_for(load)
         if self.parameters != wanted:
             sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
             raise SecurityError(f"This request takes {len(wanted)} keys ({sets}); {len(self.sides)} came ({came}).")
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
-        """Refuse: samples are scored under one key."""
+        """Refuse: scoring uses one key."""
         raise SecurityError("Scores were asked for under keys for reasons; offer one key.")
 
     def weighted(self, blob: bytes, factors: NDArray[np.int64], fresh: bool) -> Weighed:
@@ -181,13 +181,13 @@ class ResiduePublicSide:
         return out
 
     def refreshed(self, weighted: Weighed) -> bytes:
-        """Ciphertexts as they may go to another Host."""
+        """Re-randomised ciphertexts for the next Host."""
         width = self._ring.full_width
         fresh = [side.refreshed(one) for side, row in zip(self.sides, weighted, strict=True) for one in row]
         return b"".join(self._ring.pad(written(one), width) for one in fresh)
 
     def reply(self, total: Weighed, n: int, added: Sequence[int] = ()) -> bytes:
-        """Sums as they may go to the Guest, each plus what is `added`, ``(n,)`` integers or none: masked and flooded."""
+        """Masked and flooded sums for the Guest, each plus `added`, ``(n,)`` integers or none."""
         moduli = [side.ring.parameters.plain_modulus for side in self.sides]
         return b"".join(
             side.reply(row[0], n, [number % t for number in added])
@@ -202,6 +202,6 @@ def _parts(offered: bytes) -> list[bytes]:
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(offered[at:start], "big")
         parts.append(offered[start:at])
-    if at != len(offered) or not 1 <= len(parts) <= MOST_RESIDUES:
-        raise SecurityError(f"1 to {MOST_RESIDUES} keys for residues were expected; the offer was refused.")
+    if at != len(offered) or not 1 <= len(parts) <= MAX_RESIDUES:
+        raise SecurityError(f"1 to {MAX_RESIDUES} keys for residues were expected; the offer was refused.")
     return parts

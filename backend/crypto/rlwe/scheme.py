@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.crypto.interface import IntArray, Parcel
+from backend.crypto.interface import IntArray, WorkerPayload
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
@@ -21,7 +21,7 @@ from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import read, ring, written
 from backend.errors import ParameterError, SecurityError
 
-WORTH_SHARING = 512  # ciphertexts from which on worker processes encrypt: about a second's work
+PARALLEL_MIN = 512  # ciphertexts from which on worker processes encrypt: about a second of work
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class RlweSecretKey:
 
     Attributes
     ----------
-    parameters : RlweParameters
     secret : bytes
         Ternary polynomial; never shown in `repr`.
     public : bytes
@@ -71,7 +70,7 @@ class RlweSecretKey:
         except (KeyError, Base64Error, SecurityError) as error:
             raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
         if not side.noise_budget(zero):
-            raise SecurityError("The key file holds halves of two keys; delete it, and a new key is made.")
+            raise SecurityError("The key file holds parts of two keys; delete it, and a new key is made.")
         return key
 
 
@@ -99,18 +98,18 @@ class RlweKeySide:
         """Name of the parameter set, a line feed, public key."""
         return self._key.parameters.name.encode() + b"\n" + self._key.public
 
-    def worker_payload(self) -> Parcel:
-        """Both halves of the key, for the party's own workers."""
+    def worker_payload(self) -> WorkerPayload:
+        """The key pair, for the party's own workers."""
         key = self._key
         return {"scheme": self.scheme, "parameters": key.parameters.name, "secret": key.secret, "public": key.public}
 
     @classmethod
-    def from_worker_payload(cls, worker_payload: Parcel) -> RlweKeySide:
+    def from_worker_payload(cls, payload: WorkerPayload) -> RlweKeySide:
         """The same side in another process."""
-        secret, public = worker_payload["secret"], worker_payload["public"]
+        secret, public = payload["secret"], payload["public"]
         if not isinstance(secret, bytes) or not isinstance(public, bytes):
             raise SecurityError("A worker was given a key of another cipher.")
-        return cls(RlweSecretKey(ring(str(worker_payload["parameters"])).parameters, secret, public))
+        return cls(RlweSecretKey(ring(str(payload["parameters"])).parameters, secret, public))
 
     def rows_per_message(self, m: int) -> int:
         """N, so that an intermediate Host can fold; a quarter under a key for one Host: as fast, with fewer slots empty at the end."""
@@ -126,8 +125,8 @@ class RlweKeySide:
         ]
 
     def should_parallelise(self, n: int, m: int) -> bool:
-        """From :data:`WORTH_SHARING` ciphertexts on."""
-        return -(-n * m // self.bits) >= WORTH_SHARING
+        """From :data:`PARALLEL_MIN` ciphertexts on."""
+        return -(-n * m // self.bits) >= PARALLEL_MIN
 
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts.

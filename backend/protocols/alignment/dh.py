@@ -48,13 +48,7 @@ def pieces_for(guest: int, host: int) -> int:
 
 
 class BlindedIds:
-    """The Guest's ids, blinded once for all Hosts, as far as they have been asked for.
-
-    Parameters
-    ----------
-    guest : str
-    ids : sequence of str
-    """
+    """The Guest's ids, blinded once for all Hosts, as far as they have been asked for."""
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
         self.ids = encoded(ids, own=guest)
@@ -123,23 +117,18 @@ class DhGuest:
         self._listed += split(blob[middle:], len(part), TAG)
         self._taken += 1
 
-    def places(self) -> NDArray[np.intp]:
-        """Step 4: ``(n,)`` the place of each id in the Host's list, -1 where it is not there."""
+    def positions(self) -> NDArray[np.intp]:
+        """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < self._pieces:
             raise SecurityError(f"{self._pieces:,} answers were expected, {self._taken:,} came; align again.")
-        place_of = {tag: place for place, tag in enumerate(self._listed)}
-        if len(place_of) < self._records:
+        position_of = {tag: position for position, tag in enumerate(self._listed)}
+        if len(position_of) < self._records:
             raise SecurityError("The Host's list names a record twice; it was refused.")
-        return np.fromiter((place_of.get(tag, -1) for tag in self._own), dtype=np.intp, count=len(self._own))
+        return np.fromiter((position_of.get(tag, -1) for tag in self._own), dtype=np.intp, count=len(self._own))
 
 
 class DhHost:
-    """A Host's side.
-
-    Parameters
-    ----------
-    ids : sequence of str
-    """
+    """A Host's side."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self._ids, self._data = tuple(ids), encoded(ids)

@@ -39,12 +39,12 @@ class Alignment:
     seconds: float
 
 
-def align(conversation: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
-    """Find the Guest's rows that every Host holds too, and tell each Host which of its rows these are.
+def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
+    """Find the Guest's rows that every Host holds too, and let each Host know which of its rows these are.
 
     Parameters
     ----------
-    conversation : Session
+    session : Session
     guest : str
         Its name.
     ids : sequence of str
@@ -65,36 +65,36 @@ def align(conversation: Session, guest: str, ids: Sequence[str], method: str) ->
         A Host answered out of turn or with something else.
     """
     began = time.perf_counter()
-    sides = guest_sides(method, guest, ids, conversation.hosts)
+    sides = guest_sides(method, guest, ids, session.hosts)
     for host, side in sides.items():
-        conversation.send(host, StartAlignment(conversation.name, method, len(ids), side.open()))
-    started = conversation.expect_each(AlignmentStarted, conversation.hosts)
+        session.send(host, StartAlignment(session.name, method, len(ids), side.open()))
+    started = session.expect_each(AlignmentStarted, session.hosts)
     left = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
     pieces = {host: side.pieces() for host, side in sides.items()}
 
     def ask(host: str) -> None:
         piece = next(pieces[host], None)
         if piece is not None:
-            conversation.send(host, HiddenIds(conversation.name, piece))
+            session.send(host, HiddenIds(session.name, piece))
 
     for host in sides:
         ask(host)
         ask(host)  # one ahead, so that both parties work at once
     while any(left.values()):
-        host, message = conversation.expect(HiddenAnswer)
+        host, message = session.expect(HiddenAnswer)
         if not left.get(host):
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         ask(host)
         sides[host].take(message.answer)
         left[host] -= 1
-    places = {host: side.places() for host, side in sides.items()}
-    rows = joint_rows(guest, ids, places)
+    positions = {host: side.positions() for host, side in sides.items()}
+    rows = joint_rows(guest, ids, positions)
     for host in sides:
-        conversation.send(host, JointRecords(conversation.name, mark(places[host], rows, started[host].records)))
+        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records)))
     return rows, Alignment(
         method=method,
         records={guest: len(ids)} | {host: started[host].records for host in sides},
-        held={host: int((place >= 0).sum()) for host, place in places.items()},
+        held={host: int((position >= 0).sum()) for host, position in positions.items()},
         joint=len(rows),
         seconds=time.perf_counter() - began,
     )

@@ -1,10 +1,10 @@
 """Private set intersection by a garbled Bloom filter over oblivious transfer (FL-DT §3.3), with insertion that keeps its shares.
 
-FL-DT eq. 6 writes every share of an id over what lies there, which destroys shares of ids before it (SECURITY.md T2). Here, as
+FL-DT eq. 6 writes every share of an id over what lies there, which destroys shares of ids before it. Here, as
 Dong, Chen and Wen (2013) do it, an id takes over what is there and puts its last share where nothing is yet.
 Only against parties that follow the protocol: a Guest that chose every slot would hold the whole filter and could try ids on it.
 
-1. The Host draws a salt and garbles its ids: the slots h₁(y) … h_k(y) add up (XOR) to y's fingerprint and place   (eq. 4-6)
+1. The Host draws a salt and garbles its ids: the slots h₁(y) … h_k(y) XOR to y's fingerprint and position         (eq. 4-6)
 2. The Guest marks the slots of its own ids                                                                        (§3.3.2)
 3. It gets the marked slots by oblivious transfer, and nothing of the others                                        (eq. 7)
 4. It adds up the slots of each of its ids; where the fingerprint comes out, the Host holds the id.
@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from backend.crypto.ristretto import ELEMENT
 from backend.errors import FederationError, SecurityError
-from backend.protocols.alignment.ids import check_count, check_places, encoded, marked, secret_order
+from backend.protocols.alignment.ids import check_count, check_positions, encoded, marked, secret_order
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver, TransferSender
 from backend.protocols.transport.packing import chunks
 
 STATISTICAL_BITS = 40  # what may go wrong by chance does so with probability 2^-40 an alignment
 SALT = 32  # bytes
-WORDS = 3  # 32-bit words of a slot: two of fingerprint (64 ≥ 40 + log2(queries), SECURITY.md T2), one of place
-FEWEST = 1024  # ids that a filter is laid out for at least: in a small one the share of used slots would vary too much
-MOST = 1 << 18  # ids; a filter of 22 million slots, 0.26 GiB. Diffie–Hellman takes more
+WORDS = 3  # 32-bit words of a slot: two of fingerprint (64 ≥ 40 + log2(queries)), one of position
+MIN_IDS = 1024  # ids that a filter is laid out for at least: in a small one the share of used slots would vary too much
+MAX_IDS = 1 << 18  # ids; a filter of 22 million slots, 0.26 GiB. Diffie–Hellman takes more
 PIECE = 1 << 16  # slots a message, about 0.1 s of work
 
 Words = NDArray[np.uint32]
@@ -58,13 +58,13 @@ class FilterShape:
     @classmethod
     def of(cls, guest: int, host: int) -> FilterShape:
         """For these numbers of records."""
-        most = max(guest, host)
-        if most > MOST:
+        larger = max(guest, host)
+        if larger > MAX_IDS:
             raise FederationError(
-                f"A party holds {most:,} records; a garbled Bloom filter is made for {MOST:,} at most. Align by Diffie–Hellman."
+                f"A party holds {larger:,} records; a garbled Bloom filter takes up to {MAX_IDS:,}. Align by Diffie–Hellman."
             )
-        hashes = 1 + STATISTICAL_BITS + most.bit_length()
-        return cls(hashes, math.ceil(hashes * max(most, FEWEST) / math.log(2)))
+        hashes = 1 + STATISTICAL_BITS + larger.bit_length()
+        return cls(hashes, math.ceil(hashes * max(larger, MIN_IDS) / math.log(2)))
 
 
 def hash_ids(ids: Sequence[bytes], salt: bytes, shape: FilterShape) -> tuple[Words, NDArray[np.intp]]:
@@ -122,13 +122,7 @@ def add_up(garbled: Words, slots: NDArray[np.intp]) -> Words:
 
 
 class BloomGuest:
-    """The Guest's side towards one Host.
-
-    Parameters
-    ----------
-    guest : str
-    ids : sequence of str
-    """
+    """The Guest's side towards one Host."""
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
         self._ids = encoded(ids, own=guest)
@@ -143,9 +137,7 @@ class BloomGuest:
         """Step 2, and the end of the base transfers; returns the number of messages each way."""
         check_count(records)
         if len(opening) != SALT + REPLIES:
-            raise SecurityError(
-                f"{SALT + REPLIES:,} bytes were expected, {len(opening):,} came; the message was refused."
-            )
+            raise SecurityError(f"{SALT + REPLIES:,} bytes were expected, {len(opening):,} came; it was refused.")
         shape = FilterShape.of(len(self._ids), records)
         self._transfer.accept(opening[SALT:])
         self._records, self._spans = records, list(chunks(shape.slots, PIECE))
@@ -172,22 +164,17 @@ class BloomGuest:
         ).view("<u4")
         self._taken += 1
 
-    def places(self) -> NDArray[np.intp]:
-        """Step 4: ``(n,)`` the place of each id in the Host's list, -1 where it is not there."""
+    def positions(self) -> NDArray[np.intp]:
+        """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < len(self._spans):
             raise SecurityError(f"{len(self._spans):,} answers were expected, {self._taken:,} came; align again.")
         found = add_up(self._filter, self._slots)
         held = (found[:, :2] == self._prints).all(axis=1)
-        return check_places(np.where(held, found[:, 2].astype(np.intp), -1), self._records)
+        return check_positions(np.where(held, found[:, 2].astype(np.intp), -1), self._records)
 
 
 class BloomHost:
-    """A Host's side.
-
-    Parameters
-    ----------
-    ids : sequence of str
-    """
+    """A Host's side."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self._ids, self._data = tuple(ids), encoded(ids)

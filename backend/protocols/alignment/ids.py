@@ -23,7 +23,7 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
     ids : sequence of str
     own : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
-        that it speaks of places only.
+        that it names positions only.
 
     Raises
     ------
@@ -65,15 +65,15 @@ def secret_order(n: int) -> NDArray[np.intp]:
     return np.lexsort((keys[:, 0], keys[:, 1]))
 
 
-def check_places(places: NDArray[np.intp], records: int) -> NDArray[np.intp]:
-    """``(n,)`` places in the Host's list, -1 where it has none; raises SecurityError for a place outside it or given twice."""
-    found = places[places >= 0]
+def check_positions(positions: NDArray[np.intp], records: int) -> NDArray[np.intp]:
+    """``(n,)`` positions in the Host's list, -1 where it has none; raises SecurityError for a position outside it or given twice."""
+    found = positions[positions >= 0]
     if len(found) and (found.max() >= records or len(np.unique(found)) < len(found)):
         raise SecurityError("The Host's list names a record twice or one that it does not have; it was refused.")
-    return places
+    return positions
 
 
-def joint_rows(guest: str, ids: Sequence[str], places: Mapping[str, NDArray[np.intp]]) -> NDArray[np.intp]:
+def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[np.intp]]) -> NDArray[np.intp]:
     """The Guest's rows that every Host holds too, in the common order.
 
     Parameters
@@ -81,8 +81,8 @@ def joint_rows(guest: str, ids: Sequence[str], places: Mapping[str, NDArray[np.i
     guest : str
         Its name, for errors.
     ids : sequence of str, ``(n,)``
-    places : dict of str to ndarray, each ``(n,)``
-        Host → the place of each id in its list, or -1.
+    positions : dict of str to ndarray, each ``(n,)``
+        Host → the position of each id in its list, or -1.
 
     Raises
     ------
@@ -90,16 +90,16 @@ def joint_rows(guest: str, ids: Sequence[str], places: Mapping[str, NDArray[np.i
         A Host holds none of the ids, or no id is held by all.
     """
     held = np.ones(len(ids), dtype=bool)
-    for host, place in places.items():
-        if not (place >= 0).any():
+    for host, position in positions.items():
+        if not (position >= 0).any():
             raise FederationError(
                 f"{host} holds none of {guest}'s {len(ids):,} ids. Check that both files use the same id column and write "
                 "ids in the same way."
             )
-        held &= place >= 0
+        held &= position >= 0
     if not held.any():
         raise FederationError(
-            f"None of {guest}'s {len(ids):,} ids is held by every one of {', '.join(places)}. Leave out a Host, or bring "
+            f"None of {guest}'s {len(ids):,} ids is held by every one of {', '.join(positions)}. Leave out a Host, or bring "
             "records that they share."
         )
     return common_order(ids, np.flatnonzero(held))
@@ -110,10 +110,10 @@ def common_order(ids: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]
     return np.array(sorted(rows.tolist(), key=lambda row: ids[row]), dtype=np.intp)
 
 
-def mark(places: NDArray[np.intp], rows: NDArray[np.intp], records: int) -> bytes:
+def mark(positions: NDArray[np.intp], rows: NDArray[np.intp], records: int) -> bytes:
     """The Guest's `rows` as a bitmap over a Host's list of `records`."""
     flags = np.zeros(records, dtype=bool)
-    flags[places[rows]] = True
+    flags[positions[rows]] = True
     return to_bitmap(flags)
 
 
@@ -128,7 +128,7 @@ def marked(joint: bytes, ids: Sequence[str], order: NDArray[np.intp], asked: int
     order : ndarray, ``(n,)``
         Place in the list → row.
     asked : int
-        Records that the Guest said it has.
+        Records that the Guest announced.
     """
     chosen = order[from_bitmap(joint, len(ids))]
     if not 1 <= len(chosen) <= asked:

@@ -20,7 +20,7 @@ class KeepAuditHead(Message):
 
 @dataclass(frozen=True)
 class AskAuditHead(Message):
-    """Guest → Host: what was the last head of the audit log that you were told?"""
+    """Guest → Host: which head of the Guest's audit log do you keep?"""
 
     HOLDS: ClassVar[str] = "nothing"
     READABLE_BY: ClassVar[str] = "the receiving Host"
@@ -28,7 +28,7 @@ class AskAuditHead(Message):
 
 @dataclass(frozen=True)
 class AuditHead(Message):
-    """Host → Guest: the head of the audit log that the Host keeps (number 0: it was told of none)."""
+    """Host → Guest: the head of the audit log that the Host keeps (number 0: none was reported)."""
 
     HOLDS: ClassVar[str] = "the number and hash of the Guest's audit log that the Host was told last"
     READABLE_BY: ClassVar[str] = "the Guest"

@@ -1,86 +1,54 @@
-"""The head of the Guest's audit log, told to the Hosts: knows a number and a hash, no entry.
+"""The head of the Guest's audit log, reported to the Hosts: knows a number and a hash, no entry.
 
-A chain of hashes shows every change but one: a cut at its end. So the Guest tells each Host how many entries there are and the last
-one's hash, and whoever checks the log asks the Hosts what they were told. Hosts that work together with the Guest can hide a cut.
+A chain of hashes shows every change but one: a cut at its end. So the Guest reports to each Host how many entries there are and the
+last one's hash, and whoever checks the log asks the Hosts for it. Hosts that collude with the Guest can hide a cut.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from backend.errors import SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
 from backend.protocols.transport.channel import Session
 from backend.store.audit_log import START, Head
 
-MOST_ENTRIES = 1 << 53
+MAX_ENTRIES = 1 << 53
+EMPTY = Head(0, START)  # of a log without entries
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-class HeadStore(Protocol):
-    """Where a Host keeps the heads that it was told."""
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
-        ...
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        ...
-
-
-class HeadsInMemory:
-    """Heads that are forgotten when the Host stops."""
-
-    def __init__(self) -> None:
-        self._heads: dict[str, Head] = {}
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep a head."""
-        self._heads[whose] = head
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        return self._heads.get(whose)
-
-
-def tell_head(conversation: Session, head: Head) -> dict[str, Head]:
-    """Tell every Host of the conversation where the log stands; returns what each of them keeps now.
+def report_head(session: Session, head: Head) -> dict[str, Head]:
+    """Report to every Host of the conversation where the log stands; returns what each of them keeps now.
 
     Raises
     ------
     PartyUnreachable, SecurityError
         A Host is down, or refused.
     """
-    conversation.broadcast(KeepAuditHead(conversation.name, head.number, head.hash))
-    return _answers(conversation)
+    session.broadcast(KeepAuditHead(session.name, head.number, head.hash))
+    return _answers(session)
 
 
-def ask_heads(conversation: Session) -> dict[str, Head]:
-    """Host → the last head it was told; number 0 where it was told of none."""
-    conversation.broadcast(AskAuditHead(conversation.name))
-    return _answers(conversation)
+def ask_heads(session: Session) -> dict[str, Head]:
+    """Host → the last head it keeps; number 0 where it keeps none."""
+    session.broadcast(AskAuditHead(session.name))
+    return _answers(session)
 
 
-def _answers(conversation: Session) -> dict[str, Head]:
-    answers = conversation.expect_each(AuditHead, conversation.hosts)
-    return {host: Head(answers[host].number, answers[host].hash) for host in conversation.hosts}
+def _answers(session: Session) -> dict[str, Head]:
+    answers = session.expect_each(AuditHead, session.hosts)
+    return {host: Head(answers[host].number, answers[host].hash) for host in session.hosts}
 
 
-def newer(kept: Head | None, told: KeepAuditHead) -> Head:
-    """What a Host keeps after it was told of a head: never fewer entries, never another hash for the same number.
+def newer(kept: Head | None, reported: KeepAuditHead) -> Head:
+    """What a Host keeps after a report: never fewer entries, never another hash for the same number.
 
     Raises
     ------
     SecurityError
-        What it was told is no head.
+        The report is no head.
     """
-    if not 1 <= told.number <= MOST_ENTRIES or not _HASH.fullmatch(told.hash):
+    if not 1 <= reported.number <= MAX_ENTRIES or not _HASH.fullmatch(reported.hash):
         raise SecurityError("The head of a log was expected: a number from 1 and a SHA-256 hash in hexadecimal.")
-    return Head(told.number, told.hash) if kept is None or told.number > kept.number else kept
-
-
-def empty() -> Head:
-    """The head of a log without entries."""
-    return Head(0, START)
+    return Head(reported.number, reported.hash) if kept is None or reported.number > kept.number else kept

@@ -31,8 +31,7 @@ class Point:
 class Lead:
     """Neighbouring measured batches with one winner, from `first` to `last` samples.
 
-    `until` is where the straight lines between the points of a double logarithmic chart cross on the way to the next lead; None at
-    the end.
+    `until` is where the straight lines between the points of a double logarithmic chart cross on the way to the next lead; None at the end.
     """
 
     wins: bool

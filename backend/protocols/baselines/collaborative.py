@@ -26,7 +26,6 @@ class Collaborative:
 
     Parameters
     ----------
-    paths : GuestPaths
     together : int
         Samples that travel together at most.
     """

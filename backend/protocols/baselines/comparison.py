@@ -21,8 +21,9 @@ from backend.protocols.baselines.disclosure import Learned, by_score
 from backend.protocols.baselines.guest import TOGETHER, GuestPaths, Inference, InferenceOutcome
 from backend.protocols.baselines.multi_interactive import MultiInteractive
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.guest import SERIAL, GuestParty
+from backend.protocols.guest import GuestParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.guest import SERIAL
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
 from backend.trees.ensemble import GuestModel
@@ -65,14 +66,12 @@ class ProtocolResult:
 
     Attributes
     ----------
-    protocol : str
     exchange : Exchange
         Over the comparison's link.
     learned : tuple of Learned
         The Guest, then the Hosts.
     equal : bool
         Whether every score is that of the first row.
-    transcript : tuple of TranscriptEntry
     """
 
     protocol: str
@@ -88,12 +87,8 @@ class Comparison:
 
     Attributes
     ----------
-    samples : int
     cipher : str
         Fed-EINI's.
-    key_bits : int
-    link : Link
-    rows : tuple of ProtocolResult
     """
 
     samples: int

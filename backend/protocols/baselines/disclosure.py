@@ -22,7 +22,6 @@ class Learned:
 
     Attributes
     ----------
-    party : str
     received : tuple of str
         Classes of the messages that reached it.
     ids : bool

@@ -1,10 +1,9 @@
 """A forest that goes on when some of its trees are lost (Yao et al. §4.1): the Guest's own worker processes hold a few trees each.
 
-Knows the Guest's partial model and the candidate leaves of the one-round protocol (Alg. 5,
-:mod:`backend.protocols.baselines.one_round`), so it
-is for comparisons, too: the Guest sees nearly every choice of every Host. A worker turns candidate leaves into its trees' values. One
-that is killed, hangs or fails is left out, the mean or the median is that of the other trees, and the answer names the missing ones;
-the worker is started again for later batches. What goes to a worker stays inside the Guest.
+Knows the Guest's partial model and the candidate leaves of the one-round protocol (Alg. 5, :mod:`backend.protocols.baselines.one_round`),
+so it is for comparisons, too: the Guest sees nearly every choice of every Host. A worker turns candidate leaves into its trees' values. One
+that is killed, hangs or fails is left out, the mean or the median is that of the other trees, and the answer names the missing ones; the
+worker is started again for later batches. What goes to a worker stays inside the Guest.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from backend.errors import SecurityError
 from backend.protocols.baselines.disclosure import Knowledge, Learned, by_paths
 from backend.protocols.baselines.messages import StartWalk
 from backend.protocols.baselines.walk import Numbers, OwnSplits, Trees
-from backend.protocols.guest import Scored, Timings
-from backend.protocols.scoring.messages import HeldRecords
+from backend.protocols.scoring.guest import Scored, Timings
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel
@@ -49,12 +49,7 @@ class InferenceOutcome:
 
 
 class Inference(Protocol):
-    """One way of scoring samples with a model whose splits lie at several parties; bound to a model.
-
-    Attributes
-    ----------
-    name : str
-    """
+    """One way of scoring samples with a model whose splits lie at several parties; bound to a model."""
 
     name: str
 
@@ -74,7 +69,6 @@ class GuestPaths:
 
     Attributes
     ----------
-    trees : Trees
     splits : OwnSplits
         The Guest's.
     hosts : tuple of str
@@ -83,7 +77,6 @@ class GuestPaths:
         ``(n_leaves,)``: leaf weights at the public scale.
     base : int
         Base score at the same scale.
-    knowledge : Knowledge
     """
 
     def __init__(self, model: GuestModel) -> None:
@@ -149,11 +142,8 @@ class GuestBatch:
 
     Parameters
     ----------
-    paths : GuestPaths
-    model_id : str
     part : PartyTable
         ``n`` samples.
-    conversation : Session
     """
 
     def __init__(self, paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> None:

@@ -6,24 +6,14 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.baselines.host_answers import HostWalk
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, CandidateLeaves, PassOn, StartWalk
-from backend.protocols.host_models import HostModels, ServedModel
-from backend.protocols.host_session import Answer, Handlers, HostSession, HostSessions
-from backend.protocols.scoring.messages import HeldRecords
-from backend.protocols.transport.held_records import look_up
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 
 
 class WalkHandler:
-    """Answers in the clear, which only a simulated Host does.
-
-    Parameters
-    ----------
-    table : PartyTable
-    halves : HostModels
-    sessions : HostSessions
-    simulated : bool
-    """
+    """Answers in the clear, which only a simulated Host does."""
 
     def __init__(self, table: PartyTable, partial_models: HostModels, sessions: HostSessions, simulated: bool) -> None:
         self._table, self._partial_models, self._sessions, self._simulated = table, partial_models, sessions, simulated
@@ -51,7 +41,7 @@ class WalkHandler:
 
     def _start_walk(self, sender: str, request: StartWalk) -> Answer:
         session, partial_model = self._open(sender, request)
-        columns, held = look_up(self._table, session, request.ids)
+        columns, held = session.look_up(self._table, request.ids)
         session.keep(HostWalk, partial_model.paths.start(columns, held))
         yield sender, HeldRecords(request.conversation, to_bitmap(held))
 
@@ -66,6 +56,6 @@ class WalkHandler:
 
     def _ask_candidates(self, sender: str, request: AskCandidates) -> Answer:
         session, partial_model = self._open(sender, request)
-        columns, held = look_up(self._table, session, request.ids)
+        columns, held = session.look_up(self._table, request.ids)
         leaves = partial_model.paths.candidates(columns, held)
         yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)

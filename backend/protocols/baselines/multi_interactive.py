@@ -33,7 +33,6 @@ class MultiInteractive:
 
     Parameters
     ----------
-    paths : GuestPaths
     mode : {"node", "tree", "level"}
     together : int
         Samples that travel together at most; 1 under ``node``.

@@ -26,8 +26,6 @@ class OneRound:
 
     Parameters
     ----------
-    paths : GuestPaths
-    streaming : bool
     together : int
         Samples that travel together at most; 1 when streaming.
     """

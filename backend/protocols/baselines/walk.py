@@ -95,7 +95,6 @@ class OwnSplits:
 
     Parameters
     ----------
-    trees : Trees
     rules : mapping of (tree, node) to SplitRule
         The party's own.
     """
@@ -119,7 +118,6 @@ class Walk:
 
     Parameters
     ----------
-    trees : Trees
     lines : ndarray of int
         ``(n_nodes,)``: line of `left` that decides a node, -1 where the party does not.
     left : ndarray of bool

@@ -1,8 +1,8 @@
-"""Which groups of people a Host adds contributions up for: those whose sums, all of them together, tell of no few people.
+"""Which groups of people a Host adds contributions up for: those whose sums, all of them together, disclose nothing of few people.
 
 Knows ids; no column, no contribution. All groups that were answered about cut people into *parts*: two people are in one part if every
 group had both or neither. Each answer is a sum over whole parts, and so is whatever can be worked out from all answers by adding and
-subtracting. A group is admitted if every part that it makes has :data:`LEAST` people or more.
+subtracting. A group is admitted if every part that it makes has :data:`MIN_PEOPLE` people or more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from backend.atomic_file import write_whole
 from backend.errors import SecurityError
 
-LEAST = 50  # people in a part
+MIN_PEOPLE = 50  # people in a part
 FILE = "cohorts.json"
 
 
@@ -47,20 +47,21 @@ class Cohorts:
         SecurityError
             The group is too small, or it and the earlier ones differ by too few people; or the earlier ones cannot be read.
         """
-        if len(ids) < LEAST:
+        if len(ids) < MIN_PEOPLE:
             raise SecurityError(
-                f"Contributions of {len(ids)} people with a record here were to be added up; {LEAST} or more are needed."
+                f"Contributions of {len(ids)} people with a record here were to be added up; {MIN_PEOPLE} or more are needed."
             )
         group = {_mark(model_id, i) for i in ids}
         with self._lock:
             known = self._read()
             earlier = known.get(model_id, [])
             parts = _cut(earlier, group)
-            small = [len(part) for part in parts if len(part) < LEAST and part not in earlier]
+            small = [len(part) for part in parts if len(part) < MIN_PEOPLE and part not in earlier]
             if small:
                 raise SecurityError(
-                    f"This group and those answered about before set {min(small)} people apart; with fewer than {LEAST} the sums together "
-                    "would tell of single people. Ask about an earlier group again, about several of them together, or about other people."
+                    f"This group and those answered about before set {min(small)} people apart; with fewer than {MIN_PEOPLE} the sums "
+                    "together would disclose single people. Ask about an earlier group again, about several of them together, or about "
+                    "other people."
                 )
             if len(parts) > len(earlier):
                 self._write({**known, model_id: parts})
@@ -72,9 +73,8 @@ class Cohorts:
                 try:
                     stored = json.loads((self._folder / FILE).read_text())
                 except (OSError, ValueError) as error:
-                    raise SecurityError(
-                        f"This Host cannot read which groups it answered about; check {FILE}."
-                    ) from error
+                    problem = f"This Host cannot read which groups it answered about; check {FILE}."
+                    raise SecurityError(problem) from error
             nobody: list[set[str]] = []
             self._parts = {model: reduce(_cut, map(set, groups), nobody) for model, groups in stored.items()}
         return self._parts
@@ -86,9 +86,8 @@ class Cohorts:
             try:
                 write_whole(self._folder / FILE, text.encode())
             except OSError as error:
-                raise SecurityError(
-                    f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
-                ) from error
+                problem = f"This Host cannot note which groups it answers about, so it answers none; check {FILE}."
+                raise SecurityError(problem) from error
         self._parts = known
 
 

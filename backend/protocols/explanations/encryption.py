@@ -1,14 +1,11 @@
-"""How the Guest encrypts one person's numbers and reads what comes back: in packs under Paillier, in slots under RLWE. Knows no Host's 0/1.
+"""How the Guest encrypts one person's numbers and reads what comes back: packed under Paillier, in slots under RLWE. Knows no Host's 0/1.
 
-What a Host does with it: :mod:`backend.protocols.explanations.evaluation`.
+What a Host does with it: :mod:`backend.protocols.explanations.weighting`. Each cipher has a class with the same three methods.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -23,8 +20,8 @@ from backend.trees.ensemble import Columns
 ReasonKey = KeySide | ResidueKeySide
 
 
-class TermEncryption(Protocol):
-    """One request's way.
+class PaillierEncryption:
+    """Paillier, or plaintext: base, packs and constant, one ciphertext each.
 
     Attributes
     ----------
@@ -32,55 +29,36 @@ class TermEncryption(Protocol):
         That the Guest encrypts a person.
     """
 
-    ciphertexts: int
-
-    def encrypted(self, columns: Columns) -> bytes:
-        """One person's numbers, encrypted; columns are ``(1,)`` each."""
-        ...
-
-    def opened(self, blob: bytes) -> list[int]:
-        """Blinded numbers of one person, a number a feature; raises SecurityError where the message is none."""
-        ...
-
-    def sums(self, blob: bytes) -> list[int]:
-        """Sums over a cohort, a number a feature; raises SecurityError where the message is none."""
-        ...
-
-
-class PaillierEncryption:
-    """Paillier, or plaintext: base, packs and constant, one ciphertext each."""
-
     def __init__(self, key: KeySide, compiled: CompiledTerms, shape: ReasonShape) -> None:
-        self._key, self._compiled, self._shape = key, compiled, shape
-        self._packs = PaillierLayout(shape, key.bits)
-        width = len(self._packs.packs(0))
+        self._key, self._compiled = key, compiled
+        self._layout = PaillierLayout(shape, key.bits)
+        width = len(self._layout.packs(0))
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
 
     def encrypted(self, columns: Columns) -> bytes:
-        """The constant goes at the last scale: no Host multiplies it."""
+        """One person's numbers, columns ``(1,)`` each; the constant goes at the last scale, for no Host multiplies it."""
         terms, lift = self._compiled.encode(columns), COEFFICIENT_BITS * len(self._compiled.chain)
         constant = [number << lift for number in terms.constant.tolist()]
-        packs = self._packs
-        return self._key.encrypt(
-            _row([*terms.base.tolist(), *packs.packed(terms.own.ravel().tolist()), *packs.packed(constant)])
-        )
+        packed = self._layout.packed(terms.own.ravel().tolist()), self._layout.packed(constant)
+        # integers of any size as one row of a batch
+        numbers = [*terms.base.tolist(), *packed[0], *packed[1]]
+        row = np.empty((1, len(numbers)), dtype=object)
+        row[0] = numbers
+        return self._key.encrypt(row)
 
     def opened(self, blob: bytes) -> list[int]:
-        """Several to a ciphertext."""
-        return PackedOpener(self._key, self._packs.packing).opened(blob)
+        """Blinded numbers of one person, a number a feature; raises SecurityError where the message is none."""
+        return PackedOpener(self._key, self._layout.packing).opened(blob)
 
     def sums(self, blob: bytes) -> list[int]:
-        """PaillierLayout, and single numbers of the last Host's features."""
-        return self._packs.unpacked(self._key.decrypt(blob, len(self._packs.layout(len(self._compiled.chain)))))
+        """Sums over a cohort, a number a feature; raises SecurityError where the message is none."""
+        return self._layout.unpacked(self._key.decrypt(blob, len(self._layout.layout(len(self._compiled.chain)))))
 
 
 class RlweEncryption:
     """RLWE: a slot for every feature, entry and point, and one for the constant, which every Host multiplies by 1.
 
-    Parameters
-    ----------
-    people : int
-        Of a cohort; 0 = one person's names.
+    Methods as in :class:`PaillierEncryption`; `people` are those of a cohort, 0 = one person's names.
 
     Raises
     ------
@@ -103,19 +81,22 @@ class RlweEncryption:
         return self._key.encrypt(table)
 
     def opened(self, blob: bytes) -> list[int]:
-        """They are above 0, and below 2^slot."""
+        """Blinded numbers are above 0, and below 2^slot."""
         numbers = [number % self._key.modulus for number in self._key.decrypt(blob, sum(self._shape.features))]
         if any(number >> self._shape.ranking.slot for number in numbers):
             raise SecurityError("A blinded number lies outside its slot; the message was refused.")
         return numbers
 
     def sums(self, blob: bytes) -> list[int]:
-        """One to a feature."""
+        """One sum a feature."""
         return self._key.decrypt(blob, sum(self._shape.features))
 
 
+TermEncryption = PaillierEncryption | RlweEncryption
+
+
 def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, people: int = 0) -> TermEncryption:
-    """The way that a key takes; `people` of a cohort, 0 for names.
+    """How a key encrypts; `people` of a cohort, 0 for names.
 
     Raises
     ------
@@ -125,14 +106,5 @@ def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, p
     if isinstance(key, ResidueKeySide):
         return RlweEncryption(key, compiled, shape, people)
     if not people and not isinstance(key, PaillierKeySide):
-        raise ParameterError(
-            f"Names of reasons are ranked under paillier or rlwe; this key is of cipher {key.scheme!r}."
-        )
+        raise ParameterError(f"Names of reasons are ranked under paillier or rlwe, not under {key.scheme!r}.")
     return PaillierEncryption(key, compiled, shape)
-
-
-def _row(numbers: list[int]) -> NDArray[Any]:
-    """Integers of any size as one row of a batch."""
-    row = np.empty((1, len(numbers)), dtype=object)
-    row[0] = numbers
-    return row

@@ -1,17 +1,15 @@
-"""How the Guest asks for reasons, person by person: who holds a record, terms through the chain, a ranking with the last Host.
+"""The Guest's side of reasons, person by person: who holds a record, terms through the chain, a ranking with the last Host.
 
 It learns the names of the largest contributions of one person, or sums over many people; never one person's contribution.
 
-1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each tells whom it holds, and about whom
-its budget is exhausted.
+1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each Host → Guest: whose records it holds, and about
+   whom its budget is exhausted.
 2. Guest → first Host → … → last Host: one person's encrypted terms, multiplied by every Host's factors.
 3. Guest ↔ last Host: the ranking's four messages; or, when a cohort's last person is through, its encrypted sums.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,16 +29,9 @@ from backend.protocols.explanations.messages import (
     ReasonTerms,
 )
 from backend.protocols.ranking.guest import RankingGuest
-from backend.protocols.scoring.messages import HeldRecords
+from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
-from backend.protocols.transport.messages import OfferKey
-from backend.protocols.transport.packing import from_bitmap
-
-OnStage = Callable[[str, str, int], None]  # stage, party at work, people done
-
-
-def _quietly(stage: str, party: str, done: int) -> None:
-    """Nobody follows."""
+from backend.protocols.transport.messages import HeldRecords, OfferKey
 
 
 @dataclass(frozen=True)
@@ -107,11 +98,11 @@ class ReasonsClient:
         model_id: str,
         compiled: CompiledTerms,
         key: ReasonKey,
-        on_stage: OnStage = _quietly,
+        on_stage: OnStage = ignore_stages,
     ) -> None:
         self._session, self._guest, self._model_id, self._compiled = session, guest, model_id, compiled
         self._key, self._on_stage = key, on_stage
-        self._seconds: dict[tuple[str, str], float] = {}
+        self._timings = Timings()
         self._first, self._last = compiled.chain[0], compiled.chain[-1]
         for host in compiled.chain:
             session.send(host, OfferKey(session.name, key.scheme, key.offer()))
@@ -126,81 +117,59 @@ class ReasonsClient:
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        compiled, shape = self._compiled, self._compiled.shape(count)
+        compiled, shape, name = self._compiled, self._compiled.shape(count), self._session.name
         encryption = encryption_of(self._key, compiled, shape)
         for host in compiled.chain:
-            shares = compiled.shares_of(host)
-            self._session.send(
-                host,
-                AskReasons(
-                    self._session.name, self._model_id, people.ids, count, shares, shape.features, shape.value_bits
-                ),
-            )
-        refused = self._held(len(people.ids))
-        found: list[tuple[tuple[str, str], ...] | None] = []
+            sizes = compiled.shares_of(host), shape.features, shape.value_bits
+            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes))
+        refused = self._refused(len(people.ids), " for its reasons")
+        names: list[tuple[tuple[str, str], ...] | None] = []
         for i in range(len(people.ids)):
             if i in refused:
-                found.append(None)
+                names.append(None)
                 continue
             self._send(people, i, encryption)
-            found.append(self._ranked(RankingGuest(encryption.opened, shape.ranking), i))
+            names.append(self._ranked(RankingGuest(encryption.opened, shape.ranking), i))
         self._on_stage("done", self._guest, len(people.ids))
-        return Named(found, refused, encryption.ciphertexts, self._seconds)
+        return Named(names, refused, encryption.ciphertexts, self._timings.seconds)
 
     def sums(self, people: PartyTable) -> Summed:
         """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides."""
-        compiled, shape = self._compiled, self._compiled.shape(1)
-        encryption = encryption_of(self._key, compiled, shape, len(people.ids))
+        compiled, shape, name, n = self._compiled, self._compiled.shape(1), self._session.name, len(people.ids)
+        encryption = encryption_of(self._key, compiled, shape, n)
         for host in compiled.chain:
-            shares = compiled.shares_of(host)
-            self._session.send(
-                host,
-                AskCohort(self._session.name, self._model_id, people.ids, shares, shape.features, shape.value_bits),
-            )
-        self._held(len(people.ids))
-        for i in range(len(people.ids)):
+            sizes = compiled.shares_of(host), shape.features, shape.value_bits
+            self._session.send(host, AskCohort(name, self._model_id, people.ids, *sizes))
+        self._refused(n)
+        for i in range(n):
             self._send(people, i, encryption)
-        self._on_stage("weigh", self._last, len(people.ids))
+        self._on_stage("weigh", self._last, n)
         answer = self._session.expect_each(ContributionSums, [self._last])[self._last]
         sums = np.array(encryption.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
-        return Summed(compiled.items, sums, len(people.ids), len(people.ids) * compiled.error_bound)
+        return Summed(compiled.items, sums, n, n * compiled.error_bound)
 
-    def _held(self, n: int) -> dict[int, str]:
+    def _refused(self, n: int, purpose: str = "") -> dict[int, str]:
         """Step 1's answers: who is refused, and why."""
-        refused: dict[int, str] = {}
-        for host, answer in self._session.expect_each(HeldRecords, self._compiled.chain).items():
-            if answer.spent:
-                why = (
-                    f"The budget is spent at {host}, which answers {answer.budget} time(s) in {answer.days} days about one person and "
-                    f"model for its reasons. Wait, or ask {host} for a larger budget."
-                )
-                refused |= {int(i): why for i in np.flatnonzero(from_bitmap(answer.spent, n))}
-        return refused
+        answers = self._session.expect_each(HeldRecords, self._compiled.chain)
+        return {i: why for host, answer in answers.items() for i, why in refusals(host, answer, n, purpose).items()}
 
     def _send(self, people: PartyTable, i: int, encryption: TermEncryption) -> None:
         """Step 2, the Guest's part."""
         self._session.check()
         self._on_stage("encrypt", self._guest, i)
-        began = time.perf_counter()
-        one = people.take(np.array([i], dtype=np.intp))
-        terms_enc = encryption.encrypted(one.columns)
-        self._add("encrypt", self._guest, began)
+        with self._timings.measured("encrypt", self._guest):
+            terms_enc = encryption.encrypted(people.take(np.array([i], dtype=np.intp)).columns)
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:
         """Step 3 for one person."""
-        host, name = self._last, self._session.name
+        session, host = self._session, self._last
         self._on_stage("weigh", host, i)
-        self._session.send(host, OpenRanking(name, ranking.open()))
-        began = time.perf_counter()
-        shares = self._session.expect_each(MaskedContributions, [host])[host].shares
-        self._add("weigh", host, began)
+        session.send(host, OpenRanking(session.name, ranking.open()))
+        with self._timings.measured("weigh", host):
+            shares = session.expect_each(MaskedContributions, [host])[host].shares
         self._on_stage("rank", host, i)
-        began = time.perf_counter()
-        self._session.send(host, ChooseLabels(name, ranking.choose(shares)))
-        places = ranking.names(self._session.expect_each(GarbledRanking, [host])[host].circuit)
-        self._add("rank", host, began)
-        return tuple(sorted((self._compiled.items[p] for p in places), key=lambda item: item[1]))
-
-    def _add(self, stage: str, party: str, began: float) -> None:
-        self._seconds[stage, party] = self._seconds.get((stage, party), 0.0) + time.perf_counter() - began
+        with self._timings.measured("rank", host):
+            session.send(host, ChooseLabels(session.name, ranking.choose(shares)))
+            largest = ranking.names(session.expect_each(GarbledRanking, [host])[host].circuit)
+        return tuple(sorted((self._compiled.items[k] for k in largest), key=lambda item: item[1]))

@@ -64,12 +64,13 @@ class CompiledTerms:
     def __init__(self, model: GuestModel) -> None:
         if model.outputs.count > 1 or model.outputs.aggregation != "sum":
             raise ParameterError(
-                "Reasons are given for models of one output that is a sum over trees; this one predicts several classes or takes a median."
+                "Reasons are given for models of one output that is a sum over trees; this one predicts several classes or takes a "
+                "median."
             )
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         if not folding.steps:
             raise ParameterError(
-                "No Host owns a split of this model; its reasons need no encryption, and none are given here."
+                "No Host owns a split of this model, so its reasons need no encryption; none are given."
             )
         self._model, self._entries = model, folding.n_entries
         self._points, self._point_weights = quadrature(model.skeletons)
@@ -94,8 +95,7 @@ class CompiledTerms:
         weights, n_own = leaf_weights(self._model), len(own)
         self._by_entry = csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry)))
         row = self._factors.row
-        place = np.array([own.index(name) for name in self._factors.features], dtype=np.intp)
-        line = entry[row] * n_own + place
+        line = entry[row] * n_own + np.array([own.index(name) for name in self._factors.features], dtype=np.intp)
         self._by_feature = csr_array(
             (weights[row], (line, np.arange(len(row)))), shape=((self._entries + 1) * n_own, len(row))
         )
@@ -127,7 +127,7 @@ class CompiledTerms:
         return self.rows * 2.0 ** -(TERM_BITS + 1) + self._weight_sum * len(self.chain) * 2.0 ** -(COEFFICIENT_BITS + 1)
 
     def shares_of(self, host: str) -> tuple[float, ...]:
-        """Shares of cover that go left at a Host's splits, by tree and node: all a Host is told beside the shape of the trees."""
+        """Shares of cover that go left at a Host's splits, by tree and node: all a Host learns beside the shape of the trees."""
         return tuple(share for key, share in sorted(self._shares.items()) if self._owner[key] == host)
 
     def encode(self, columns: Columns) -> Terms:

@@ -54,8 +54,8 @@ class CompiledFactors:
         self.step = step
         self.points, _ = quadrature(model.skeletons)
         self._factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.own])
-        places = [self.names.index(name) for name in self._factors.features]
-        self.where = self._factors.row, np.array(places, dtype=np.intp)
+        own = [self.names.index(name) for name in self._factors.features]
+        self.where = self._factors.row, np.array(own, dtype=np.intp)
 
     def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
         """1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing where no record is held."""

@@ -43,7 +43,7 @@ class AskCohort(Message):
 
 @dataclass(frozen=True)
 class ReasonTerms(Message):
-    """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by place among the ids."""
+    """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids."""
 
     HOLDS: ClassVar[str] = "terms of one person's contributions, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"

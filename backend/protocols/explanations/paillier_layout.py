@@ -14,7 +14,7 @@ from backend.errors import SecurityError
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.ranking.packing import RankingPacking
 
-PLAIN_BITS = 2048  # plaintext are packed as under a key of that size
+PLAIN_BITS = 2048  # plaintexts are packed as under a key of that size
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class PaillierLayout:
         """How many features each pack of a party holds; a pack never crosses a border between ciphertexts of the ranking."""
         features = self.shape.features
         begin, end = sum(features[:party]), sum(features[: party + 1])
-        most = self.packing.slots[0]
-        cuts = [begin, *(i for i in range(begin + 1, end) if i % most == 0), end]
+        full = self.packing.slots[0]
+        cuts = [begin, *(i for i in range(begin + 1, end) if i % full == 0), end]
         return [b - a for a, b in pairwise(cuts) if b > a]
 
     def packs_before(self, party: int) -> int:
-        """PaillierLayout that a party gets per entry and point."""
+        """How many packs a party gets per entry and point."""
         return sum(len(self.packs(p)) for p in range(party))
 
     def layout(self, party: int) -> list[int]:
@@ -67,7 +67,7 @@ class PaillierLayout:
         return [*packs, *[1] * self.shape.features[party]]
 
     def packed(self, numbers: list[int]) -> list[int]:
-        """A number a Guest feature, place by place → packs, place by place."""
+        """A number a Guest feature, row by row → packs, row by row."""
         out: list[int] = []
         values = iter(numbers)
         for _ in range(len(numbers) // max(1, self.shape.features[0])):
@@ -86,7 +86,5 @@ class PaillierLayout:
                 out.append(low)
                 rest = (rest - low) >> self.slot
             if rest:
-                raise SecurityError(
-                    "A sum of contributions lies outside its slot; it was thrown away. Ask these Hosts what they run."
-                )
+                raise SecurityError("A sum of contributions lies outside its slot; ask these Hosts what they run.")
         return out

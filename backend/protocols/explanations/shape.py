@@ -1,6 +1,6 @@
 """What Guest and Hosts work out alike before reasons are asked for: how many features, at which scale, and what is to be decrypted.
 
-Holds no value, weight, cover or key, and nothing that depends on a person: that no message's size tells of anybody follows from here.
+Holds no value, weight, cover or key, and nothing that depends on a person: so no message's size depends on a person.
 
 An *entry* is a set of Host conditions, as in scoring (:mod:`backend.trees.folding`). Per entry and point of the quadrature
 (:mod:`backend.trees.shap`) there is a number for every feature: for a Host's one the *base*, which is the same for all of them. How these
@@ -20,8 +20,8 @@ from backend.protocols.ranking.shape import RankingShape
 
 TERM_BITS = 26  # the Guest's numbers are multiples of 2^-26 of the margin's unit
 COEFFICIENT_BITS = 22  # each Host's factors are multiples of 2^-22
-MOST_NAMES = 8
-MOST_UNITS = float(1 << 62)  # of a number that is encrypted; with a residue's half added it stays in 64 bits
+MAX_NAMES = 8
+MAX_UNITS = float(1 << 62)  # of a number that is encrypted; with a residue's half added it stays in 64 bits
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class ReasonShape:
     value_bits: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.names <= MOST_NAMES:
-            raise ParameterError(f"{self.names} reasons were asked for; choose 1 to {MOST_NAMES}.")
+        if not 1 <= self.names <= MAX_NAMES:
+            raise ParameterError(f"{self.names} reasons were asked for; choose 1 to {MAX_NAMES}.")
         _ = self.ranking  # which checks the others
 
     @property
@@ -83,6 +83,6 @@ def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
         One is too large for 64 bits.
     """
     rounded = np.rint(values * float(1 << bits))
-    if np.abs(rounded).max(initial=0.0) >= MOST_UNITS:
+    if np.abs(rounded).max(initial=0.0) >= MAX_UNITS:
         raise ParameterError("The model's leaf weights are too large for reasons; scale its label and train it again.")
     return rounded.astype(np.int64)

@@ -38,12 +38,12 @@ class ContingencyTable:
         The Guest's, ``(records,)`` each.
     others : sequence of (party, Feature)
         What the feature is related to.
-    most, bins : int
-        Most groups of the feature, and of each other one.
+    max_groups, bins : int
+        Groups of the feature, and of each other one, at most.
     at : callable
-        Told the stage, and the parties at work.
+        Called with the stage, and the parties at work.
     on_piece : callable
-        Told how many ciphertexts of the Guest are done, of how many.
+        Called with how many ciphertexts of the Guest are done, of how many.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class ContingencyTable:
         columns: Columns,
         others: Sequence[tuple[str, Feature]],
         *,
-        most: int,
+        max_groups: int,
         bins: int,
         at: Callable[[str, str], None] = lambda stage, party: None,
         on_piece: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
         self._questions, self._guest, self._columns = questions, guest, columns
-        self._most, self._bins, self._at, self._on_piece = most, bins, at, on_piece
+        self._max_groups, self._bins, self._at, self._on_piece = max_groups, bins, at, on_piece
         own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
         self._own = [g for g in own if g.groups]
         self._asked: dict[str, list[str]] = {}
@@ -80,41 +80,42 @@ class ContingencyTable:
         return self._of_guest(feature) if party == self._guest else self._of_host(party, feature.name)
 
     def _of_guest(self, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
-        mine = group(feature, self._columns[feature.name], self._most)
-        _check(feature.name, mine.groups)
-        tables = {(self._guest, own.feature): _crossed(mine, own) for own in self._own}
+        grouped = group(feature, self._columns[feature.name], self._max_groups)
+        _check(feature.name, grouped.groups)
+        tables = {(self._guest, own.feature): _cross_tabulated(grouped, own) for own in self._own}
         if self._asked:
-            self._questions.send(_flags(mine), list(self._asked), on_piece=self._on_piece)
+            self._questions.send(_flags(grouped), list(self._asked), on_piece=self._on_piece)
             tables |= self._sums(None)
-        return mine.groups, tables
+        return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
         questions = self._questions
         self._at("marks", host)
-        groups = questions.have_sent(host, feature, self._most, list(self._asked))
+        groups = questions.have_sent(host, feature, self._max_groups, list(self._asked))
         _check(feature, groups)
         tables = self._sums(host) if self._asked else {}
         if self._own:
             questions.send([flag for own in self._own for flag in _flags(own)], (host,), on_piece=self._on_piece)
             self._at("sums", host)
-            told = questions.ask({host: (feature,)}, self._most).get((host, feature))
-            if told is None or told.groups != groups:
-                raise SecurityError(f"{host} told two different things of {feature}; the exchange was stopped.")
+            table = questions.ask({host: (feature,)}, self._max_groups).get((host, feature))
+            if table is None or table.groups != groups:
+                raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
             ends = np.cumsum([len(own.groups) - 1 for own in self._own])[:-1]
-            for own, sums in zip(self._own, np.split(told.sums, ends), strict=True):
+            for own, sums in zip(self._own, np.split(table.sums, ends), strict=True):
                 tables[self._guest, own.feature] = _completed(sums, groups).T
         return groups, tables
 
     def _sums(self, source: str | None) -> Tables:
         self._at("sums", ", ".join(self._asked))
-        found = self._questions.ask(self._asked, self._bins, source)
-        return {key: _completed(table.sums, table.groups) for key, table in found.items()}
+        tables = self._questions.ask(self._asked, self._bins, source)
+        return {key: _completed(table.sums, table.groups) for key, table in tables.items()}
 
 
 def _check(feature: str, groups: Sequence[Group]) -> None:
     if not groups:
         raise ParameterError(
-            f"{feature} does not make two groups of at least {MIN_GROUP} records, so nothing can be related to it. Ask about more records."
+            f"{feature} does not make two groups of at least {MIN_GROUP} records, so nothing can be related to it. "
+            "Ask about more records."
         )
 
 
@@ -123,7 +124,7 @@ def _flags(grouped: Grouped) -> list[Counts]:
     return [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
 
 
-def _crossed(first: Grouped, second: Grouped) -> Table:
+def _cross_tabulated(first: Grouped, second: Grouped) -> Table:
     """Records by two groupings of the Guest."""
     table = np.zeros((len(first.groups), len(second.groups)), dtype=np.int64)
     np.add.at(table, (first.index, second.index), 1)

@@ -13,11 +13,11 @@ from backend.data.binning import make_bins
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 
-MIN_GROUP = 20  # records of the smallest group that another party may be told of
-MOST_GROUPS = (2, 32)  # of one feature, beside those who have no value
+MIN_GROUP = 20  # records of the smallest group that another party may learn of
+GROUP_LIMITS = (2, 32)  # groups of one feature, beside those who have no value
 
 GroupKind = Literal["code", "bin", "missing", "rest"]
-Told = tuple[str, str, int]  # a group on the wire: kind, name, records
+WireGroup = tuple[str, str, int]  # kind, name, records
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Grouped:
     Attributes
     ----------
     groups : tuple of Group
-        Empty where fewer than two groups of the least size can be made: then nothing may be told.
+        Empty where fewer than two groups of the smallest size can be made: then nothing may be disclosed.
     index : ndarray of int
-        ``(n,)`` place of each record's group.
+        ``(n,)``: each record's group, as a position in `groups`.
     """
 
     feature: str
@@ -56,7 +56,7 @@ class Grouped:
     index: NDArray[np.intp]
 
 
-def group(feature: Feature, column: NDArray[np.generic], most: int, least: int = MIN_GROUP) -> Grouped:
+def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_size: int = MIN_GROUP) -> Grouped:
     """Group records by a feature: equal-frequency bins of numbers, codes of categories, and those who have no value.
 
     Merging rather than leaving out: whoever knows the sums over all records gets a group that was left out by subtraction.
@@ -65,26 +65,26 @@ def group(feature: Feature, column: NDArray[np.generic], most: int, least: int =
     ----------
     column : ndarray
         ``(n,)`` values; NaN or None where missing.
-    most : int
-        Most bins or codes; rarer codes are merged.
-    least : int
+    max_groups : int
+        Bins or codes; rarer codes are merged.
+    min_size : int
         Records of the smallest group. Smaller bins join a neighbour; smaller codes join each other and, if they are still few, the
         smallest of the other groups; so do those who have no value.
     """
     make = _bins if feature.kind is Kind.NUMERIC else _codes
-    runs, index = make(feature, column, most, least)
-    place = np.zeros(index.max(initial=0) + 1, dtype=np.intp)
+    runs, index = make(feature, column, max_groups, min_size)
+    group_of = np.zeros(index.max(initial=0) + 1, dtype=np.intp)
     for k, (_, _, members) in enumerate(runs):
-        place[[m for m in members if m < len(place)]] = k
-    sizes = np.bincount(place[index], minlength=len(runs))
-    if len(runs) < 2 or sizes.min() < least:
+        group_of[[m for m in members if m < len(group_of)]] = k
+    sizes = np.bincount(group_of[index], minlength=len(runs))
+    if len(runs) < 2 or sizes.min() < min_size:
         return Grouped(feature.name, (), np.zeros(len(column), dtype=np.intp))
     groups = tuple(Group(kind, name, int(n)) for (kind, name, _), n in zip(runs, sizes, strict=True))
-    return Grouped(feature.name, groups, place[index])
+    return Grouped(feature.name, groups, group_of[index])
 
 
-def read_groups(message: Sequence[Told], records: int) -> tuple[Group, ...]:
-    """Groups as another party tells them.
+def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
+    """Groups as another party reports them.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def read_groups(message: Sequence[Told], records: int) -> tuple[Group, ...]:
     return groups
 
 
-def told(groups: Sequence[Group]) -> tuple[Told, ...]:
+def to_wire(groups: Sequence[Group]) -> tuple[WireGroup, ...]:
     """Inverse of :func:`read_groups`."""
     return tuple((g.kind, g.name, g.n) for g in groups)
 
@@ -106,39 +106,43 @@ def told(groups: Sequence[Group]) -> tuple[Told, ...]:
 Runs = list[tuple[GroupKind, str, list[int]]]  # kind and name of each group, and the bins or codes in it
 
 
-def _bins(feature: Feature, column: NDArray[np.generic], most: int, least: int) -> tuple[Runs, NDArray[np.intp]]:
+def _bins(
+    feature: Feature, column: NDArray[np.generic], max_groups: int, min_size: int
+) -> tuple[Runs, NDArray[np.intp]]:
     """Equal-frequency bins; small ones join their smaller neighbour, few missing values the smallest bin."""
-    bins = make_bins(feature, column, most)
+    bins = make_bins(feature, column, max_groups)
     index = bins.index(column)
     sizes = np.bincount(index, minlength=bins.count + 1).tolist()
     runs, count = [[b] for b in range(bins.count)], sizes[: bins.count]
-    while len(runs) > 1 and min(count) < least:
-        at = count.index(min(count))
-        near = min((i for i in (at - 1, at + 1) if 0 <= i < len(runs)), key=lambda i: count[i])
-        low = min(at, near)
+    while len(runs) > 1 and min(count) < min_size:
+        smallest = count.index(min(count))
+        neighbours = (i for i in (smallest - 1, smallest + 1) if 0 <= i < len(runs))
+        low = min(smallest, min(neighbours, key=lambda i: count[i]))
         runs[low : low + 2] = [runs[low] + runs[low + 1]]
         count[low : low + 2] = [count[low] + count[low + 1]]
     named: Runs = [("bin", str(number), run) for number, run in enumerate(runs, 1)]
-    if sizes[-1] >= least:
+    if sizes[-1] >= min_size:
         named.append(("missing", "", [bins.count]))
     else:
         runs[count.index(min(count))].append(bins.count)
     return named, index
 
 
-def _codes(feature: Feature, column: NDArray[np.generic], most: int, least: int) -> tuple[Runs, NDArray[np.intp]]:
+def _codes(
+    feature: Feature, column: NDArray[np.generic], max_groups: int, min_size: int
+) -> tuple[Runs, NDArray[np.intp]]:
     """A group a code; small and too many ones together, with the smallest of the others where they are still few."""
     texts = _texts(feature, column)
     codes = sorted({text for text in texts if text is not None})
-    place = {code: i for i, code in enumerate(codes)}
-    numbers = (len(codes) if text is None else place[text] for text in texts)
+    number_of = {code: i for i, code in enumerate(codes)}
+    numbers = (len(codes) if text is None else number_of[text] for text in texts)
     index = np.fromiter(numbers, dtype=np.intp, count=len(texts))
     sizes = np.bincount(index, minlength=len(codes) + 1).tolist()
-    commonest = sorted(range(len(codes)), key=lambda i: -sizes[i])[:most]
-    large = [i for i in (*commonest, len(codes)) if sizes[i] >= least]
+    commonest = sorted(range(len(codes)), key=lambda i: -sizes[i])[:max_groups]
+    large = [i for i in (*commonest, len(codes)) if sizes[i] >= min_size]
     small = [i for i in range(len(sizes)) if i not in large]
     few = sum(sizes[i] for i in small)
-    if 0 < few < least and large:
+    if 0 < few < min_size and large:
         small.append(large.pop(large.index(min(large, key=lambda i: sizes[i]))))
     runs: Runs = [("code", codes[i], [i]) if i < len(codes) else ("missing", "", [i]) for i in sorted(large)]
     return ([*runs, ("rest", "", small)] if few else runs), index

@@ -2,9 +2,9 @@
 
 The histogram protocol of training (SecureBoost §3.2, eq. 2) on other numbers: what the Guest wants to relate to a Host's feature
 (a decision, a label, the group of a protected attribute) instead of gradients. The Guest learns sums over groups of at least
-:data:`backend.protocols.group_sums.grouping.MIN_GROUP` records, and no Host's value of any record. Marks may also be
-a Host's own: it encrypts them
-under the Guest's key and sends them to the Hosts that add them up, so that two Hosts' features are related and the Guest sees sums only.
+:data:`backend.protocols.group_sums.grouping.MIN_GROUP` records, and no Host's value of any record. Marks may also be a Host's own: it
+encrypts them under the Guest's key and sends them to the Hosts that add them up, so that two Hosts' features are related and the Guest
+sees sums only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
-from backend.protocols.group_sums.messages import (
-    AskGroupPairs,
-    AskGroupSums,
-    GroupPairs,
-    GroupPairsSent,
-    GroupSums,
-)
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupPairsSent, GroupSums
 from backend.protocols.group_sums.values import Counts, Slot, pack, slots, unpack
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
@@ -54,7 +48,7 @@ class GroupTable:
 class _Sent:
     """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records."""
 
-    places: tuple[Slot, ...]
+    layout: tuple[Slot, ...]
     largest: tuple[int, ...]
     totals: tuple[int, ...]
 
@@ -75,7 +69,7 @@ class GroupQuestions:
     def __init__(self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
         self._session, self._guest, self._key, self._rows = session, guest, key, rows
         self.records = int(np.count_nonzero(rows))
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
     def send(
         self,
@@ -94,16 +88,16 @@ class GroupQuestions:
         largest : sequence of int, optional
             The largest value each may have; 1 by default.
         on_piece : callable
-            Told how many ciphertexts are done, of how many.
+            Called with how many ciphertexts are done, of how many.
 
         Raises
         ------
         ParameterError
             They do not fit one message.
         """
-        most = tuple(largest or [1] * len(marks))
-        places = slots(most, self.records)
-        pairs = pack(marks, places)
+        bounds = tuple(largest or [1] * len(marks))
+        layout = slots(bounds, self.records)
+        pairs = pack(marks, layout)
         total = len(pairs) * self.records
         size = total * (2 * self._key.bits // 8 or 16) + len(self._rows)
         if size > MAX_MESSAGE:
@@ -124,12 +118,12 @@ class GroupQuestions:
         on_piece(total, total)
         for host in hosts:
             self._session.send(host, GroupPairs(self._session.name, pack_rows(self._rows), tuple(blobs)))
-        self._sent[self._guest] = _Sent(places, most, tuple(int(mark.sum()) for mark in marks))
+        self._sent[self._guest] = _Sent(layout, bounds, tuple(int(mark.sum()) for mark in marks))
 
-    def have_sent(self, host: str, feature: str, most: int, receivers: Sequence[str]) -> tuple[Group, ...]:
+    def have_sent(self, host: str, feature: str, max_groups: int, receivers: Sequence[str]) -> tuple[Group, ...]:
         """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
-        asked = AskGroupPairs(self._session.name, pack_rows(self._rows), feature, most, tuple(receivers))
-        self._session.send(host, asked)
+        rows, name = pack_rows(self._rows), self._session.name
+        self._session.send(host, AskGroupPairs(name, rows, feature, max_groups, tuple(receivers)))
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
         groups = read_groups(answer.groups, self.records)
         if answer.feature != feature:
@@ -141,10 +135,10 @@ class GroupQuestions:
     def ask(
         self,
         wanted: Mapping[str, Sequence[str]],
-        most: int,
+        max_groups: int,
         source: str | None = None,
         *,
-        least: int = MIN_GROUP,
+        min_size: int = MIN_GROUP,
     ) -> dict[tuple[str, str], GroupTable]:
         """Step 2: sums of the marks that `source` (default the Guest) has sent, by groups of the Hosts' features.
 
@@ -152,10 +146,10 @@ class GroupQuestions:
         ----------
         wanted : mapping of str to sequence of str
             Host → its features.
-        most : int
-            Most bins or codes a feature.
-        least : int
-            Records of the smallest group; a Host merges those below its own least in any case.
+        max_groups : int
+            Bins or codes a feature.
+        min_size : int
+            Records of the smallest group; a Host merges those below its own minimum in any case.
 
         Returns
         -------
@@ -170,7 +164,7 @@ class GroupQuestions:
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
         for host, features in asked.items():
-            self._session.send(host, AskGroupSums(self._session.name, sender, features, most, least))
+            self._session.send(host, AskGroupSums(self._session.name, sender, features, max_groups, min_size))
         answers = self._session.expect_each(GroupSums, asked)
         return {
             (host, feature): table
@@ -180,30 +174,26 @@ class GroupQuestions:
 
     def _read(self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums) -> dict[str, GroupTable]:
         sent = self._sent[sender]
-        groups = [read_groups(told, self.records) for told in answer.groups]
+        groups = [read_groups(reported, self.records) for reported in answer.groups]
         fits = len(answer.features) == len(groups) == len(set(answer.features) & set(asked)) and all(groups)
-        batches = sent.places[-1].number // 2 + 1 if answer.features else 0
+        batches = sent.layout[-1].number // 2 + 1 if answer.features else 0
         if not fits or answer.source != sender or len(answer.sums) != batches:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         if not groups:
             return {}
-        n = sum(map(len, groups))
-        every = unpack([self._key.decrypt_sums(blob, n) for blob in answer.sums], sent.places)
-        ends = np.cumsum([len(told) for told in groups])[:-1]
-        tables = {
-            feature: GroupTable(told, sums)
-            for feature, told, sums in zip(answer.features, groups, np.split(every, ends, axis=1), strict=True)
-        }
+        ends = np.cumsum([len(of_feature) for of_feature in groups])
+        sums = unpack([self._key.decrypt_sums(blob, int(ends[-1])) for blob in answer.sums], sent.layout)
+        parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
+        tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}
         if not all(_possible(table, sent) for table in tables.values()):
             raise SecurityError(
-                f"Sums that {host} returned do not add up to what was sent; they were thrown away. Ask {host} what it runs."
+                f"Sums that {host} returned do not add up to what was sent; they were discarded. Ask {host} what it runs."
             )
         return tables
 
 
 def _possible(table: GroupTable, sent: _Sent) -> bool:
-    """Whether sums are those of the marks that were sent, as far as the Guest can tell."""
-    most = np.outer(sent.largest, [g.n for g in table.groups])
-    return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool(
-        ((table.sums >= 0) & (table.sums <= most)).all()
-    )
+    """Whether sums are those of the marks that were sent, as far as the Guest can check."""
+    largest = np.outer(sent.largest, [g.n for g in table.groups])
+    within = (table.sums >= 0) & (table.sums <= largest)
+    return tuple(table.sums.sum(axis=1).tolist()) == sent.totals and bool(within.all())

@@ -1,19 +1,108 @@
-"""A Host's handler for sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups."""
+"""A Host's handler for sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups.
+
+It may also send its own groups encrypted. Knows no label and no score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import join_pair
 from backend.crypto.interface import PairPublicSide
+from backend.crypto.paillier.scheme import PaillierPublicSide
+from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.group_sums.host_sums import HostGroups
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
-from backend.protocols.host_session import Answer, Handlers, HostSessions
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupPairsSent, GroupSums
+from backend.protocols.group_sums.values import pack, slots
+from backend.protocols.host_state import Answer, Handlers, HostSessions
+from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.message import Message
 
 
+@dataclass(repr=False)
+class HostGroups:
+    """One conversation about groups at one Host.
+
+    Attributes
+    ----------
+    table : PartyTable
+        The Host's records.
+    features : mapping of str to Feature
+    rows : ndarray of int
+        The Host's joint rows, in the common order.
+    cipher : PairPublicSide
+    """
+
+    table: PartyTable
+    features: Mapping[str, Feature]
+    rows: NDArray[np.intp]
+    cipher: PairPublicSide
+    # sender → rows of the table, batches of ciphertexts
+    _pairs: dict[str, tuple[NDArray[np.intp], list[Any]]] = field(default_factory=dict)
+
+    def take_pairs(self, sender: str, message: GroupPairs) -> None:
+        """Keep encrypted pairs of some joint records instead of the sender's last ones."""
+        rows = self.rows[unpack_rows(message.rows, len(self.rows))]
+        self._pairs[sender] = rows, [self.cipher.load_pairs(blob, len(rows)) for blob in message.pairs]
+
+    def sums(self, message: AskGroupSums) -> GroupSums:
+        """Sums of a party's pairs by the groups of some features, refreshed; features without groups are left out."""
+        if message.source not in self._pairs:
+            raise SecurityError(f"Sums were asked for of pairs that {message.source} has not sent.")
+        rows, batches = self._pairs[message.source]
+        min_size = max(MIN_GROUP, message.least)
+        grouped = [self._grouped(name, rows, message.most, min_size) for name in message.features]
+        kept = [g for g in grouped if g.groups]
+        # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
+        node = np.arange(len(rows), dtype=np.intp), [(g.index, len(g.groups)) for g in kept]
+        return GroupSums(
+            message.conversation,
+            message.source,
+            tuple(g.feature for g in kept),
+            tuple(to_wire(g.groups) for g in kept),
+            tuple(self.cipher.bin_sums(pairs, [node])[0] for pairs in batches) if kept else (),
+        )
+
+    def pairs(self, message: AskGroupPairs) -> tuple[GroupPairs, GroupPairsSent]:
+        """Which group of a feature each of some joint records is in, encrypted under the Guest's key, and the groups.
+
+        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
+        """
+        rows = self.rows[unpack_rows(message.rows, len(self.rows))]
+        grouped = self._grouped(message.feature, rows, message.most, MIN_GROUP)
+        marked = len(grouped.groups) - 1 if message.receivers else 0
+        marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
+        pairs = pack(marks, slots([1] * len(marks), len(rows)))
+        blobs = tuple(self._encrypted(first, second) for first, second in pairs)
+        return (
+            GroupPairs(message.conversation, message.rows, blobs),
+            GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups)),
+        )
+
+    def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
+        low, high = GROUP_LIMITS
+        if name not in self.features or not low <= max_groups <= high:
+            raise SecurityError(f"An unknown feature or {max_groups} groups were asked for; {low} to {high} can be.")
+        return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
+
+    def _encrypted(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> bytes:
+        """``(n,)`` pairs under the Guest's public key, one fresh ciphertext each."""
+        if not isinstance(self.cipher, PaillierPublicSide):
+            return PlainKeySide().encrypt_pairs(first, second)
+        key, fresh = self.cipher.key, self.cipher.obfuscators.take(len(first))
+        joined = (join_pair(int(a), int(b)) for a, b in zip(first, second, strict=True))
+        return key.dump(key.encrypt_with(m, r) for m, r in zip(joined, fresh, strict=True))
+
+
+@dataclass(repr=False)
 class GroupSumsHandler:
     """Answers questions about groups.
 
@@ -22,12 +111,14 @@ class GroupSumsHandler:
     name : str
         The Host.
     table : PartyTable
-    features : sequence of Feature
+    features : mapping of str to Feature
     sessions : HostSessions
     """
 
-    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], sessions: HostSessions) -> None:
-        self._name, self._table, self._features, self._sessions = name, table, tuple(features), sessions
+    name: str
+    table: PartyTable
+    features: Mapping[str, Feature]
+    sessions: HostSessions
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -38,12 +129,11 @@ class GroupSumsHandler:
         }
 
     def _groups(self, message: Message) -> HostGroups:
-        session = self._sessions.of(message.conversation)
+        session = self.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
             raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
-        return session.kept(HostGroups) or session.keep(
-            HostGroups, HostGroups(self._table, self._features, session.rows, session.cipher)
-        )
+        groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
+        return session.keep(HostGroups, groups)
 
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> Answer:
         self._groups(pairs).take_pairs(sender, pairs)
@@ -58,8 +148,8 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
         pairs, sent = groups.pairs(asked)
         for receiver in asked.receivers:
-            if receiver == self._name:
-                groups.take_pairs(self._name, pairs)
+            if receiver == self.name:
+                groups.take_pairs(self.name, pairs)
             else:
                 yield receiver, pairs
         yield sender, sent

@@ -24,7 +24,7 @@ class GroupPairs(Message):
 class AskGroupSums(Message):
     """Guest → Host: add up the pairs that `source` sent, by the groups of these features, none smaller than `least` records.
 
-    The Host merges smaller groups than its own least ones in any case.
+    The Host merges groups smaller than its own minimum in any case.
     """
 
     HOLDS: ClassVar[str] = "whose pairs are to be summed, by which of the Host's features, in how many groups"

@@ -24,7 +24,7 @@ class Slot:
 
 
 def slots(largest: Sequence[int], records: int) -> tuple[Slot, ...]:
-    """A place for each mark, so that no sum of `records` of them runs into the next; both sides work it out alike.
+    """A slot for each mark, so that no sum of `records` of them runs into the next; both sides work it out alike.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def slots(largest: Sequence[int], records: int) -> tuple[Slot, ...]:
     ParameterError
         A mark is too large for a number of :data:`GRADIENT_BITS` bits.
     """
-    found: list[Slot] = []
+    layout: list[Slot] = []
     number = shift = filled = 0
     for top in largest:
         if not 0 < top <= 1 << GRADIENT_BITS:
@@ -44,22 +44,22 @@ def slots(largest: Sequence[int], records: int) -> tuple[Slot, ...]:
         if filled + (top << shift) > 1 << GRADIENT_BITS:
             number, shift, filled = number + 1, 0, 0
         width = (top * records).bit_length()
-        found.append(Slot(number, shift, width))
+        layout.append(Slot(number, shift, width))
         filled, shift = filled + (top << shift), shift + width
-    return tuple(found)
+    return tuple(layout)
 
 
-def pack(marks: Sequence[Counts], places: Sequence[Slot]) -> list[tuple[Counts, Counts]]:
+def pack(marks: Sequence[Counts], layout: Sequence[Slot]) -> list[tuple[Counts, Counts]]:
     """Marks, ``(n,)`` each, as pairs of ``(n,)`` numbers to be encrypted together."""
     if not marks:
         return []
-    numbers = np.zeros((2 * (places[-1].number // 2 + 1), len(marks[0])), dtype=np.int64)
-    for mark, place in zip(marks, places, strict=True):
-        numbers[place.number] += mark << place.shift
+    numbers = np.zeros((2 * (layout[-1].number // 2 + 1), len(marks[0])), dtype=np.int64)
+    for mark, slot in zip(marks, layout, strict=True):
+        numbers[slot.number] += mark << slot.shift
     return [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
 
 
-def unpack(sums: Sequence[tuple[Counts, Counts]], places: Sequence[Slot]) -> Counts:
+def unpack(sums: Sequence[tuple[Counts, Counts]], layout: Sequence[Slot]) -> Counts:
     """Sums of pairs, ``(groups,)`` each, as ``(marks, groups)`` sums of marks."""
     numbers = [number for pair in sums for number in pair]
-    return np.stack([(numbers[p.number] >> p.shift) & ((1 << p.width) - 1) for p in places])
+    return np.stack([(numbers[p.number] >> p.shift) & ((1 << p.width) - 1) for p in layout])

@@ -1,4 +1,4 @@
-"""What a ranking computes: the places of the k largest positive numbers. In plaintext, and as a circuit on two parties' shares.
+"""What a ranking computes: the positions of the k largest positive numbers. In plaintext, and as a circuit on two parties' shares.
 
 Knows no party, key or label: the circuit runs on whatever gates it gets (:mod:`backend.crypto.garbling`). Each function works on
 all n numbers at once; a bit of all of them is one array of n wires.
@@ -27,7 +27,7 @@ def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int,
     Returns
     -------
     tuple of int
-        Places of the k largest values above 0, ascending: so that it does not tell which is largest. Fewer where fewer are above 0.
+        Positions of the k largest values above 0, ascending, so that they do not show which is largest. Fewer where fewer are above 0.
     """
     best = sorted(range(len(values)), key=lambda i: (values[i], order[i]), reverse=True)
     return tuple(sorted(i for i in best[:k] if values[i] > 0))

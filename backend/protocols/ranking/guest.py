@@ -6,7 +6,7 @@ Steps, each a message (the protocol and its argument: docs/reasons.md):
 2. Host → Guest   their answer, and every number blinded, encrypted
 3. Guest → Host   which labels it needs for the blinded numbers' bits, hidden              :meth:`RankingGuest.choose`
 4. Host → Guest   the labels, hidden but for those; its own; the garbled circuit
-5. The Guest evaluates: the places of the k largest, as a set                             :meth:`RankingGuest.names`
+5. The Guest evaluates: the positions of the k largest, as a set                             :meth:`RankingGuest.names`
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RankingGuest:
         return self._transfer.choose(0, self._choices)
 
     def names(self, circuit: bytes) -> tuple[int, ...]:
-        """Steps 4 and 5: the places of the k largest numbers above 0, ascending; fewer where fewer are above 0.
+        """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.
 
         Raises
         ------

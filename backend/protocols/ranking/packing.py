@@ -12,6 +12,7 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.ranking.shape import RankingShape
+from backend.protocols.transport.packing import chunks
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,19 @@ class RankingPacking:
 
     @property
     def slot(self) -> int:
-        """Bits of a number's place."""
+        """Bits that a number takes."""
         return self.shape.slot
 
     @property
     def slots(self) -> list[int]:
         """How many numbers each ciphertext holds; the sign's bit of a plaintext is kept free."""
-        most = (self.key_bits - 2) // self.slot
-        return [min(most, self.shape.n - start) for start in range(0, self.shape.n, most)]
+        full = (self.key_bits - 2) // self.slot
+        return [len(part) for part in chunks(self.shape.n, full)]
 
     def join(self, numbers: Sequence[int]) -> list[int]:
         """``(n,)`` numbers below 2^slot → plaintexts, the first number lowest."""
-        places, packed = iter(numbers), []
-        for held in self.slots:
-            packed.append(sum(next(places) << (self.slot * s) for s in range(held)))
-        return packed
+        rest = iter(numbers)
+        return [sum(next(rest) << (self.slot * s) for s in range(held)) for held in self.slots]
 
     def split(self, packed: Sequence[int]) -> list[int]:
         """Inverse of :meth:`join`; raises SecurityError for a plaintext that is none."""
@@ -81,10 +80,8 @@ class PackedBlinds:
 
     def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: RankingPacking) -> None:
         if (len(values_enc), side.bits) != (packing.shape.n, packing.key_bits):
-            raise ParameterError(
-                f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit a ranking of {packing.shape.n} under "
-                f"{packing.key_bits} bits."
-            )
+            wanted = f"a ranking of {packing.shape.n} under {packing.key_bits} bits"
+            raise ParameterError(f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit {wanted}.")
         self._side, self._values_enc, self._packing = side, tuple(values_enc), packing
 
     def blinded(self, added: Sequence[int]) -> bytes:
@@ -95,7 +92,7 @@ class PackedBlinds:
         fresh = self._side.obfuscators.take(len(packing.slots))
         for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
             packed_enc = self._side.joined([next(values_enc) for _ in range(held)], packing.slot)
-            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.cover(plain, obfuscator) % key.n2)
+            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.encrypt_with(plain, obfuscator) % key.n2)
         return key.dump(blinded_enc)
 
 

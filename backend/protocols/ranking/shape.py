@@ -1,6 +1,6 @@
 """What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key; knows no cipher.
 
-A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its place in a secret order: all u differ, ties are broken at
+A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its position in a secret order: all u differ, ties are broken at
 random, and the highest of u's `width` bits is 1 where v > 0. r is uniform below 2^(width + SLACK_BITS), so that u + r has `slot` bits.
 """
 
@@ -17,8 +17,8 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.ranking.circuit import gates_needed
 
 SLACK_BITS = 64  # a blinded number is within 2^-64 of uniform, whatever it hides; as much as an obfuscator
-MOST_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
-MOST_BITS = 192  # of a value: a score's, times the factors of five Hosts
+MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
+MAX_BITS = 192  # of a value: a score's, times the factors of five Hosts
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class RankingShape:
     width: int = field(init=False)
 
     def __post_init__(self) -> None:
-        for name, most in (("n", MOST_NUMBERS), ("k", MOST_NUMBERS), ("value_bits", MOST_BITS)):
-            if not 1 <= getattr(self, name) <= most:
-                raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {most:,}.")
+        for name, limit in (("n", MAX_NUMBERS), ("k", MAX_NUMBERS), ("value_bits", MAX_BITS)):
+            if not 1 <= getattr(self, name) <= limit:
+                raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {limit:,}.")
         object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
         object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)
 

@@ -14,17 +14,17 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.federation import MOST_DITHER
+from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.trees.ensemble import Layout
 
-DITHER = (
-    2.0**-4
-)  # width on a logit, or on what weighs as much: nobody of 800 named at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
+# width on a logit, or on what weighs as much: no path of 800 identified at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
+DITHER = 2.0**-4
 VARIABLE = "GLASSLEAF_DITHER"
-WORD = 8  # bytes drawn a number; the largest range takes 2**51 of 2**64, so it is within 2**-13 of uniform at worst, 2**-57 at 10 bits
-MOST_SCALE = 64  # a label whose spread is 2**64 of its units, or 2**-64, is none that anybody predicts
-MOST_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
+# bytes drawn a number; the largest range takes 2**51 of 2**64, so it is within 2**-13 of uniform at worst, 2**-57 at 10 bits
+WORD = 8
+MAX_SCALE = 64  # a label whose spread is 2**64 of its units, or 2**-64, is none that anybody predicts
+MAX_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
 
 
 def half_units(width: float, bits: int) -> int:
@@ -37,21 +37,20 @@ def half_units(width: float, bits: int) -> int:
 
 def headroom(bits: int) -> int:
     """What slots keep free for dither, units of 2**-bits of a logit; no Guest accepts more."""
-    return half_units(MOST_DITHER, bits)
+    return half_units(MAX_DITHER, bits)
 
 
 def check_layout(layout: Layout) -> Layout:
-    """The layout that a Guest told.
+    """The layout that a Guest reported.
 
     Raises
     ------
     SecurityError
         No model has it.
     """
-    whole = (
-        0 <= layout.score_bits <= 53 and 1 <= layout.slots <= MOST_SLOTS and -MOST_SCALE <= layout.scale <= MOST_SCALE
-    )
-    if not whole or not 0 <= layout.slot_bits <= 64 or (layout.slots > 1 and not layout.slot_bits):
+    slot_bits = range(1 if layout.slots > 1 else 0, 65)
+    fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
+    if not fits or abs(layout.scale) > MAX_SCALE:
         raise SecurityError("The model's scale, number of sums or width of a sum is none that a model has.")
     return layout
 
@@ -76,10 +75,8 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
     out = []
     for person, known in zip(ids, held.tolist(), strict=True):
         drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(WORD * layout.slots)
-        numbers = (
-            int.from_bytes(drawn[i : i + WORD], "little") % (2 * half + 1) - half for i in range(0, len(drawn), WORD)
-        )
-        out.append(sum(number << (layout.slot_bits * slot) for slot, number in enumerate(numbers)))
+        words = (int.from_bytes(drawn[i : i + WORD], "little") for i in range(0, len(drawn), WORD))
+        out.append(sum((word % (2 * half + 1) - half) << (layout.slot_bits * i) for i, word in enumerate(words)))
     return out
 
 
@@ -91,15 +88,15 @@ def usual_dither(synthetic: bool) -> float:
     ParameterError
         The variable holds no width.
     """
-    asked = os.environ.get(VARIABLE, "").strip()
-    if not asked:
+    setting = os.environ.get(VARIABLE, "").strip()
+    if not setting:
         return 0.0 if synthetic else DITHER
     try:
-        width = float(asked)
+        width = float(setting)
     except ValueError:
         width = -1.0
-    if not 0.0 <= width <= MOST_DITHER:
+    if not 0.0 <= width <= MAX_DITHER:
         raise ParameterError(
-            f"{VARIABLE} is {asked!r}; set it to a width on a logit from 0 (none) to {MOST_DITHER:g}, or remove it."
+            f"{VARIABLE} is {setting!r}; set it to a width on a logit from 0 (none) to {MAX_DITHER:g}, or remove it."
         )
     return width

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from backend.crypto.interface import FoldPlan
-from backend.protocols.scoring.canaries import CANARY_BITS
-from backend.protocols.scoring.packing import WORD, Packing
+from backend.protocols.scoring.packing import CANARY_BITS, WORD, Packing
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure
@@ -43,9 +42,10 @@ class CompiledGuest:
         self.folding = folding = fold_structure(model.skeletons, model.guest, model.hosts)
         self.largest = packing.largest
         self._constant = folding.n_entries  # leaves without a Host's condition stand behind the entries
-        places = np.array([self._constant if p is None else p for leaves in folding.entry_of_leaf for p in leaves])
-        # a line of sums per place and, where there are several, slot
-        lines = places[packing.leaf] * packing.slots + packing.slot
+        entries = (e for leaves in folding.entry_of_leaf for e in leaves)
+        entry_of = np.array([self._constant if e is None else e for e in entries])
+        # a line of sums per entry and, where there are several, slot
+        lines = entry_of[packing.leaf] * packing.slots + packing.slot
         self._lines = np.arange(self._constant + 1)
         if packing.slots > 1:
             self._lines, lines = np.unique(lines, return_inverse=True)
@@ -57,10 +57,8 @@ class CompiledGuest:
         )
         counts = [len(tree.leaves) for tree in model.trees]
         self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
-        self._places = csr_array(
-            (np.ones(len(places), dtype=np.int64), (places, np.arange(len(places)))),
-            shape=(self._constant + 1, len(places)),
-        )
+        ones, leaves = np.ones(packing.n_leaves, dtype=np.int64), np.arange(packing.n_leaves)
+        self._by_entry = csr_array((ones, (entry_of, leaves)), shape=(self._constant + 1, packing.n_leaves))
         self.trees, self.canary_shift = len(counts), packing.width * packing.slots or WORD
         self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
 
@@ -84,14 +82,15 @@ class CompiledGuest:
         sums = np.empty((len(self._lines), n), dtype=self._dtype)
         above = None if canaries is None else np.empty((self._constant + 1, n), dtype=np.int64)
         for rows, kept in self._candidates.blocks(columns, n):
+            # eq. 8: w_(j,k) where leaf j is a candidate, added up by entry
             sums[:, rows] = self._units @ kept
             if above is not None and canaries is not None:
-                above[:, rows] = self._places @ np.where(kept, canaries[self._tree_of, rows], 0)
+                above[:, rows] = self._by_entry @ np.where(kept, canaries[self._tree_of, rows], 0)
         packed: NDArray[Any] = sums
         if self.packing.slots > 1:
-            place, slot = np.divmod(self._lines, self.packing.slots)
+            entry, slot = np.divmod(self._lines, self.packing.slots)
             packed = np.zeros((self._constant + 1, n), dtype=object)
-            np.add.at(packed, place, self.packing.shifted(sums, slot))
+            np.add.at(packed, entry, self.packing.shifted(sums, slot))
         if above is not None:
             packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
         return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
@@ -185,11 +184,11 @@ class CompiledHost:
         return keep.T
 
 
-def host_plan(folding: Folding, place: int) -> FoldPlan:
-    """Stage 2 at the Host at `place` in the chain, eq. 10 and 13: which entries it masks and which become one."""
-    step = folding.steps[place]
+def host_plan(folding: Folding, index: int) -> FoldPlan:
+    """Stage 2 at Host `index` of the chain, eq. 10 and 13: which entries it masks and which become one."""
+    step = folding.steps[index]
     origin: Sequence[int] = range(folding.n_entries)
-    for earlier in folding.steps[:place]:
+    for earlier in folding.steps[:index]:
         origin = [earlier.target[e] for e in origin]
     own = tuple(bool(conditions) for conditions in step.own)
-    return FoldPlan(step.target, own, step.n_out, tuple(origin), place, len(folding.steps))
+    return FoldPlan(step.target, own, step.n_out, tuple(origin), index, len(folding.steps))

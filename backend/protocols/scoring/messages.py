@@ -40,7 +40,7 @@ class MoreVectors(Message):
 
 @dataclass(frozen=True)
 class PermuteValues(Message):
-    """Guest → Host: deal your values of these features out again among these people, and score them so in this conversation."""
+    """Guest → Host: permute your values of these features among these people, and score them so in this conversation."""
 
     HOLDS: ClassVar[str] = "ids whose values are to be permuted; of which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
@@ -68,21 +68,6 @@ class AgesAssigned(Message):
     HOLDS: ClassVar[str] = "how many classes the Host divides ages into"
     READABLE_BY: ClassVar[str] = "the Guest"
     classes: int
-
-
-@dataclass(frozen=True)
-class HeldRecords(Message):
-    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
-
-    `spent` marks those about which its query budget is exhausted (empty: none): `budget` questions about a person and model in `days` days.
-    """
-
-    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
-    READABLE_BY: ClassVar[str] = "the Guest"
-    held: bytes
-    spent: bytes = b""
-    budget: int = 0
-    days: int = 0
 
 
 @dataclass(frozen=True)

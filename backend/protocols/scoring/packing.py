@@ -1,12 +1,17 @@
-"""How the outputs of a model share one number, so that a prediction of several classes takes no more ciphertexts than one of two.
+"""How the outputs of a model share one number, and a canary above them, so that a prediction takes no more ciphertexts for more classes.
 
 Every output has a slot of its own in the integer that a leaf carries; slots are so wide that no sum runs over. The Hosts' 0/1 and the
 sums of Fed-EINI eq. 10 act on all slots at once. For the median over trees every tree has slots of its own, which the Guest reads.
+
+A canary is a secret number that rides above every score, so that only a sum of one leaf a tree comes back whole (docs/attacks.md, A7):
+every candidate leaf of a tree carries the tree's number in bits that no score reaches. Whichever leaf a Host keeps, the numbers of all
+trees add up to what is expected; a multiple of an entry, or one entry too many, does not. No Host can tell that they are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import shake_256
 from typing import Any
 
 import numpy as np
@@ -15,9 +20,10 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import quantise
 from backend.protocols.scoring.dither import headroom
 from backend.trees.ensemble import GuestModel, Layout, Leaf
-from backend.trees.outputs import Outputs
 
 WORD = 63  # bits of a slot that stands alone: what int64 holds, and one to spare
+# of a tree's number: what a Host changes passes with a probability of 2^-40; sums over trees stay below 2^63
+CANARY_BITS = 40
 
 IntArray = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,32 +48,34 @@ class Packing:
     """
 
     def __init__(self, model: GuestModel) -> None:
-        self._outputs: Outputs = model.outputs
-        self._score_bits = model.score_bits
+        self._outputs, self._score_bits = model.outputs, model.score_bits
+        self._median = model.outputs.aggregation == "median"
+        count, n_trees = model.outputs.count, len(model.trees)
         leaf: list[int] = []
         slot: list[int] = []
         weight: list[float] = []
-        place, count = 0, model.outputs.count
+        self.n_leaves = 0
         for t, tree in enumerate(model.trees):
             first = t * count if self._median else 0
+            first += model.outputs.of_tree[t] if model.outputs.of_tree else 0
             for node in (tree.nodes[i] for i in tree.leaves):
                 weights = node.weights or (node.weight,) if isinstance(node, Leaf) else ()
-                at = first + (model.outputs.of_tree[t] if model.outputs.of_tree else 0)
-                leaf += [place] * len(weights)
-                slot += range(at, at + len(weights))
+                leaf += [self.n_leaves] * len(weights)
+                slot += range(first, first + len(weights))
                 weight += weights
-                place += 1
-        self.slots = model.outputs.slots(len(model.trees))
-        self.n_leaves = place
+                self.n_leaves += 1
+        self.slots = model.outputs.slots(n_trees)
         self.leaf, self.slot = np.array(leaf, dtype=np.intp), np.array(slot, dtype=np.intp)
         self.unit: IntArray = quantise(weight, model.score_bits)
         base = quantise(model.base_scores, model.score_bits)
-        spread = self._spread(model)
-        self._behind = base if self._median else np.zeros_like(base)
-        bits = model.score_bits + max(
-            0, model.outputs.scale
-        )  # a half from before scales asks for as much on shares as on logits
-        self.headroom = headroom(bits)
+        self._added_to_median = base if self._median else np.zeros_like(base)
+        # a partial model from before scales asks for as much on shares as on logits
+        self.headroom = headroom(model.score_bits + max(0, model.outputs.scale))
+        # largest absolute sum of one leaf a tree, slot by slot
+        tree_of = np.repeat(np.arange(n_trees), [len(tree.leaves) for tree in model.trees])
+        highest = np.zeros((n_trees, self.slots), dtype=np.int64)
+        np.maximum.at(highest, (tree_of[self.leaf], self.slot), np.abs(self.unit))
+        spread = highest.sum(axis=0)
         widest = int(spread.max()) + int(np.abs(base).max()) + self.headroom
         self.width = 0 if self.slots == 1 else widest.bit_length() + 1
         self.largest = int(spread[0]) + self.headroom if self.slots == 1 else (1 << (self.width * self.slots)) - 1
@@ -75,20 +83,8 @@ class Packing:
 
     @property
     def layout(self) -> Layout:
-        """What Hosts are told of all this."""
+        """What Hosts learn of all this."""
         return Layout(self._score_bits, self.slots, self.width, self._outputs.scale)
-
-    @property
-    def _median(self) -> bool:
-        return self._outputs.aggregation == "median"
-
-    def _spread(self, model: GuestModel) -> IntArray:
-        """``(slots,)``: largest absolute sum of one leaf a tree."""
-        tree_of = np.repeat(np.arange(len(model.trees)), [len(tree.leaves) for tree in model.trees])
-        highest = np.zeros((len(model.trees), self.slots), dtype=np.int64)
-        np.maximum.at(highest, (tree_of[self.leaf], self.slot), np.abs(self.unit))
-        spread: IntArray = highest.sum(axis=0)
-        return spread
 
     def of_leaves(self) -> NDArray[Any]:
         """``(n_leaves,)``: each leaf's packed number, int64 where there is one slot, else Python's integers."""
@@ -119,7 +115,7 @@ class Packing:
         return out
 
     def readable(self, packed: Sequence[int]) -> NDArray[np.bool_]:
-        """``(n,)``: whether :meth:`unpack` reads a number without a rest; whatever came back may be asked about."""
+        """``(n,)``: whether :meth:`unpack` reads a number without a rest; any number may be asked about."""
         width = self.width or WORD
         ones = ((1 << width * self.slots) - 1) // ((1 << width) - 1)  # a 1 in every slot
         low, high = -ones << (width - 1), ones * ((1 << (width - 1)) - 1)
@@ -130,4 +126,22 @@ class Packing:
         units = self.unpack(packed).astype(np.float64)
         if self._median:
             units = np.median(units.reshape(len(units), -1, self._outputs.count), axis=1)
-        return (units + self._behind) / float(1 << self._score_bits)
+        return (units + self._added_to_median) / float(1 << self._score_bits)
+
+
+def canaries(seed: bytes, model_id: str, ids: Sequence[str], trees: int) -> IntArray:
+    """``(trees, n)`` numbers of some people, a keyed function of model and person, so that an auditor can be shown them again.
+
+    Parameters
+    ----------
+    seed : bytes
+        The Guest's secret.
+    """
+    width = CANARY_BITS // 8
+    out = np.empty((trees, len(ids)), dtype=np.int64)
+    for i, person in enumerate(ids):
+        drawn = shake_256(seed + f"canary\0{model_id}\0{person}".encode()).digest(trees * width)
+        padded = np.zeros((trees, 8), dtype=np.uint8)
+        padded[:, :width] = np.frombuffer(drawn, dtype=np.uint8).reshape(trees, width)
+        out[:, i] = padded.view("<i8").ravel()
+    return out

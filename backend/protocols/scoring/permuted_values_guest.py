@@ -1,7 +1,7 @@
 """The Guest has a Host permute values among some people, or give them other ages, before they are scored.
 
-What a feature of a Host is worth to a model shows when its link with everything else is cut. Only the Host can do that, and it draws the
-permutation itself and keeps it, so that the Guest never knows whose value stood in for whose.
+How much a model relies on a Host's feature shows when the feature's link with everything else is cut (permutation importance). Only the
+Host can do that; it draws the permutation and keeps it, so that the Guest never knows whose value stood in for whose.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from backend.protocols.transport.messages import OfferKey
 
 
 def have_permuted(session: Session, host: str, key: KeySide, ids: Sequence[str], features: Sequence[str]) -> None:
-    """Ask a Host for it; what is scored in this conversation from then on, is scored so. A refusal comes in place of the scores."""
+    """Have people scored with permuted values in this conversation from now on. A refusal comes instead of the scores."""
     session.send(host, OfferKey(session.name, key.scheme, key.offer()))
     session.send(host, PermuteValues(session.name, tuple(ids), tuple(features)))
 
 
-def have_ages(session: Session, host: str, key: KeySide, ids: Sequence[str], feature: str, place: int) -> int:
-    """Have a Host give people ages of one class (:func:`backend.protocols.scoring.age_classes.age_classes`) before
-    they are scored in this conversation.
+def have_ages(session: Session, host: str, key: KeySide, ids: Sequence[str], feature: str, index: int) -> int:
+    """Have people scored at ages of class `index` (:func:`backend.protocols.scoring.age_classes.age_classes`) from now on.
 
     Returns
     -------
@@ -37,10 +36,10 @@ def have_ages(session: Session, host: str, key: KeySide, ids: Sequence[str], fea
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     session.send(host, OfferKey(session.name, key.scheme, key.offer()))
-    session.send(host, AssignAges(session.name, tuple(ids), feature, place))
+    session.send(host, AssignAges(session.name, tuple(ids), feature, index))
     classes = session.expect_each(AgesAssigned, [host])[host].classes
     if classes and not 2 <= classes <= 1 + YOUNGER:
         raise SecurityError(
-            f"{host} told of {classes} classes of age; 2 to {1 + YOUNGER} can be. The exchange was stopped."
+            f"{host} reported {classes} classes of age, not 2 to {1 + YOUNGER}; the exchange was stopped."
         )
     return classes

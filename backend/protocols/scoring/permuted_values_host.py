@@ -1,4 +1,4 @@
-"""A Host's values of some features, permuted among some people by a permutation that it draws and keeps to itself."""
+"""A Host's handler for scores with other values: permuted among people, or ages of one class. Draws them itself; nobody learns whose."""
 
 from __future__ import annotations
 
@@ -6,80 +6,114 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.scoring.messages import PermuteValues
+from backend.protocols.host_state import Answer, Handlers, HostSession, HostSessions
+from backend.protocols.scoring.age_classes import age_classes, is_in_years
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges, PermuteValues
 
-LEAST = 50  # people among whom values are dealt, at least
+MIN_PEOPLE = 50  # with a record here, among whom values are permuted
 
 
 @dataclass(frozen=True)
 class PermutedValues:
-    """Whose values stand in for whose, for one conversation; of ages, several people may have the same giver.
+    """Whose values stand in for whose, for one conversation; of ages, several people may have the same source.
 
     Attributes
     ----------
     features : tuple of str
-        PermutedValues together: a person gets all of them from the same other person.
-    givers : mapping of str to str
+        Permuted together: a person gets all of them from the same other person.
+    sources : mapping of str to str
         Id → the id whose values it gets; of everybody who was named and has a record here.
     """
 
     features: tuple[str, ...]
-    givers: Mapping[str, str] = field(repr=False)
+    sources: Mapping[str, str] = field(repr=False)
 
     def of(self, ids: Sequence[str], held: Sequence[bool]) -> tuple[str, ...]:
-        """Who gives to each of some people; those without a record here stay without.
+        """Whose values each of some people gets; those without a record here stay without.
 
         Raises
         ------
         SecurityError
-            A person with a record was not among those whom values were dealt to.
+            A person with a record was not among those whose values were permuted.
         """
-        if any(known and i not in self.givers for i, known in zip(ids, held, strict=True)):
+        if any(known and i not in self.sources for i, known in zip(ids, held, strict=True)):
             raise SecurityError("Values were permuted among other people than those to be scored; ask about all.")
-        return tuple(self.givers.get(i, i) for i in ids)
+        return tuple(self.sources.get(i, i) for i in ids)
 
-    def names(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-        """What tells people apart by whose values of the `used` features they get: their own id where nothing of that is dealt.
+    def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
+        """A person and whose values of the `used` features they get; their own id where none of those is permuted.
 
         Who is asked about again with the same values is the same again, so that no number that is drawn for them averages out.
         """
         moved = sorted(set(self.features) & set(used))
-        givers = self.of(ids, [False] * len(ids))
+        sources = self.of(ids, [False] * len(ids))
         return tuple(
-            i if not moved or giver == i else "\0".join((i, giver, *moved))
-            for i, giver in zip(ids, givers, strict=True)
+            i if not moved or source == i else "\0".join((i, source, *moved))
+            for i, source in zip(ids, sources, strict=True)
         )
 
 
-def deal(table: PartyTable, asked: PermuteValues) -> PermutedValues:
+@dataclass(repr=False)
+class PermutedValuesHandler:
+    """Has people scored with values that are not theirs, for one conversation."""
+
+    table: PartyTable
+    features: Mapping[str, Feature]
+    sessions: HostSessions
+
+    def handlers(self) -> Handlers:
+        """What this handler answers."""
+        return {PermuteValues: self._permute_values, AssignAges: self._assign_ages}
+
+    def _permute_values(self, sender: str, asked: PermuteValues) -> Answer:
+        self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))
+        return iter(())
+
+    def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
+        session, feature = self._session(sender, asked), self.features.get(asked.feature)
+        if feature is None or not is_in_years(feature):
+            raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
+        people = _with_record(self.table, asked.ids)
+        classes = age_classes(feature, self.table.columns[feature.name])
+        if classes:
+            if not 0 <= asked.place < len(classes):
+                raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
+            draw, rows = secrets.SystemRandom(), classes[asked.place].tolist()
+            sources = {i: self.table.ids[draw.choice(rows)] for i in people}
+            session.keep(PermutedValues, PermutedValues((feature.name,), sources))
+        yield sender, AgesAssigned(asked.conversation, len(classes))
+
+    def _session(self, sender: str, asked: PermuteValues | AssignAges) -> HostSession:
+        session = self.sessions.of(asked.conversation)
+        if sender != session.guest:
+            raise SecurityError("Only the Guest may have people scored with other values.")
+        return session
+
+
+def permute(table: PartyTable, asked: PermuteValues) -> PermutedValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
     Raises
     ------
     SecurityError
-        A feature is none of this Host's, or fewer than :data:`LEAST` of the people have a record here.
+        A feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
     """
     if not asked.features or not set(asked.features) <= set(table.columns):
         raise SecurityError("Values were to be permuted of a feature that is none of this Host's.")
-    takers = takers_of(table, asked.ids)
-    givers = list(takers)
-    secrets.SystemRandom().shuffle(givers)
-    return PermutedValues(asked.features, dict(zip(takers, givers, strict=True)))
+    people = _with_record(table, asked.ids)
+    sources = list(people)
+    secrets.SystemRandom().shuffle(sources)
+    return PermutedValues(asked.features, dict(zip(people, sources, strict=True)))
 
 
-def takers_of(table: PartyTable, ids: Sequence[str]) -> list[str]:
-    """Those of some people who have a record, each once.
-
-    Raises
-    ------
-    SecurityError
-        They are fewer than :data:`LEAST`.
-    """
-    takers = [i for i in dict.fromkeys(ids) if i in table.row_of]
-    if len(takers) < LEAST:
+def _with_record(table: PartyTable, ids: Sequence[str]) -> list[str]:
+    """Those of some people who have a record, each once; raises SecurityError where they are fewer than :data:`MIN_PEOPLE`."""
+    people = [i for i in dict.fromkeys(ids) if i in table.row_of]
+    if len(people) < MIN_PEOPLE:
         raise SecurityError(
-            f"Values were to be permuted among {len(takers)} people with a record here; {LEAST} or more are needed."
+            f"Values were to be permuted among {len(people)} people with a record here; {MIN_PEOPLE} or more are needed."
         )
-    return takers
+    return people

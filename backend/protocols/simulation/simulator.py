@@ -28,7 +28,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
-from backend.protocols.audit_head.protocol import ask_heads, tell_head
+from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.cohort import Cohorts
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.guest import GuestParty
@@ -48,7 +48,7 @@ from backend.trees.ensemble import HostModel
 
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
-WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to tell which head it keeps
+WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
 _numbers = itertools.count(1)
 
@@ -75,13 +75,13 @@ class FederationRuntime:
     pools : bool
         Whether obfuscators are made in the background.
     budget : int, optional
-        How often each Host answers about a person and model; default what the federation file says, else
+        How often each Host answers about a person and model; default that of the federation file, else
         :func:`backend.store.query_budget.usual_limit`.
     dither : float, optional
-        Width of what each Host adds to scores, on a logit; default what the federation file says, else
+        Width of what each Host adds to scores, on a logit; default that of the federation file, else
         :func:`backend.protocols.scoring.dither.usual_dither`.
     on_key : callable
-        Told (cipher, bits, or degree) of every key that the Guest makes.
+        Called with (cipher, bits or degree) of every key that the Guest makes.
     """
 
     def __init__(
@@ -112,26 +112,24 @@ class FederationRuntime:
         return f"FederationRuntime({self.federation.name})"
 
     def _host(self, name: str) -> HostParty:
-        limits = (self._budget, self.federation.party(name).budget, usual_limit(self.federation.synthetic))
-        limit = next(n for n in limits if n is not None)
-        widths = (self._dither, self.federation.party(name).dither, usual_dither(self.federation.synthetic))
+        party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
+        limits = self._budget, party.budget, usual_limit(synthetic)
+        widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
-        store = PartyStore(self._home / name)
         return HostParty(
             name,
             read_table(self.federation, name),
-            self.federation.party(name).features,
-            store,
+            party.features,
+            PartyStore(home),
             simulated=True,
             key_floor=self.key_floor,
             pool=HOST_POOL if self._pools else 0,
-            tables=self._home / name,
+            tables=home,
             products=BinProducts(Workers(cores())),
-            budget=QueryBudget(self._home / name, limit),
-            requests=RequestLog(self._home / name),
+            budget=QueryBudget(home, next(limit for limit in limits if limit is not None)),
+            requests=RequestLog(home),
             dither=self._widths[name],
-            cohorts=Cohorts(self._home / name),
-            heads=store,
+            cohorts=Cohorts(home),
         )
 
     def labels(self) -> NDArray[np.float64]:
@@ -154,13 +152,12 @@ class FederationRuntime:
         with self._key_lock:
             if (short, bits) not in self._keys:
                 path = self._own(f"paillier-{bits}.key")
-                numbers = read_key(path)
-                if numbers is None:
+                if (numbers := read_key(path)) is not None:
+                    secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
+                else:
                     secret = PaillierSecretKey.generate(bits, self.key_floor)
                     write_key(path, secret.to_numbers())
                     self._on_key("paillier", bits)
-                else:
-                    secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
                 tables = path.with_suffix(".short.tables" if short else ".tables")
                 side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
                 side.obfuscators.fill()
@@ -185,14 +182,13 @@ class FederationRuntime:
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")
-                numbers = read_key(path)
-                if numbers is None:
-                    lattice = RlweSecretKey.generate(parameters)
-                    write_key(path, lattice.to_numbers())
-                    self._on_key("rlwe", parameters.degree)
+                if (numbers := read_key(path)) is not None:
+                    secret = RlweSecretKey.from_numbers(numbers)
                 else:
-                    lattice = RlweSecretKey.from_numbers(numbers)
-                self._lattice_keys[parameters.name] = RlweKeySide(lattice)
+                    secret = RlweSecretKey.generate(parameters)
+                    write_key(path, secret.to_numbers())
+                    self._on_key("rlwe", parameters.degree)
+                self._lattice_keys[parameters.name] = RlweKeySide(secret)
             return self._lattice_keys[parameters.name]
 
     def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
@@ -207,8 +203,9 @@ class FederationRuntime:
         return max((self._widths[host] for host in chain), default=0.0)
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What a simulated Host hands an auditor; see :meth:`SimulatedHosts.logged`."""
-        return self._simulated.logged(host)
+        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
+        party = self._simulated.hosts[host]
+        return party.requests, party.registered
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.
@@ -252,23 +249,25 @@ class FederationRuntime:
         """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
         session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
-            self._simulated.leave_uncounted(session.name, hosts)
+            for host in hosts:
+                self._simulated.hosts[host].leave_uncounted(session.name)
         return session
 
-    def play(self, conversation: Session, host: str, table: PartyTable) -> None:
+    def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
-        self._simulated.play(host, conversation.name, self.guest.name, table)
+        self._simulated.hosts[host].play(session.name, self.guest.name, table)
 
     def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
-        """Put the halves of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self._simulated.keep(partial_model, model_id) for host, partial_model in partial_models.items()}
+        """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
+        hosts = self._simulated.hosts
+        return {host: hosts[host].keep(partial_model, model_id) for host, partial_model in partial_models.items()}
 
     def stop_host(self, host: str) -> None:
         """Take a simulated Host down."""
         self._simulated.stop(host)
 
     def tell_audit_head(self, head: Head) -> None:
-        """Tell every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
+        """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
 
         Raises
         ------
@@ -277,12 +276,12 @@ class FederationRuntime:
         """
         session = self.open_session(self._up(), timeout=HEAD_TIMEOUT)
         try:
-            tell_head(session, head)
+            report_head(session, head)
         finally:
             session.close()
 
     def audit_heads(self) -> dict[str, Head]:
-        """Host → the last head of the Guest's audit log that it was told; those that are down, or busy for longer, are left out."""
+        """Host → the last head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
         heads: dict[str, Head] = {}
         for host in self._up():
             session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
@@ -302,7 +301,7 @@ class FederationRuntime:
         keys = list(self._keys.values())
         own = keys[-1].obfuscators if keys else None
         levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
-        return (*levels, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
+        return (*levels, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 
     def close(self) -> None:
         """Stop the Hosts and the background threads."""

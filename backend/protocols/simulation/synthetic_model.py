@@ -1,4 +1,4 @@
-"""A model that nobody trained, of any shape, and its parties in memory: how do protocols compare on other models than one's own?
+"""A model that nobody trained, of any shape, and its parties in memory: how do protocols compare on other shapes of models?
 
 Cf. Fed-EINI §V-D, Fig. 8 (instances, features, trees). Set up by the operator of a simulation; no file is read or written. What it
 hands out is the Guest's; a Host is reached by messages only.
@@ -22,6 +22,7 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
 from backend.protocols.transport.channel import Network, Session
@@ -65,14 +66,11 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name, allowed in SHAPE_LIMITS.items():
-            if (found := getattr(self, name)) not in allowed:
-                raise ParameterError(
-                    f"{name} of the synthetic model is {found}; choose from {allowed[0]} to {allowed[-1]}."
-                )
+            if (value := getattr(self, name)) not in allowed:
+                limits = f"{allowed[0]} to {allowed[-1]}"
+                raise ParameterError(f"{name} of the synthetic model is {value}; choose from {limits}.")
         if self.features // 2 < self.hosts:
-            raise ParameterError(
-                f"{self.features} features cannot be split over {self.hosts} Hosts; give 2 or more each."
-            )
+            raise ParameterError(f"{self.features} features are too few for {self.hosts} Hosts; give 2 or more each.")
 
     @property
     def leaves(self) -> int:
@@ -82,12 +80,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class SyntheticModel:
-    """A synthetic model in its halves and every party's records, as an operator of a simulation sees them.
+    """A synthetic model's partial models and every party's records, as an operator of a simulation sees them.
 
     Attributes
     ----------
     model : GuestModel
-    halves : dict of str to HostModel
+    partial_models : dict of str to HostModel
     tables : dict of str to PartyTable
         Every party holds all records.
     """
@@ -116,14 +114,14 @@ def make_up(shape: Shape, samples: int, seed: int) -> SyntheticModel:
 
 
 def _features(shape: Shape, hosts: tuple[str, ...]) -> dict[str, list[Feature]]:
-    """Party → its features: the Hosts' partial model is dealt out one by one."""
+    """Party → its features; the Hosts' go to one Host after the other."""
     theirs = shape.features // 2
     owners = [GUEST] * (shape.features - theirs) + [hosts[i % len(hosts)] for i in range(theirs)]
-    found: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
+    features: dict[str, list[Feature]] = {party: [] for party in (GUEST, *hosts)}
     for owner in owners:
-        place = len(found[owner]) + 1
-        found[owner].append(Feature(name=f"{owner}_{place}", meaning=f"synthetic feature {place} of {owner}"))
-    return found
+        number = len(features[owner]) + 1
+        features[owner].append(Feature(name=f"{owner}_{number}", meaning=f"synthetic feature {number} of {owner}"))
+    return features
 
 
 def _tree(
@@ -146,36 +144,35 @@ def _tree(
 
 
 class SyntheticFederation:
-    """The parties of a synthetic model while it is scored with, as
-    :class:`backend.protocols.simulation.simulator.FederationRuntime` is a federation's.
+    """The parties of a synthetic model while it scores; leaving its ``with`` block stops the Hosts.
 
-    Leaving its ``with`` block stops the Hosts.
+    As :class:`backend.protocols.simulation.simulator.FederationRuntime` is for a federation.
 
     Parameters
     ----------
-    made : SyntheticModel
+    synthetic : SyntheticModel
     key : KeySide
         The Guest's. The Hosts take its length as it is: it was checked where it was made.
     pools : bool
         Whether the Hosts make obfuscators in the background.
     """
 
-    def __init__(self, made: SyntheticModel, key: KeySide, pools: bool) -> None:
-        federation = _federation(made.model)
-        self.guest = GuestParty(federation, made.tables[GUEST])
-        self._key, self._hosts = key, made.model.hosts
+    def __init__(self, synthetic: SyntheticModel, key: KeySide, pools: bool) -> None:
+        federation = _federation(synthetic.model)
+        self.guest = GuestParty(federation, synthetic.tables[GUEST])
+        self._key, self._hosts = key, synthetic.model.hosts
         self._network = Network()
         hosts = [
             HostParty(
                 name,
-                made.tables[name],
+                synthetic.tables[name],
                 federation.party(name).features,
-                _Kept(dump_host(partial_model)),
+                MemoryStore({SYNTHETIC: dump_host(partial_model)}),
                 simulated=True,
                 key_floor=key.bits,
                 pool=HOST_POOL if pools else 0,
             )
-            for name, partial_model in made.partial_models.items()
+            for name, partial_model in synthetic.partial_models.items()
         ]
         self._simulated = SimulatedHosts(self._network, hosts)
 
@@ -201,21 +198,7 @@ class SyntheticFederation:
         """Fill level of every party's pool."""
         own = self._key.obfuscators if isinstance(self._key, PaillierKeySide) else None
         guest = PoolLevel(self.guest.name, own.ready if own else 0, own.target if own else 0)
-        return (guest, *(PoolLevel(h, *level) for h, level in self._simulated.pool_levels().items()))
-
-
-class _Kept:
-    """A Host's store that holds one half, in memory."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def artefact(self, model_id: str) -> str:
-        """Its only half."""
-        return self._text
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Nothing is trained here."""
+        return (guest, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 
 
 def _federation(model: GuestModel) -> Federation:

@@ -1,4 +1,4 @@
-"""The ways of growing a model: each has its parameters and one function that grows it."""
+"""The training algorithms: each has its parameters and one function that grows a model."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def grow(joint: Joint, parameters: Parameters) -> Grown:
 
 
 def rounds(parameters: Parameters) -> int:
-    """How often a training reports progress, at most: once a tree, or once a round where a round grows a tree a class."""
+    """Largest number of progress reports: one per tree, or per round where a round grows a tree per class."""
     return 1 if isinstance(parameters, DecisionTreeParameters) else parameters.trees

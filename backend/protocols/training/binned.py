@@ -19,7 +19,6 @@ class BinnedColumns:
 
     Parameters
     ----------
-    features : sequence of Feature
     columns : mapping of str to ndarray
         ``(n_joint,)`` each, in the joint order.
     training : ndarray of bool

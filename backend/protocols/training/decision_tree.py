@@ -3,41 +3,37 @@
 A node's histogram holds per bin how many records of each class are in it (eq. 2); children's histograms are parent minus sibling
 (eq. 14). A split must lower the Gini impurity by more than ε (eq. 16). Where we differ:
 
-- The paper fills a Host's histogram by a private set intersection of every bin with every class (Alg. 1 line 3), from which the Guest
-  learns for each of its records in which bin of the Host it lies (SECURITY.md T2). Here the Host adds up encrypted 0/1 by bin: the Guest
-  learns the counts that eq. 2 asks for and no record's bin.
-- Eq. 13, read to the letter, splits off one bin. We cut ordered bins in two as CART does; categories are ordered first.
+- The paper fills a Host's histogram by a private set intersection of every bin with every class (Alg. 1 line 3), which discloses each
+  record's bin at the Host to the Guest (SECURITY.md T2). Here the Host adds up encrypted 0/1 by bin: the Guest gets the counts of eq. 2
+  and no record's bin.
+- Eq. 13, taken literally, splits off one bin. We cut ordered bins in two as CART does; categories are ordered first.
 - A leaf keeps the share of each class instead of the majority alone, which is the largest share.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeJob, start
-from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
-from backend.protocols.training.parameters import Ranges, TreeProgress, problems_of
+from backend.protocols.training.parameters import CheckedParameters, Ranges
 from backend.trees.criteria import Stops
-from backend.trees.metrics import measure
-from backend.trees.outputs import Floats, Outputs
+from backend.trees.outputs import Outputs
 
 
 @dataclass(frozen=True)
-class DecisionTreeParameters:
+class DecisionTreeParameters(CheckedParameters):
     """Parameters of FL-DT; the defaults are those of the paper's §4.2.
 
     Attributes
     ----------
-    depth, bins : int
     min_gain : float
         ε of eq. 16: the Gini impurity must fall by more than this.
     min_samples_split, min_samples_leaf : int
@@ -62,15 +58,6 @@ class DecisionTreeParameters:
     alignment: str = "bloom"
     score_bits: int = 10
 
-    def __post_init__(self) -> None:
-        problems = problems_of(self, self.RANGES)
-        if problems:
-            raise ParameterError(" ".join(problems))
-
-    def as_dict(self) -> dict[str, object]:
-        """Field name → value, for the registry."""
-        return asdict(self)
-
 
 def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     """Grow one tree on all training rows and all features.
@@ -80,21 +67,21 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     ParameterError
         The label is a number, or a class is too rare for the score bits.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     if joint.task == "number":
         raise ParameterError("FL-DT tells classes apart, and the label is a number; choose forest or secureboost.")
     check_steps(joint, parameters.score_bits, 1)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
-    sums = label_sums(joint, "gini", stops, 1)
+    sums = label_sums(joint, "gini", stops, 1)  # eq. 2
     outputs = Outputs(joint.task, joint.classes, "identity")
     began = time.perf_counter()
     grower = start(joint, parameters.bins)
     grower.send_pairs(sums.batches)
-    [tree] = grower.grow([TreeJob(0, sums.criterion, joint.training, sums.places)], parameters.depth)
+    [tree] = grower.grow([TreeJob(0, sums.criterion, joint.training, sums.batch_numbers)], parameters.depth)
     table = leaf_table(tree.tree, outputs)
     margins = table[tree.leaf]
-    joint.on_tree(_progress(joint, outputs, margins, time.perf_counter() - began))
+    joint.report(1, 1, margins, outputs, time.perf_counter() - began)
     return Grown(
         trees=(tree.tree,),
         rules=dict(grower.rules),
@@ -103,12 +90,3 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         margins=margins,
         units=quantise(table, parameters.score_bits)[tree.leaf],
     )
-
-
-def _progress(joint: Joint, outputs: Outputs, margins: Floats, seconds: float) -> TreeProgress:
-    """The one tree's figures."""
-    training, validation = (
-        measure(joint.labels[rows], margins[rows], "", outputs)
-        for rows in (np.flatnonzero(joint.parts == part) for part in (TRAINING, VALIDATION))
-    )
-    return TreeProgress(1, 1, training.loss, validation.loss, training.auc, validation.auc, seconds)

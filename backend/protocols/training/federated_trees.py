@@ -66,7 +66,7 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     Raises
     ------
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
+        See :meth:`Session.expect`; or a Host's answer does not fit its dictionary.
     """
     session = joint.conversation
     for host in session.hosts:
@@ -87,7 +87,6 @@ class TreeGrower:
 
     Parameters
     ----------
-    joint : Joint
     columns : BinnedColumns
         The Guest's own features over the joint records.
     host_bins : mapping of str to FeatureBins
@@ -128,7 +127,7 @@ class TreeGrower:
         Raises
         ------
         Cancelled, PartyUnreachable, SecurityError
-            See :meth:`Conversation.expect`.
+            See :meth:`Session.expect`.
         """
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         self._sums.fill([(tree, tree.level[0]) for tree in trees])

@@ -1,23 +1,23 @@
 """Random forest at the Guest (Yao et al. §3.1, Alg. 1-4): independent trees on samples of rows and features, grown side by side.
 
-Labels are encrypted once (Alg. 1 line 4); every Host adds them up by percentile bin (Alg. 2) and the Guest decrypts the sums, looks for
-the best split of all parties (Alg. 3) and has its owner part the records (Alg. 4). Where we differ:
+Labels are encrypted once (Alg. 1 line 4); every Host adds them up by percentile bin (Alg. 2), the Guest decrypts the sums, finds the best
+split of all parties (Alg. 3), and its owner partitions the records (Alg. 4). Where we differ:
 
-- The paper's Hosts send encrypted means by bin and tell how many records are in each. Ours add up encrypted ones beside the labels, so
-  that only the Guest reads a bin's mean and number.
-- The paper encrypts with RIAC, which is broken (SECURITY.md T1); here it is Paillier.
-- Eq. 3 is the loss of one record. Averaged over a node that predicts its own shares it is the node's entropy, which is what falls.
-- "Completely SecureBoost" (App. B) means that the first tree asks no Host anything. In boosting this shields the later trees, whose
-  gradients then say less about the labels. The trees of a forest are independent: here it shields that one tree, and what App. B fears
-  (nearly pure leaves below a Host's split) remains true of the others.
-- The left and the right side of a split are swapped by the Hosts, not by the Guest: only so the Guest cannot swap them back.
+- The paper's Hosts send encrypted means by bin and the number of records in each. Ours add up encrypted ones beside the labels, so only
+  the Guest reads a bin's mean and count.
+- The paper encrypts with RIAC, which is broken (SECURITY.md T1); we use Paillier.
+- Eq. 3 is the loss of one record. Averaged over a node that predicts its own shares it is the node's entropy, which is what we reduce.
+- "Completely SecureBoost" (App. B): the first tree involves no Host. In boosting this protects the later trees, whose gradients then say
+  less about the labels. The trees of a forest are independent: only that one tree is protected, and the risk that App. B names (nearly
+  pure leaves below a Host's split) remains for the others.
+- The sides of a split are swapped by the Hosts, not by the Guest, which otherwise could swap them back.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,10 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
-from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint
-from backend.protocols.training.label_trees import (
-    IMPURITIES,
-    RANGES,
-    LabelSums,
-    check_steps,
-    label_sums,
-    leaf_table,
-)
-from backend.protocols.training.parameters import Ranges, TreeProgress, problems_of
+from backend.protocols.training.label_trees import RANGES, LabelSums, check_steps, label_sums, leaf_table
+from backend.protocols.training.parameters import CheckedParameters, ForestAggregation, Ranges, TreeProgress
 from backend.protocols.transport.packing import chunks
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
@@ -44,21 +36,19 @@ from backend.trees.metrics import measure
 from backend.trees.outputs import Floats, Outputs
 
 Flags = NDArray[np.bool_]
-ForestAggregation = Literal["mean", "median"]
-TOGETHER = 8  # trees in lockstep: fewer rounds of messages, but progress and a wish to stop wait for all of them
-ROWS_AT_ONCE = 1 << 13  # records whose votes of all trees are held at a time
+TOGETHER = 8  # trees in lockstep: fewer rounds of messages, but progress and cancellation wait for all of them
+ROWS_AT_ONCE = 1 << 13  # records whose votes of all trees are in memory at a time
 
 
 @dataclass(frozen=True)
-class ForestParameters:
+class ForestParameters(CheckedParameters):
     """Parameters of a federated random forest.
 
     Attributes
     ----------
-    trees : int
     depth, min_gain, min_samples_split, min_samples_leaf
-        When a node stays a leaf: splits above it; the impurity falls by no more than this (ε of Alg. 3; bits for "entropy", the label's
-        unit squared for numbers); fewer records than this; a child with fewer records than this.
+        A node stays a leaf at this depth; if the impurity falls by no more than this (ε of Alg. 3; bits for "entropy", the label's unit
+        squared for numbers); with fewer records than this; if a child has fewer records than this.
     bins : int
         P of Alg. 2, percentile bins a feature.
     criterion : {"gini", "entropy"}
@@ -67,13 +57,13 @@ class ForestParameters:
     row_sample : float
         Share of the training rows that a tree grows on, drawn without replacement; the default is what a bootstrap sample holds.
     column_sample : float
-        Share of all parties' features that a tree may use. Drawn once a tree and not at every split, so that a Host is asked for
-        fewer sums; the square root of their number, which is usual at every split, would be too few here.
+        Share of all parties' features that a tree may use. Drawn once per tree and not per split, so that Hosts compute fewer sums;
+        the square root of their number, which is usual per split, would be too few here.
     aggregation : {"mean", "median"}
-        The median has every tree's value decrypted, which tells the Guest more about the paths than their sum.
+        For the median every tree's value is decrypted, which discloses more about the paths than their sum.
     shuffle_sides : bool
-        The Hosts hide which side of their splits is the upper one (App. B). Then nobody can say in which direction their features
-        act, so it is off unless it is asked for.
+        The Hosts hide which side of their splits is the upper one (App. B). The direction in which their features act is then
+        unknown, so it is off by default.
     complete : bool
         The first tree is grown from the Guest's features alone (App. B, "Completely SecureBoost").
     seed : int
@@ -103,21 +93,6 @@ class ForestParameters:
     alignment: str = "dh"
     score_bits: int = 10
 
-    def __post_init__(self) -> None:
-        problems = problems_of(self, self.RANGES)
-        if self.criterion not in IMPURITIES:
-            problems.append(f"criterion is {self.criterion!r}; choose one of {', '.join(IMPURITIES)}.")
-        if self.aggregation not in get_args(ForestAggregation):
-            problems.append(
-                f"aggregation is {self.aggregation!r}; choose one of {', '.join(get_args(ForestAggregation))}."
-            )
-        if problems:
-            raise ParameterError(" ".join(problems))
-
-    def as_dict(self) -> dict[str, object]:
-        """Field name → value, for the registry."""
-        return asdict(self)
-
 
 def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     """Grow a forest.
@@ -127,7 +102,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     ParameterError
         The label needs finer leaf weights.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     median = parameters.aggregation == "median"
     added = 1 if median else parameters.trees
@@ -158,7 +133,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
 
 
 def draw_job(joint: Joint, parameters: ForestParameters, grower: TreeGrower, sums: LabelSums, number: int) -> TreeJob:
-    """One tree's rows and features: drawn from the seed and its number, whoever grows beside it."""
+    """One tree's rows and features, drawn from the seed and its number, independent of the trees grown beside it."""
     draw = np.random.default_rng((parameters.seed, number))
     training = np.flatnonzero(joint.training)
     rows = np.zeros(len(joint.labels), dtype=bool)
@@ -170,18 +145,17 @@ def draw_job(joint: Joint, parameters: ForestParameters, grower: TreeGrower, sum
         number,
         sums.criterion,
         rows,
-        sums.places,
+        sums.batch_numbers,
         None if alone else frozenset(features[i] for i in chosen),
         guest_only=alone,
     )
 
 
 class _Forest:
-    """The trees so far and where they lead the joint records.
+    """The trees so far and the leaves of the joint records.
 
     Parameters
     ----------
-    outputs : Outputs
     added : int
         Trees of the whole forest if their leaves are to be added up, else 1.
     """
@@ -194,7 +168,7 @@ class _Forest:
         self._bags: list[Flags] = []
 
     def add(self, tree: GrownTree, bag: Flags) -> None:
-        """One more tree; `bag` are the rows it has grown on, ``(n_joint,)``."""
+        """Add a tree; `bag` are the rows it has grown on, ``(n_joint,)``."""
         self.trees.append(tree.tree)
         self._tables.append(leaf_table(tree.tree, self._outputs))
         self._leaves.append(tree.leaf.astype(np.uint16))
@@ -206,7 +180,7 @@ class _Forest:
         return np.concatenate([np.zeros((0, self._outputs.count)), *parts])
 
     def out_of_bag(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
-        """Those of `rows` that some tree has not grown on, and the predictions of such trees alone."""
+        """Those of `rows` that some tree has not grown on, and the predictions of these trees only."""
         free = ~np.all([bag[rows] for bag in self._bags], axis=0)
         rows = rows[free]
         parts = []
@@ -222,7 +196,7 @@ class _Forest:
         return np.stack([table[leaf[rows]] for table, leaf in zip(tables, self._leaves, strict=True)])
 
     def _aggregate(self, votes: Floats) -> Floats:
-        """Over the trees that vote; for the mean as if the forest were complete."""
+        """Over the trees that vote; a mean is scaled up to the complete forest."""
         if self._outputs.aggregation == "median":
             median: Floats = np.nanmedian(votes, axis=0)
             return median
@@ -232,7 +206,7 @@ class _Forest:
 
 
 def _progress(joint: Joint, parameters: ForestParameters, forest: _Forest, seconds: float) -> TreeProgress:
-    """How well the trees so far predict: training rows out of the bag where there are any, and validation rows."""
+    """Figures of the trees so far: out-of-bag training rows where there are any, and validation rows."""
     training, validation = np.flatnonzero(joint.training), np.flatnonzero(joint.parts == VALIDATION)
     outputs = Outputs(joint.task, joint.classes, "identity")
     rows, margins = forest.out_of_bag(training)

@@ -25,7 +25,6 @@ class TreeJob:
     ----------
     number : int
         Place among the model's trees.
-    criterion : Criterion
     rows : ndarray of bool
         ``(n_joint,)``: training rows whose sums count.
     batches : tuple of int

@@ -12,8 +12,7 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import HostSide, host_side
-from backend.protocols.host_models import HostModels
-from backend.protocols.host_session import Answer, Handlers, HostSessions
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessions
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
@@ -48,10 +47,6 @@ class TrainingHandler:
     ----------
     name : str
         The Host.
-    table : PartyTable
-    features : sequence of Feature
-    halves : HostModels
-    sessions : HostSessions
     """
 
     def __init__(

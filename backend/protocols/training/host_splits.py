@@ -36,11 +36,8 @@ class HostTraining:
     ----------
     table : PartyTable
         The Host's records.
-    features : sequence of Feature
     rows : ndarray of int
         The Host's joint rows, in the common order.
-    start : StartTraining
-    cipher : PairPublicSide
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What every way of growing a model starts from at the Guest, and what it gives back."""
+"""What every training algorithm starts from at the Guest, and what it returns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import quantise
 from backend.crypto.interface import IntArray, PairKeySide
 from backend.data.dictionary import Feature
 from backend.data.label import Task
@@ -15,9 +16,11 @@ from backend.data.table import PartyTable
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.trees.ensemble import GuestTree, NodeKey, SplitRule
-from backend.trees.outputs import Outputs
+from backend.trees.metrics import measure
+from backend.trees.outputs import Floats, Link, Outputs
 
 TRAINING, VALIDATION, TEST = 0, 1, 2
+LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}  # of boosted margins
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,9 +30,7 @@ class Joint:
     Attributes
     ----------
     conversation : Session
-        With the Hosts that take part, after the key was offered and the ids were aligned.
-    key : PairKeySide
-    guest : str
+        With the participating Hosts, after the key was offered and the ids were aligned.
     features : mapping of str to tuple of Feature
         Per party, the Guest first and the Hosts in chain order: features offered to the training.
     excluded : mapping of str to tuple of str
@@ -44,7 +45,7 @@ class Joint:
     parts : ndarray of int8
         ``(n_joint,)``: TRAINING, VALIDATION or TEST.
     on_tree : callable
-        Told after every tree.
+        Called after every round.
     """
 
     conversation: Session
@@ -65,6 +66,40 @@ class Joint:
         rows: NDArray[np.bool_] = self.parts == TRAINING
         return rows
 
+    def boosting_outputs(self, trees: int = 0) -> Outputs:
+        """Outputs of `trees` boosted trees, which take turns between the classes."""
+        k = len(self.classes)
+        return Outputs(
+            self.task, self.classes, LINKS[self.task], of_tree=tuple(t % k for t in range(trees)) if k else ()
+        )
+
+    def base_margins(self, weights: Floats, score_bits: int) -> Floats:
+        """``(k,)`` multiples of 2**-score_bits: the constant prediction, i.e. log-odds, log of each class's share, or mean.
+
+        Parameters
+        ----------
+        weights : ndarray of float64
+            ``(n_joint,)``: how much each record counts.
+        """
+        labels, weights = self.labels[self.training], weights[self.training]
+        if self.task == "number":
+            base = np.array([labels.mean()])
+        else:
+            sums = np.bincount(labels.astype(np.intp), weights=weights, minlength=len(self.classes) or 2)
+            shares = np.clip(sums / weights.sum(), 1e-6, 1 - 1e-6)
+            base = np.log(shares if self.classes else shares[1:] / (1 - shares[1:]))
+        rounded: Floats = quantise(base, score_bits) / float(1 << score_bits)
+        return rounded
+
+    def report(self, tree: int, trees: int, margins: Floats, outputs: Outputs, seconds: float) -> TreeProgress:
+        """Measure ``(n_joint, k)`` margins after round `tree` of `trees` and hand the figures to `on_tree`."""
+        fit, check = (
+            measure(self.labels[rows], margins[rows], "", outputs) for rows in (self.training, self.parts == VALIDATION)
+        )
+        progress = TreeProgress(tree, trees, fit.loss, check.loss, fit.auc, check.auc, seconds)
+        self.on_tree(progress)
+        return progress
+
 
 @dataclass(frozen=True)
 class Grown:
@@ -72,16 +107,14 @@ class Grown:
 
     Attributes
     ----------
-    trees : tuple of GuestTree
     rules : mapping of (tree, node) to SplitRule
         The Guest's own splits.
     base_scores : tuple of float
         ``(outputs.count,)``.
-    outputs : Outputs
     margins : ndarray of float64
         ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
     units : ndarray of int64 or None
-        The same as it would be released, in units of 2**-score_bits; None where only scoring tells.
+        The same as released, in units of 2**-score_bits; None where it is known only after scoring.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
     """

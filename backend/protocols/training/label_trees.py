@@ -1,7 +1,7 @@
-"""What forests and single trees share at the Guest: labels as sums that the Hosts add up encrypted, and how a model is put together.
+"""What forests and single trees share at the Guest: labels as numbers that the Hosts add up under encryption, and leaf tables.
 
-Labels do not change from tree to tree as gradients do, so they are encrypted and sent once (Yao et al. §4.1.1: "which only happens
-once"): two classes to a ciphertext, or a value and a 1. The Hosts add them up by bin and see neither a label nor a count.
+Unlike gradients, labels do not change from tree to tree, so they are encrypted and sent once (Yao et al. §4.1.1): two classes per
+ciphertext, or a value and a 1. The Hosts add them up by bin and see neither a label nor a count.
 """
 
 from __future__ import annotations
@@ -14,24 +14,21 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
 from backend.protocols.training.joint import Joint
-from backend.protocols.training.parameters import BINS, SCORE_BITS, Ranges
+from backend.protocols.training.parameters import BINS, SCORE_BITS, SEED, Ranges
 from backend.trees.criteria import ClassCounts, Impurity, Stops, Variance
 from backend.trees.ensemble import GuestTree, Leaf
 from backend.trees.growth import Criterion
 from backend.trees.outputs import Floats, Outputs
 
 IntArray = NDArray[np.int64]
-IMPURITIES: tuple[Impurity, ...] = ("gini", "entropy")
-STEPS = (
-    16  # rounding errors stay below a fiftieth of the label's standard deviation: 0.29 of a step each, √trees of them
-)
-RANGES: Ranges = {
+# Rounding errors stay below 2 % of the label's standard deviation: 0.29 of a step each, adding up to 0.29·√trees steps.
+STEPS = 16
+RANGES: Ranges = SEED | {
     "depth": (1, 10),
     "bins": BINS,
     "min_gain": (0.0, 1e12),
     "min_samples_split": (2, 1 << 22),
     "min_samples_leaf": (1, 1 << 22),
-    "seed": (0, 2**31 - 1),
     "score_bits": SCORE_BITS,
 }
 
@@ -52,13 +49,13 @@ class LabelSums:
     criterion: Criterion
 
     @property
-    def places(self) -> tuple[int, ...]:
-        """Every batch: all trees use the same."""
+    def batch_numbers(self) -> tuple[int, ...]:
+        """All batches, which every tree uses."""
         return tuple(range(len(self.batches)))
 
 
 def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> LabelSums:
-    """Labels of classes are counted; labels that are numbers are added up, measured from their mean.
+    """Classes are counted; numbers are added up as differences from their mean.
 
     Parameters
     ----------
@@ -70,9 +67,9 @@ def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> La
     counted = joint.training
     if joint.task == "number":
         centre = float(joint.labels[counted].mean())
-        apart = np.where(counted, joint.labels - centre, 0.0)
-        span = float(np.abs(apart).max()) or 1.0
-        pair = (quantise(apart / span, GRADIENT_BITS), counted.astype(np.int64))
+        deviation = np.where(counted, joint.labels - centre, 0.0)
+        span = float(np.abs(deviation).max()) or 1.0
+        pair = (quantise(deviation / span, GRADIENT_BITS), counted.astype(np.int64))
         return LabelSums((pair,), Variance(centre, span, 2.0**-GRADIENT_BITS, stops, trees))
     classes = len(joint.classes) or 2
     flags = [((joint.labels == c) & counted).astype(np.int64) for c in range(classes + classes % 2)]
@@ -81,12 +78,12 @@ def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> La
 
 
 def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
-    """Refuse leaf weights whose rounding to 2**-score_bits would show in the predictions.
+    """Refuse score bits that round leaf weights too coarsely.
 
     Parameters
     ----------
     trees : int
-        How many rounded weights a prediction adds up; 1 for the median and for a single tree.
+        Number of rounded weights that a prediction adds up; 1 for the median and for a single tree.
 
     Raises
     ------
@@ -98,12 +95,12 @@ def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
     spread = float(np.sqrt(values.var(axis=0).mean()))
     needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread)))) if spread else 0
     if score_bits < needed:
-        instead = (
+        alternative = (
             ", or give the label in a smaller unit" if joint.task == "number" else ", or fewer trees" * (trees > 1)
         )
         raise ParameterError(
             f"The label's standard deviation is {spread:g} and leaf weights are released in steps of 2^-{score_bits}, which is too "
-            f"coarse for sums of {trees}. Choose at least {needed} score_bits{instead}."
+            f"coarse for sums of {trees}. Choose at least {needed} score_bits{alternative}."
         )
 
 

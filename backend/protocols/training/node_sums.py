@@ -42,7 +42,6 @@ class NodeSums:
 
     Parameters
     ----------
-    joint : Joint
     columns : BinnedColumns
         The Guest's own.
     host_bins : mapping of str to FeatureBins

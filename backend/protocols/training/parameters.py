@@ -1,10 +1,10 @@
-"""What a training run is asked for and what it reports after each tree."""
+"""The parameters of a training run, and what it reports after each round."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -16,40 +16,63 @@ KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
 SCORE_BITS = (4, 24)
-BINS = (2, 256)  # of one feature
+BINS = (2, 256)  # per feature
 ClassWeight = Literal["none", "balanced"]
+ForestAggregation = Literal["mean", "median"]
 
 Ranges = dict[str, tuple[float, float]]  # field → lowest and highest value
 
-CHOICES: Mapping[str, tuple[object, ...]] = {"cipher": CIPHERS, "alignment": METHODS, "key_bits": KEY_SIZES}
-BOOSTING: Ranges = {  # of every algorithm that adds up trees grown one on the other's errors
+# field → its values, for every algorithm that has the field
+CHOICES: Mapping[str, tuple[object, ...]] = {
+    "cipher": CIPHERS,
+    "alignment": METHODS,
+    "key_bits": KEY_SIZES,
+    "class_weight": get_args(ClassWeight),
+    "criterion": ("gini", "entropy"),
+    "aggregation": get_args(ForestAggregation),
+}
+SEED = {"seed": (0.0, 2.0**31 - 1)}
+BOOSTING: Ranges = SEED | {  # of every boosting algorithm
     "trees": (1, 1000),
     "depth": (1, 8),
     "learning_rate": (0.001, 1.0),
     "reg_lambda": (0.0, 1000.0),
     "min_child_weight": (0.0, 10000.0),
-    "seed": (0, 2**31 - 1),
     "early_stopping": (0, 1000),
     "score_bits": SCORE_BITS,
 }
 
 
-def problems_of(parameters: object, ranges: Ranges) -> list[str]:
-    """One sentence for every parameter that is out of range, or no choice (alignment; cipher and key, where there are any)."""
-    problems = [
-        f"{name} is {getattr(parameters, name):g}; choose a value from {low:g} to {high:g}."
-        for name, (low, high) in ranges.items()
-        if not low <= getattr(parameters, name) <= high
-    ]
-    return problems + [
-        f"{name} is {getattr(parameters, name)!r}; choose one of {', '.join(map(str, known))}."
-        for name, known in CHOICES.items()
-        if hasattr(parameters, name) and getattr(parameters, name) not in known
-    ]
+class CheckedParameters:
+    """Base of every algorithm's parameters, each a frozen dataclass; refuses values out of range with a ParameterError."""
+
+    ALGORITHM: ClassVar[str]
+    RANGES: ClassVar[Ranges]
+
+    def __post_init__(self) -> None:
+        if problems := self.problems():
+            raise ParameterError(" ".join(problems))
+
+    def problems(self) -> list[str]:
+        """One sentence for every parameter that is out of range or not among its choices."""
+        values = self.as_dict()
+        return [
+            f"{name} is {values[name]:g}; choose a value from {low:g} to {high:g}."
+            for name, (low, high) in self.RANGES.items()
+            if not low <= values[name] <= high
+        ] + [
+            f"{name} is {values[name]!r}; choose one of {', '.join(map(str, known))}."
+            for name, known in CHOICES.items()
+            if name in values and values[name] not in known
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Field name → value, for the registry."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True)
-class SecureBoostParameters:
+class SecureBoostParameters(CheckedParameters):
     """Parameters of a SecureBoost model, XGBoost's names.
 
     Attributes
@@ -62,27 +85,27 @@ class SecureBoostParameters:
     early_stopping : int
         Stop after this many rounds without a smaller validation loss (log-loss, or RMSE) and keep the best; 0 = off.
     cipher : {"paillier", "paillier-short", "none"}
-        ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plain gradients
-        to simulated Hosts: for experiments on one's own data only.
+        ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plaintext gradients
+        to simulated Hosts: for experiments only.
     key_bits : {2048, 3072, 4096}
         Paillier modulus.
     alignment : {"dh", "bloom"}
         How ids are compared without showing them (docs/alignment.md).
     score_bits : int
-        Leaf weights are scored as multiples of 2**-score_bits (of a logit, or of the unit of a label that is a number); fewer bits
-        say less about the path behind a score.
+        Leaf weights are scored as multiples of 2**-score_bits (of a logit, or of a numeric label's unit); fewer bits disclose less
+        about the path behind a score.
     complete : bool
         The first round is grown from the Guest's features alone (SECURITY.md T4).
     row_sample, column_sample : float
         Share of the training rows, and of all parties' features, that a round uses; drawn again each round.
     goss_top, goss_other : float
         Gradient-based one-side sampling (Ke et al. 2017, Alg. 2): the share of rows with the largest gradients that is kept, and the
-        share drawn from the others, which then weigh (1 - goss_top) / goss_other; both 0 = off. A Host is told which rows a round
-        uses, and large gradients are those of badly predicted labels: this tells it something about labels.
+        share drawn from the others, which then weigh (1 - goss_top) / goss_other; both 0 = off. Hosts see which rows a round uses, and
+        large gradients belong to badly predicted labels: this leaks some information about labels.
     monotone : bool
         Predictions never fall (rise) where the feature dictionary expects a higher value to mean more (less).
     class_weight : {"none", "balanced"}
-        ``balanced``: each class weighs the same in training, however rare it is.
+        ``balanced``: each class has the same total weight in training.
     """
 
     ALGORITHM: ClassVar[str] = "secureboost"
@@ -116,8 +139,9 @@ class SecureBoostParameters:
     monotone: bool = False
     class_weight: ClassWeight = "none"
 
-    def __post_init__(self) -> None:
-        problems = problems_of(self, self.RANGES)
+    def problems(self) -> list[str]:
+        """Ranges, choices, and combinations that do not fit."""
+        problems = super().problems()
         if self.goss_top or self.goss_other:
             if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
                 problems.append(
@@ -125,22 +149,12 @@ class SecureBoostParameters:
                 )
             if self.row_sample != 1:
                 problems.append("row_sample and goss_top both choose rows; use one of them.")
-        if self.class_weight not in get_args(ClassWeight):
-            problems.append(f"class_weight is {self.class_weight!r}; choose one of {', '.join(get_args(ClassWeight))}.")
-        if problems:
-            raise ParameterError(" ".join(problems))
-
-    def as_dict(self) -> dict[str, object]:
-        """Field name → value, for the registry."""
-        return asdict(self)
+        return problems
 
 
 @dataclass(frozen=True)
 class TreeProgress:
-    """Where a training stands after a round; losses and AUCs of the ensemble so far.
-
-    ``log_loss_*`` hold what training makes small: the log-loss, or the RMSE where the label is a number (AUCs are NaN then).
-    """
+    """Losses and AUCs of the ensemble after a round; ``log_loss_*`` hold the RMSE where the label is a number (AUCs are NaN then)."""
 
     tree: int
     trees: int

@@ -1,7 +1,7 @@
 """SecureBoost at the Guest (Fed-EINI §II-A, eq. 1): rounds of trees, each grown on the gradients of those before.
 
-A round is one tree, or one tree a class. The first round may ask no Host at all (``complete``): later gradients then say less about
-the labels (Cheng et al., "Completely SecureBoost"; SECURITY.md T4).
+A round is one tree, or one tree a class. With ``complete`` the first round involves no Host: later gradients then disclose less about the
+labels (Cheng et al., "Completely SecureBoost"; SECURITY.md T4).
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ import numpy as np
 
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.data.dictionary import ExpectedDirection, Kind
-from backend.data.label import Task
 from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
-from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
-from backend.protocols.training.parameters import SecureBoostParameters, TreeProgress
-from backend.trees.ensemble import GuestTree, Leaf
+from backend.protocols.training.joint import Grown, Joint
+from backend.protocols.training.label_trees import leaf_table
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.trees.ensemble import GuestTree
 from backend.trees.growth import GrowthRules, SecondOrder, gradients
-from backend.trees.metrics import measure
-from backend.trees.outputs import Floats, Link, Outputs
+from backend.trees.outputs import ONE_LOGIT, Floats
 
-LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}
 DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
-STEPS = 16  # steps of 2**-score_bits in a label's standard deviation, times √trees: roundings then add up to less than 2 % of it
+# A label's standard deviation must be STEPS·√trees steps of 2**-score_bits: rounding errors then add up to less than 2 % of it.
+STEPS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,26 +45,26 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     ParameterError
         A parameter does not fit the label.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`.
+        See :meth:`Session.expect`.
     """
     _check(joint, parameters)
     boosting = _Boosting(joint, parameters, start(joint, parameters.bins))
     began = time.perf_counter()
     best = ensemble = boosting.empty()
-    least, best_round = np.inf, 0
+    best_loss, best_round = np.inf, 0
     for number in range(1, parameters.trees + 1):
         ensemble = boosting.add_round(ensemble)
-        progress = boosting.progress(ensemble, number, time.perf_counter() - began)
-        joint.on_tree(progress)
-        if progress.log_loss_validation < least:
-            least, best_round, best = progress.log_loss_validation, number, ensemble
+        seconds = time.perf_counter() - began
+        loss = joint.report(number, parameters.trees, ensemble.margins, boosting.outputs, seconds).log_loss_validation
+        if loss < best_loss:
+            best_loss, best_round, best = loss, number, ensemble
         if parameters.early_stopping and number - best_round >= parameters.early_stopping:
             break
     return boosting.grown(best if parameters.early_stopping else ensemble)
 
 
 def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
-    """Raise ParameterError where a parameter means nothing for the label."""
+    """Raise ParameterError where a parameter does not apply to the label."""
     if parameters.monotone and joint.task == "classes":
         raise ParameterError("monotone is on, but several classes have no direction; switch it off.")
     if parameters.class_weight != "none" and joint.task == "number":
@@ -79,14 +78,13 @@ def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
 
 
 class _Boosting:
-    """What does not change from round to round."""
+    """What all rounds share."""
 
     def __init__(self, joint: Joint, parameters: SecureBoostParameters, grower: TreeGrower) -> None:
         self._joint, self._parameters, self._grower = joint, parameters, grower
-        self._outputs = Outputs(joint.task, joint.classes, LINKS[joint.task])
+        self.outputs = joint.boosting_outputs()
         self._weights = _class_weights(joint, parameters.class_weight)
-        base = _base_margins(joint, self._weights)
-        self._base = quantise(base, parameters.score_bits) / float(1 << parameters.score_bits)
+        self._base = joint.base_margins(self._weights, parameters.score_bits)
         self._rules = GrowthRules(
             parameters.learning_rate, parameters.reg_lambda, parameters.gamma, parameters.min_child_weight
         )
@@ -99,8 +97,9 @@ class _Boosting:
 
     def add_round(self, ensemble: _Ensemble) -> _Ensemble:
         """One more tree, or one more of every class."""
-        p, k, first = self._parameters, self._outputs.count, len(ensemble.trees)
+        p, k, first = self._parameters, self.outputs.count, len(ensemble.trees)
         draw = np.random.default_rng((p.seed, first))
+        # eq. 1: first and second derivatives of the loss at the margins so far
         g, h = gradients(self._joint.task, self._joint.labels, ensemble.margins)
         g, h = g * self._weights[:, None], h * self._weights[:, None]
         rows, factor = self._draw_rows(g, draw)
@@ -110,7 +109,7 @@ class _Boosting:
         for c in range(k):
             pair = (np.where(rows, g[:, c] * factor, 0.0), np.where(rows, h[:, c] * factor, 0.0))
             units = (_unit(pair[0]), _unit(pair[1]))
-            batches.append((_whole(pair[0], units[0]), _whole(pair[1], units[1])))
+            batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
             criteria.append(SecondOrder(self._rules, units))
         self._grower.send_pairs(batches, tree=first, rows=rows, guest_only=alone)
         jobs = [
@@ -118,7 +117,7 @@ class _Boosting:
             for c in range(k)
         ]
         grown = self._grower.grow(jobs, p.depth)
-        values = np.stack([_weights(tree.tree)[tree.leaf] for tree in grown], axis=1)
+        values = np.stack([leaf_table(tree.tree, ONE_LOGIT)[tree.leaf, 0] for tree in grown], axis=1)
         return _Ensemble(
             (*ensemble.trees, *(tree.tree for tree in grown)),
             ensemble.margins + values,
@@ -126,14 +125,14 @@ class _Boosting:
         )
 
     def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
-        """Training rows that count in this round, and how much, ``(n_joint,)`` each."""
+        """Training rows that count in this round and their weight, ``(n_joint,)`` each."""
         p, training = self._parameters, np.flatnonzero(self._joint.training)
         rows, factor = np.zeros(len(g), dtype=bool), np.ones(len(g))
         if not p.goss_other:
             share = len(training) if p.row_sample == 1 else max(1, round(p.row_sample * len(training)))
             rows[training if share == len(training) else draw.choice(training, share, replace=False)] = True
             return rows, factor
-        order = draw.permutation(training)  # so that equal gradients are cut by lot
+        order = draw.permutation(training)  # random among equal gradients
         order = order[np.argsort(-np.abs(g[order]).sum(axis=1), kind="stable")]
         top, other = (int(share * len(order)) for share in (p.goss_top, p.goss_other))
         others = draw.choice(order[top:], max(1, other), replace=False)
@@ -149,43 +148,21 @@ class _Boosting:
         chosen = draw.choice(len(features), max(1, round(share * len(features))), replace=False)
         return frozenset(features[i] for i in chosen)
 
-    def progress(self, ensemble: _Ensemble, number: int, seconds: float) -> TreeProgress:
-        """How well the model predicts after a round."""
-        training, validation = (
-            measure(
-                self._joint.labels[self._joint.parts == part],
-                ensemble.margins[self._joint.parts == part],
-                "",
-                self._outputs,
-            )
-            for part in (TRAINING, VALIDATION)
-        )
-        return TreeProgress(
-            number,
-            self._parameters.trees,
-            training.loss,
-            validation.loss,
-            training.auc,
-            validation.auc,
-            seconds,
-        )
-
     def grown(self, ensemble: _Ensemble) -> Grown:
         """The finished model."""
-        count, k = len(ensemble.trees), self._outputs.count
-        of_tree = tuple(t % k for t in range(count)) if self._joint.task == "classes" else ()
+        count = len(ensemble.trees)
         return Grown(
             trees=ensemble.trees,
             rules={key: rule for key, rule in self._grower.rules.items() if key[0] < count},
             base_scores=tuple(float(b) for b in self._base),
-            outputs=Outputs(self._joint.task, self._joint.classes, LINKS[self._joint.task], of_tree=of_tree),
+            outputs=self._joint.boosting_outputs(count),
             margins=ensemble.margins,
             units=ensemble.units,
         )
 
 
 def _class_weights(joint: Joint, how: str) -> Floats:
-    """``(n_joint,)``: 1, or for "balanced" what makes all classes weigh the same in training: n / (k·n_class)."""
+    """``(n_joint,)``: 1, or for "balanced" n / (k·n_class), so that all classes have the same total weight."""
     if how == "none":
         return np.ones(len(joint.labels))
     labels = joint.labels.astype(np.intp)
@@ -194,20 +171,8 @@ def _class_weights(joint: Joint, how: str) -> Floats:
     return factors[labels]
 
 
-def _base_margins(joint: Joint, weights: Floats) -> Floats:
-    """``(k,)``: what would be predicted of everybody: the log-odds, the logarithm of each class's share, or the mean."""
-    labels, weights = joint.labels[joint.training], weights[joint.training]
-    if joint.task == "number":
-        return np.array([labels.mean()])
-    k = len(joint.classes)
-    sums = np.bincount(labels.astype(np.intp), weights=weights, minlength=k)
-    shares: Floats = np.clip(sums / weights.sum(), 1e-6, 1 - 1e-6)
-    logarithms: Floats = np.log(shares if k else shares[1:2] / (1 - shares[1:2]))
-    return logarithms
-
-
 def _directions(joint: Joint) -> dict[FeatureKey, int]:
-    """What the dictionary expects of features with an order."""
+    """The dictionary's expected directions of ordered features."""
     return {
         (party, f.name): DIRECTIONS[f.expected_direction]
         for party, features in joint.features.items()
@@ -217,15 +182,5 @@ def _directions(joint: Joint) -> dict[FeatureKey, int]:
 
 
 def _unit(values: Floats) -> float:
-    """What one unit on the wire stands for, so that the largest value fits GRADIENT_BITS; only the Guest has to know it."""
+    """The value of one unit on the wire, such that the largest value fits GRADIENT_BITS; only the Guest needs it."""
     return float(2.0 ** (np.ceil(np.log2(max(1.0, float(np.abs(values).max())))) - GRADIENT_BITS))
-
-
-def _whole(values: Floats, unit: float) -> IntArray:
-    """Multiples of `unit`, a power of two."""
-    return quantise(values / unit, 0)
-
-
-def _weights(tree: GuestTree) -> Floats:
-    """Leaf weight by node number; 0 at splits."""
-    return np.array([n.weight if isinstance(n, Leaf) else 0.0 for n in tree.nodes])

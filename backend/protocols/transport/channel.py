@@ -10,11 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
-from backend.protocols.baselines.messages import PassOn
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, Refusal
@@ -31,7 +30,7 @@ class TranscriptEntry:
     Attributes
     ----------
     number : int
-        Place in the conversation, from 1.
+        Position in the conversation, from 1.
     sender, receiver : str
     kind : str
         The message's class.
@@ -60,7 +59,7 @@ class TranscriptEntry:
 
 @dataclass(frozen=True, repr=False)
 class _Letter:
-    """A message in a mailbox; `number` is its place in the transcript, 0 where there is none any more."""
+    """A message in a mailbox; `number` is its position in the transcript, 0 where there is none any more."""
 
     sender: str
     blob: bytes
@@ -71,17 +70,18 @@ class _Letter:
 
 @dataclass
 class _Mailbox:
-    """What the owner of a mailbox is at work on (the message it took in last), and since when."""
+    """Letters that wait, what the owner is at work on (the message it took in last), and since when."""
 
     since: float
     conversation: str
     number: int = 0
     round: int = 0
+    letters: queue.SimpleQueue[_Letter | None] = field(default_factory=queue.SimpleQueue)
 
 
 @dataclass
 class _Work:
-    """Seconds of work on one message, not yet told in the transcript."""
+    """Seconds of work on one message, not yet in the transcript."""
 
     number: int
     round: int
@@ -92,17 +92,15 @@ class Network:
     """Mailboxes in one process. Another network (sockets, say) needs only the same four methods."""
 
     def __init__(self) -> None:
-        self._boxes: dict[tuple[str, str], queue.SimpleQueue[_Letter | None]] = {}
-        self._handlers: dict[tuple[str, str], _Mailbox] = {}
-        self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet told
+        self._boxes: dict[tuple[str, str], _Mailbox] = {}  # by party and conversation
+        self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet in the transcript
         self._transcripts: dict[str, list[TranscriptEntry]] = {}
         self._began: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def open(self, party: str, conversation: str = "") -> None:
         """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
-        self._boxes.setdefault((party, conversation), queue.SimpleQueue())
-        self._handlers.setdefault((party, conversation), _Mailbox(time.perf_counter(), conversation))
+        self._boxes.setdefault((party, conversation), _Mailbox(time.perf_counter(), conversation))
         if conversation:
             with self._lock:
                 self._transcripts.setdefault(conversation, [])
@@ -112,9 +110,8 @@ class Network:
     def close(self, party: str, conversation: str = "") -> None:
         """Take a mailbox away; a waiting receiver is woken."""
         box = self._boxes.pop((party, conversation), None)
-        self._handlers.pop((party, conversation), None)
         if box is not None:
-            box.put(None)
+            box.letters.put(None)
 
     def send(self, sender: str, receiver: str, message: Message) -> None:
         """Turn `message` into bytes, note it in the transcript and deliver it.
@@ -124,14 +121,13 @@ class Network:
         PartyUnreachable
             `receiver` has no mailbox: it is down.
         """
-        conversation, round_ = message.conversation, message.round if isinstance(message, PassOn) else 0
+        # a protocol that goes in rounds counts them in its messages
+        conversation, round_ = message.conversation, getattr(message, "round", 0)
         blob = encode(message)
-        self._put_down(sender, conversation if (sender, conversation) in self._handlers else "")
+        self._stop_clock(self._boxes.get((sender, conversation)) or self._boxes.get((sender, "")), sender)
         box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
         if box is None:
-            raise PartyUnreachable(
-                f"{receiver} is not reachable: it has stopped or was never started. Start it again and repeat the request."
-            )
+            raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
         with self._lock:  # so that a mailbox holds messages in the transcript's order
             log = self._transcripts.get(conversation)
             if log is not None:  # the Guest may have ended the conversation while a Host was still at work
@@ -145,44 +141,42 @@ class Network:
                         seconds=time.perf_counter() - self._began[conversation],
                         holds=message.HOLDS,
                         readable_by=message.READABLE_BY,
-                        work=self._told(conversation, sender, round_),
+                        work=self._work_before(conversation, sender, round_),
                     )
                 )
-            box.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
+            box.letters.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
 
     def receive(self, party: str, conversation: str = "", timeout: float | None = None) -> tuple[str, Message] | None:
         """Next sender and message for `party`; None when the mailbox is closed or `timeout` seconds have passed."""
         box = self._boxes.get((party, conversation))
         if box is None:
             return None
-        self._put_down(party, conversation)
+        self._stop_clock(box, party)
         try:
-            letter = box.get(timeout=timeout)
+            letter = box.letters.get(timeout=timeout)
         except queue.Empty:
             letter = None
-        handler = self._handlers.get((party, conversation))
-        if handler is not None:
-            handler.since = time.perf_counter()
-            if letter is not None:
-                handler.conversation, handler.number, handler.round = letter.conversation, letter.number, letter.round
-        return None if letter is None else (letter.sender, decode(letter.blob))
+        box.since = time.perf_counter()
+        if letter is None:
+            return None
+        box.conversation, box.number, box.round = letter.conversation, letter.number, letter.round
+        return letter.sender, decode(letter.blob)
 
-    def _put_down(self, party: str, mailbox: str) -> None:
-        """Note what the owner of a mailbox has worked since it last sent or took in a message."""
-        handler = self._handlers.get((party, mailbox))
-        if handler is None:
+    def _stop_clock(self, box: _Mailbox | None, owner: str) -> None:
+        """Note how long the owner of a mailbox has worked since it last sent or took in a message."""
+        if box is None:
             return
         now = time.perf_counter()
         with self._lock:
-            if handler.conversation in self._work:
-                pending = self._work[handler.conversation].setdefault(party, [])
-                if not pending or pending[-1].number != handler.number:
-                    pending.append(_Work(handler.number, handler.round, 0.0))
-                pending[-1].seconds += now - handler.since
-        handler.since = now
+            if box.conversation in self._work:
+                pending = self._work[box.conversation].setdefault(owner, [])
+                if not pending or pending[-1].number != box.number:
+                    pending.append(_Work(box.number, box.round, 0.0))
+                pending[-1].seconds += now - box.since
+        box.since = now
 
-    def _told(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
-        """Work to be told with a message. One of a round rests on earlier rounds; what has come early is told later."""
+    def _work_before(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
+        """Work that a message rests on. One of a round rests on earlier rounds; what has come early counts later."""
         pending = self._work[conversation].pop(party, [])
         rested_on = [work for work in pending if not round_ or work.round < round_]
         if len(rested_on) < len(pending):
@@ -212,13 +206,15 @@ class Session:
     ----------
     network : Network
     party : str
-        Who speaks.
+        The Guest.
     name : str
         Unique per training or scoring.
     hosts : tuple of str
         Whom it may wait for.
     cancelled : callable
-        Asked at least every 0.1 s while waiting.
+        Called at least every 0.1 s while waiting.
+    timeout : float
+        Seconds without an answer after which the Hosts count as unreachable.
     """
 
     def __init__(
@@ -261,9 +257,8 @@ class Session:
         if isinstance(message, Refusal):
             raise SecurityError(f"{sender} refused: {message.reason}")
         if not isinstance(message, kind):
-            raise SecurityError(
-                f"A {kind.__name__} was expected, a {type(message).__name__} came; the exchange was stopped."
-            )
+            came = type(message).__name__
+            raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
         return sender, message
 
     def expect_each(self, kind: type[M], hosts: Collection[str]) -> dict[str, M]:
@@ -294,8 +289,9 @@ class Session:
                     f"{', '.join(down)} stopped while it was being asked. Start it again and repeat."
                 )
             if time.monotonic() > deadline:
+                hosts = ", ".join(self.hosts)
                 raise PartyUnreachable(
-                    f"No answer from {', '.join(self.hosts)} for {self._timeout:g} s. Check that the Hosts run, and repeat."
+                    f"No answer from {hosts} for {self._timeout:g} s. Check that they run, and repeat."
                 )
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:

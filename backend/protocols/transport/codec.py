@@ -19,7 +19,7 @@ _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 @cache
 def _schema(name: str) -> dict[str, TypeAdapter[Any]]:
-    """Field → what it may hold; made at a kind's first message, when its class is whole."""
+    """Field → what it may hold; built at a kind's first message, when its class is complete."""
     hints = get_type_hints(MESSAGES[name])
     return {f.name: TypeAdapter(hints[f.name], config=_STRICT) for f in fields(MESSAGES[name])}
 

@@ -1,4 +1,4 @@
-"""What every message is made of, and which kinds there are."""
+"""What every message has in common, and which kinds there are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,5 @@ class Message:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__name__ in MESSAGES:
-            raise TypeError(
-                f"Two kinds of message are called {cls.__name__}; the name is what travels, so it has to be one kind's."
-            )
+            raise TypeError(f"Two kinds of message are called {cls.__name__}; the name is what travels on the wire.")
         MESSAGES[cls.__name__] = cls

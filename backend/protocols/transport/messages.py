@@ -1,4 +1,4 @@
-"""How a conversation opens and ends, and how a party says no."""
+"""How a conversation opens and ends, how a Host refuses, and of whom it holds a record."""
 
 from __future__ import annotations
 
@@ -33,3 +33,18 @@ class Refusal(Message):
     HOLDS: ClassVar[str] = "why a Host did not answer"
     READABLE_BY: ClassVar[str] = "the Guest"
     reason: str
+
+
+@dataclass(frozen=True)
+class HeldRecords(Message):
+    """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
+
+    `spent` marks those about which its query budget is exhausted (empty: none): `budget` questions about a person and model in `days` days.
+    """
+
+    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    held: bytes
+    spent: bytes = b""
+    budget: int = 0
+    days: int = 0

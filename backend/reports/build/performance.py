@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from backend.evaluation.performance import Calibration, Performance
-from backend.fairness.disparity import wilson
+from backend.fairness.intervals import wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.reports import schema as report
 from backend.reports.build.rounded import share
@@ -58,8 +58,7 @@ def _together(one: Calibration, other: Calibration, shares: bool) -> Calibration
         (one.n * a + other.n * b) / n for a, b in ((one.predicted, other.predicted), (one.observed, other.observed))
     )
     if shares:
-        rate = wilson(observed, n)
-        return Calibration(n, predicted, observed, float(rate.low or 0.0), float(rate.high or 0.0))
+        return Calibration(n, predicted, observed, *wilson(observed, n))
     half = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
     return Calibration(n, predicted, observed, observed - half, observed + half)
 

@@ -1,6 +1,6 @@
 """Models that other libraries trained, read from their own files; the file's bytes say which library, not its name.
 
-A file is parsed, never executed: pickles are refused. What comes out is a `WholeModel`, which `halves` divides between the parties.
+A file is parsed, never executed: pickles are refused. The result is a `WholeModel`, which `partition` divides between the parties.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
 
     Parameters
     ----------
-    path : Path
     features : sequence of str, optional
         Names for the model's columns, in their order, instead of those in the file (``f0``, ``Column_0`` … where it has none).
 
@@ -72,7 +71,7 @@ def _read(name: str, data: bytes) -> WholeModel:
             f"{name}: found a pickle or an archive, expected {READABLE}. Opening one can run any code, so it is never "
             "opened; write the model out as docs/import.md shows."
         )
-    raise ModelError(f"{name}: found a file of no known form, expected {READABLE}. Save the model in one of these.")
+    raise ModelError(f"{name}: found a file of unknown format, expected {READABLE}. Save the model in one of these.")
 
 
 def _read_json(name: str, document: Any) -> WholeModel:
@@ -85,12 +84,11 @@ def _read_json(name: str, document: Any) -> WholeModel:
         raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out again.")
     if "tree_info" in keys:
         raise ModelError(
-            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. "
-            "Write it with booster.save_model('model.txt')."
+            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. Write it with booster.save_model('model.txt')."
         )
     if isinstance(document, list):
         raise ModelError(
             f"{name}: found a list, such as XGBoost's dump, which leaves out the base score; expected its model file. "
             "Write it with booster.save_model('model.json')."
         )
-    raise ModelError(f"{name}: found JSON of no known form, expected {READABLE}. Save the model in one of these.")
+    raise ModelError(f"{name}: found JSON of unknown format, expected {READABLE}. Save the model in one of these.")

@@ -17,9 +17,8 @@ def fit_to_label(model: WholeModel, label: Label) -> WholeModel:
 
     Parameters
     ----------
-    model : WholeModel
     label : Label
-        Its classes decide names and order; its positive value what a higher score speaks for.
+        Its classes define names and order; its positive value is what a higher score means.
 
     Returns
     -------
@@ -31,24 +30,24 @@ def fit_to_label(model: WholeModel, label: Label) -> WholeModel:
     ModelError
         The label is of another task, or has other classes.
     """
-    found = _told(model.outputs.task, model.outputs.classes)
-    wanted = _told(label.task, label.classes)
+    found = _described(model.outputs.task, model.outputs.classes)
+    wanted = _described(label.task, label.classes)
     if found != wanted:
         raise ModelError(
             f"{model.file}: found a model that predicts {found}, expected {wanted} as the federation's label "
             f"{shown(label.column)} has it. Import it into a federation with such a label, or train one for this label."
         )
     if label.task == "binary":
-        return _speaking_for(model, label.positive)
+        return _oriented_to(model, label.positive)
     return _in_order_of(model, label.classes) if label.task == "classes" else model
 
 
-def _told(task: str, classes: Sequence[str]) -> str:
+def _described(task: str, classes: Sequence[str]) -> str:
     return {"binary": "two outcomes", "classes": f"{len(classes)} classes", "number": "a number"}[task]
 
 
-def _speaking_for(model: WholeModel, positive: str) -> WholeModel:
-    """Turn scores round where the file's other outcome is the positive one: -m for a logit m, 1 - s for a share s."""
+def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
+    """Invert scores where the file's other outcome is the positive one: -m for a logit m, 1 - s for a share s."""
     if not model.outcomes or model.outcomes[-1] == positive:
         return model
     if model.outcomes[0] != positive:
@@ -72,7 +71,7 @@ def _in_order_of(model: WholeModel, classes: tuple[str, ...]) -> WholeModel:
         if names != numbered(len(classes)):
             raise ModelError(
                 f"{model.file}: found the classes {listed([shown(name) for name in names])}, expected the label's "
-                f"{listed([shown(name) for name in classes])}. Train on the label's texts, or on their places 0, 1, 2 …"
+                f"{listed([shown(name) for name in classes])}. Train on the label's texts, or on their numbers 0, 1, 2 …"
             )
         notes += (
             f"The file numbers its classes; 0 … {len(classes) - 1} are taken for {listed([shown(c) for c in classes], len(classes))} "

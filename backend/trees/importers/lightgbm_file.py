@@ -39,6 +39,7 @@ TASKS: dict[str, Task] = {
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "number"),
 }
 REASONS = {  # why the sum of leaf weights is not what these predict
+    "sqrt": " (it predicts the square of the sum of leaf weights)",
     "multiclassova": " (each class has a probability of its own, and they do not add up to 1)",
     **dict.fromkeys(("poisson", "gamma", "tweedie"), " (it predicts e to the power of the sum of leaf weights)"),
 }
@@ -57,12 +58,12 @@ class _Section:
     where: str  # file and part
     values: dict[str, tuple[int, str]]  # key → line, text
 
-    def place(self, key: str) -> str:
+    def position(self, key: str) -> str:
         return f"{self.where}, line {self.values[key][0]}, {key}" if key in self.values else f"{self.where}, {key}"
 
     def text(self, key: str) -> str:
         if key not in self.values:
-            raise damaged(self.place(key), "nothing", "a value")
+            raise damaged(self.position(key), "nothing", "a value")
         return self.values[key][1]
 
     def whole(self, key: str) -> int:
@@ -77,15 +78,15 @@ class _Section:
     def _numbers(self, key: str, n: int, read: Callable[[str], Number]) -> list[Number]:
         words = self.text(key).split()
         if len(words) != n:
-            raise damaged(self.place(key), f"{len(words)} numbers", f"{n}")
+            raise damaged(self.position(key), f"{len(words)} numbers", f"{n}")
         try:
             return [read(word) for word in words]
         except ValueError:
-            raise damaged(self.place(key), shown(self.text(key)), "numbers") from None
+            raise damaged(self.position(key), shown(self.text(key)), "numbers") from None
 
 
 def read_lightgbm(name: str, data: bytes) -> WholeModel:
-    """Make sense of a model file's bytes.
+    """Interpret a model file's bytes.
 
     Raises
     ------
@@ -96,16 +97,18 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
     version = head.text("version")
     if version not in VERSIONS:
         raise ModelError(
-            f"{head.place('version')}: found {shown(version)}, expected {' or '.join(VERSIONS)}. Save the model with a newer LightGBM."
+            f"{head.position('version')}: found {shown(version)}, expected {' or '.join(VERSIONS)}. Save the model with a newer LightGBM."
         )
     task, scale = _objective(head)
     count = _outputs(head, task)
     names = head.text("feature_names").split()
     n_features = head.whole("max_feature_idx") + 1
     if not 1 <= len(names) == n_features <= MAX_FEATURES:
-        raise damaged(head.place("feature_names"), f"{len(names)} names", f"{n_features}, and at most {MAX_FEATURES:,}")
+        raise damaged(
+            head.position("feature_names"), f"{len(names)} names", f"{n_features}, and at most {MAX_FEATURES:,}"
+        )
     if len(head.text("tree_sizes").split()) != len(trees):
-        raise damaged(head.place("tree_sizes"), f"{len(head.text('tree_sizes').split())} trees", f"{len(trees)}")
+        raise damaged(head.position("tree_sizes"), f"{len(head.text('tree_sizes').split())} trees", f"{len(trees)}")
     if len(trees) % count:
         raise damaged(f"{name}, trees", f"{len(trees)}", f"as many for each of {count} classes")
     if "average_output" in head.values:  # boosting=rf: the prediction is that of the mean
@@ -148,12 +151,9 @@ def _objective(head: _Section) -> tuple[Task, float]:
     text = head.values.get("objective", (0, "no objective"))[1]
     objective, *options = text.split() or [""]
     if objective not in TASKS or "sqrt" in options:
-        reason = (
-            " (it predicts the square of the sum of leaf weights)" if "sqrt" in options else REASONS.get(objective, "")
-        )
+        reason = REASONS.get("sqrt" if "sqrt" in options else objective, "")
         raise ModelError(
-            f"{head.place('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with "
-            "one of them."
+            f"{head.position('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Use one of them."
         )
     if objective != "binary":
         return TASKS[objective], 1.0
@@ -162,7 +162,7 @@ def _objective(head: _Section) -> tuple[Task, float]:
     except ValueError:
         factor = 0.0
     if not 0.0 < factor < 1e6:
-        raise damaged(head.place("objective"), shown(" ".join(options)), "sigmoid: and a positive number")
+        raise damaged(head.position("objective"), shown(" ".join(options)), "sigmoid: and a positive number")
     return "binary", factor
 
 
@@ -170,13 +170,13 @@ def _outputs(head: _Section, task: Task) -> int:
     """Number of outputs a sample."""
     count = head.whole("num_class")
     if task == "classes":
-        check_classes(head.place("num_class"), count)
+        check_classes(head.position("num_class"), count)
     elif count != 1:
         raise ModelError(
-            f"{head.place('num_class')}: found {shown(head.text('num_class'))}, expected 1 output a sample. Train with multiclass."
+            f"{head.position('num_class')}: found {shown(head.text('num_class'))}, expected 1 output a sample. Train with multiclass."
         )
     if head.whole("num_tree_per_iteration") != count:
-        where = head.place("num_tree_per_iteration")
+        where = head.position("num_tree_per_iteration")
         raise damaged(where, shown(head.text("num_tree_per_iteration")), f"{count}")
     return count
 
@@ -241,17 +241,17 @@ def _bit_sets(section: _Section) -> list[frozenset[int]]:
     """Category codes that go left, by category set."""
     n = section.whole("num_cat")
     if not 0 <= n <= section.whole("num_leaves"):
-        raise damaged(section.place("num_cat"), f"{n}", "at most one category set a split")
+        raise damaged(section.position("num_cat"), f"{n}", "at most one category set a split")
     if n == 0:
         return []
     bounds = section.wholes("cat_boundaries", n + 1)
     words = section.wholes("cat_threshold", max(bounds[-1], 0))
     if bounds[0] != 0 or bounds != sorted(bounds) or any(not 0 <= word < 1 << WORD for word in words):
-        raise damaged(section.place("cat_boundaries"), "places that do not fit the bit sets", "rising places from 0")
-    return [
-        frozenset(
-            place * WORD + bit for place, word in enumerate(words[start:end]) for bit in range(WORD) if word >> bit & 1
+        raise damaged(
+            section.position("cat_boundaries"), "offsets that do not fit the bit sets", "rising offsets from 0"
         )
+    return [
+        frozenset(i * WORD + bit for i, word in enumerate(words[start:end]) for bit in range(WORD) if word >> bit & 1)
         for start, end in pairwise(bounds)
     ]
 
@@ -269,9 +269,8 @@ def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tu
     columns = _categorical_columns(next(_after(tail, "[categorical_feature:"), "]"))
     if columns is None or len(columns) != len(categories) or not set(columns) <= set(range(n_features)):
         raise ModelError(
-            f"{name}, pandas_categorical: found categories of {len(categories)} columns, but "
-            f"{len(columns or ())} categorical features, so that it is not disclosed whose they are; expected as many. "
-            "Train with unordered pandas categories alone, or on whole numbers."
+            f"{name}, pandas_categorical: found categories of {len(categories)} columns, but {len(columns or ())} categorical features, "
+            "so which belong to which is unknown; expected as many. Train with unordered pandas categories alone, or on whole numbers."
         )
     return {c: tuple(category_text(v) for v in values) for c, values in zip(columns, categories, strict=True)}
 

@@ -1,4 +1,4 @@
-"""Divides a model that one hand holds between the parties: every split's threshold goes to the owner of its feature, and to nobody else."""
+"""Divides an imported model between the parties: every split's threshold goes to the owner of its feature and to no other party."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_UNITS = 1 << 53  # beyond, float64 is no longer exact
 
 @dataclass(frozen=True)
 class PartialModels:
-    """What becomes of a model: the Guest's partial model, each Host's, and what whoever imports should know."""
+    """The Guest's partial model, each Host's, and warnings for the person who imports."""
 
     guest: GuestModel
     hosts: dict[str, HostModel]
@@ -43,14 +43,12 @@ def split_between_parties(
 
     Parameters
     ----------
-    model : WholeModel
     dictionary : sequence of (str, Feature)
         Owner and disclosed feature: `Federation.features()`.
     label : Label
         The federation's: the model must predict it, and its classes name the outputs.
-    guest : str
     hosts : sequence of str
-        In the order of the scoring chain; each gets a half, even one without a split.
+        In the order of the scoring chain; each gets a partial model, even one without a split.
     score_bits : int
         Leaf weights are scored as multiples of 2**-score_bits. A margin is then off the library's raw one by at most
         (trees + 1)·2**-(score_bits+1), and by the library's own rounding; only trees that add to it count.
@@ -101,10 +99,10 @@ def _check_size(model: WholeModel, score_bits: int) -> None:
     reach = max(abs(score) for score in model.base_scores)
     for tree in model.trees:
         reach += max(abs(w) for leaf in tree if isinstance(leaf, Leaf) for w in leaf.weights or (leaf.weight,))
-    most = MAX_UNITS >> score_bits
-    if reach > most:
+    max_reach = MAX_UNITS >> score_bits
+    if reach > max_reach:
         raise ModelError(
-            f"{model.file}: found scores of up to {reach:,.0f}, expected at most {most:,} with {score_bits} score bits. "
+            f"{model.file}: found scores of up to {reach:,.0f}, expected at most {max_reach:,} with {score_bits} score bits. "
             "Choose fewer score bits, or train on a label in larger units."
         )
 
@@ -153,8 +151,7 @@ def _columns(
         if name not in held:
             problems.append(
                 f"{model.file}: found splits on {shown(name)}, expected a feature that a party holds: "
-                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add "
-                "the feature to it."
+                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add the feature to it."
             )
             continue
         owner, feature = held[name]
@@ -212,9 +209,8 @@ def _named(where: str, in_file: Sequence[str] | None, feature: Feature, given: S
     strange = [text for text in texts if text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
         raise ModelError(
-            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's "
-            f"codes {listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's "
-            "codes (--categories)."
+            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's codes "
+            f"{listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's codes (--categories)."
         )
     return dict(enumerate(texts))
 

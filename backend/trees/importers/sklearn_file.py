@@ -66,7 +66,7 @@ class _File(BaseModel):
 
 
 def read_sklearn(name: str, document: Any) -> WholeModel:
-    """Make sense of a parsed file that `export` wrote; raises ModelError where it is damaged."""
+    """Interpret a parsed file that `export` wrote; raises ModelError where it is damaged."""
     file = checked(name, _File, document)
     n = len(file.features)
     if not 1 <= n <= MAX_FEATURES:
@@ -97,16 +97,7 @@ def _outputs(where: str, file: _File) -> Outputs:
 
 
 def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_features: int) -> WholeTree:
-    columns = (
-        tree.left,
-        tree.right,
-        tree.feature,
-        tree.threshold,
-        tree.missing_left,
-        tree.values,
-        tree.gain,
-        tree.cover,
-    )
+    columns = [column for name, column in tree if name != "left_categories"]
     if len({len(column) for column in columns}) != 1:
         raise damaged(where, f"lists of {sorted({len(c) for c in columns})} nodes", "as many in each")
     nodes: dict[int, Node] = {}
@@ -233,8 +224,8 @@ def _histogram_boosting(estimator: Any) -> dict[str, Any]:
     categories = {}
     if marked.any():
         encoder = estimator._preprocessor.named_transformers_["encoder"]
-        for place, values in zip(column, encoder.categories_, strict=False):
-            categories[place] = [category_text(value) for value in values.tolist() if not _is_missing(value)]
+        for i, values in zip(column, encoder.categories_, strict=False):
+            categories[i] = [category_text(value) for value in values.tolist() if not _is_missing(value)]
     base = np.asarray(estimator._baseline_prediction).ravel().tolist()
     return {
         "shares": False,

@@ -37,6 +37,6 @@ def at_most_float32(threshold: float) -> float:
 
 
 def at_most(threshold: float) -> float:
-    """``value <= threshold`` as ``value < T``; no infinity, which a half's text could not hold."""
+    """``value <= threshold`` as ``value < T``; never infinite, which JSON cannot hold."""
     above = math.nextafter(threshold, math.inf)
     return math.copysign(LARGEST, above) if math.isinf(above) else above

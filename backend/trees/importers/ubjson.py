@@ -1,4 +1,4 @@
-"""Reads the Universal Binary JSON that XGBoost writes; anything else in it is an error, told with its byte.
+"""Reads the Universal Binary JSON that XGBoost writes; anything else in it is an error that names the byte.
 
 Numbers are big-endian. Lengths are checked against the bytes that are left before anything is made of them.
 """
@@ -19,7 +19,7 @@ _CONSTANTS = {"T": True, "F": False, "Z": None}
 
 
 def parse_ubjson(name: str, data: bytes) -> Any:
-    """UBJ as Python's own values; raises ModelError with the byte where it stops making sense."""
+    """UBJ as Python's own values; raises ModelError with the byte at which it is damaged."""
     reader = _Reader(name, data)
     value = reader.value(0)
     if reader.at != len(data):
@@ -29,7 +29,7 @@ def parse_ubjson(name: str, data: bytes) -> Any:
 
 @dataclass
 class _Reader:
-    """A place in the file."""
+    """A position in the file."""
 
     name: str
     data: bytes

@@ -1,6 +1,6 @@
-"""A model in one hand: structure, thresholds and leaf weights together, whichever library it comes from.
+"""An undivided model: structure, thresholds and leaf weights together, whichever library it comes from.
 
-Only whoever imports a model sees this form; no party of a federation keeps it.
+It exists only while a model is imported; no party of a federation keeps it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend.data.csv_file import listed, shown
-from backend.data.label import FEWEST_CLASSES, MOST_CLASSES, Task
+from backend.data.label import MAX_CLASSES, MIN_CLASSES, Task
 from backend.errors import ModelError
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import damaged
 from backend.trees.outputs import Link, Outputs
 
-MAX_DEPTH = 128  # splits on a path; walks over a tree call themselves
+MAX_DEPTH = 128  # splits on a path
 MAX_WEIGHT = float(1 << 49)  # 2**53 units, up to where float64 counts exactly, at the fewest score bits, 4
 MAX_FEATURES = 100_000
 MAX_CODE = 1 << 24  # XGBoost's bound on category codes
@@ -25,7 +25,7 @@ MAX_CODE = 1 << 24  # XGBoost's bound on category codes
 
 @dataclass(frozen=True, slots=True)
 class WholeSplit:
-    """A split with what its owner alone will keep.
+    """A split, with the rule that only its owner will keep.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class WholeSplit:
     gain, cover : float
         As the library counts them (docs/import.md).
     threshold : float or None
-        Numeric: ``value < threshold`` goes left, as in :class:`~backend.trees.ensemble.Rule`.
+        Numeric: ``value < threshold`` goes left, as in :class:`~backend.trees.ensemble.SplitRule`.
     codes : frozenset of int
         Categorical: these codes go to one side, every other known code to the other.
     codes_left : bool
@@ -62,7 +62,7 @@ WholeTree = tuple[Node, ...]
 
 @dataclass(frozen=True)
 class WholeModel:
-    """What a file holds.
+    """The content of a model file.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class WholeModel:
     outcomes : tuple of str
         Binary: texts of both outcomes, last the one that a higher score speaks for; empty where the file names none.
     notes : tuple of str
-        What whoever imports should know.
+        Warnings for the person who imports.
     """
 
     file: str
@@ -143,9 +143,9 @@ def boosted(task: Task, of_tree: tuple[int, ...], count: int) -> Outputs:
 
 def check_classes(where: str, count: int) -> None:
     """Refuse a number of classes that no label can have; raises ModelError."""
-    if not FEWEST_CLASSES <= count <= MOST_CLASSES:
+    if not MIN_CLASSES <= count <= MAX_CLASSES:
         raise ModelError(
-            f"{where}: found {count:,} classes, expected {FEWEST_CLASSES} to {MOST_CLASSES}. Train two classes as one "
+            f"{where}: found {count:,} classes, expected {MIN_CLASSES} to {MAX_CLASSES}. Train two classes as one "
             "binary score; merge classes where there are more."
         )
 

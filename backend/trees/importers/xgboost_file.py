@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import AliasPath, BaseModel, Field
 
 from backend.data.csv_file import listed, shown
 from backend.data.label import Task
@@ -45,14 +45,10 @@ PROBABILITY_EDGE = 1e-6  # XGBoost keeps the base score this far from 0 and 1
 LEAF = -1
 
 
-class _TreeParam(BaseModel):
-    num_nodes: int
-    num_deleted: int = 0
-    size_leaf_vector: int = 1
-
-
 class _Tree(BaseModel):
-    tree_param: _TreeParam
+    num_nodes: int = Field(validation_alias=AliasPath("tree_param", "num_nodes"))
+    num_deleted: int = Field(0, validation_alias=AliasPath("tree_param", "num_deleted"))
+    size_leaf_vector: int = Field(1, validation_alias=AliasPath("tree_param", "size_leaf_vector"))
     left_children: list[int]
     right_children: list[int]
     split_indices: list[int]
@@ -74,20 +70,12 @@ class _CategoryNames(BaseModel):
     offsets: list[int] | None = None
 
 
-class _Categories(BaseModel):
-    enc: list[_CategoryNames] = []
-
-
-class _TreesParam(BaseModel):
-    num_trees: int
-
-
 class _Trees(BaseModel):
-    gbtree_model_param: _TreesParam
+    num_trees: int = Field(validation_alias=AliasPath("gbtree_model_param", "num_trees"))
     trees: list[_Tree]
     tree_info: list[int] = []
     iteration_indptr: list[int] = []
-    cats: _Categories = _Categories()
+    encodings: list[_CategoryNames] = Field([], validation_alias=AliasPath("cats", "enc"))
 
 
 class _TreeBooster(BaseModel):
@@ -106,20 +94,12 @@ class _ModelParam(BaseModel):
     num_target: int = 1
 
 
-class _Objective(BaseModel):
-    name: str
-
-
-class _BoosterName(BaseModel):
-    name: str
-
-
 class _Head(BaseModel):
     attributes: dict[str, str] = {}
     feature_names: list[str] = []
-    gradient_booster: _BoosterName
+    booster: str = Field(validation_alias=AliasPath("gradient_booster", "name"))
     learner_model_param: _ModelParam
-    objective: _Objective
+    objective: str = Field(validation_alias=AliasPath("objective", "name"))
 
 
 class _File(BaseModel):
@@ -128,14 +108,7 @@ class _File(BaseModel):
 
 
 def read_xgboost(name: str, document: Any) -> WholeModel:
-    """Make sense of a parsed model file.
-
-    Parameters
-    ----------
-    name : str
-        The file's name.
-    document : object
-        What `parse_json` or `parse_ubjson` made of it.
+    """Interpret a model file that `parse_json` or `parse_ubjson` has parsed.
 
     Raises
     ------
@@ -144,17 +117,17 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
     """
     head = checked(name, _File, document)
     learner, param = head.learner, head.learner.learner_model_param
-    task, count = _outputs(name, learner.objective.name, param)
+    task, count = _outputs(name, learner.objective, param)
     if not 1 <= param.num_feature <= MAX_FEATURES:
         where = f"{name}, learner.learner_model_param.num_feature"
         raise damaged(where, f"{param.num_feature:,}", f"1 … {MAX_FEATURES:,}")
     names = learner.feature_names or [f"f{i}" for i in range(param.num_feature)]
     if len(names) != param.num_feature:
         raise damaged(f"{name}, learner.feature_names", f"{len(names)} names", f"{param.num_feature}")
-    model, drop = _booster(name, document["learner"]["gradient_booster"], learner.gradient_booster.name)
-    if len(model.trees) != model.gbtree_model_param.num_trees or len(drop) != len(model.trees):
+    model, drop = _booster(name, document["learner"]["gradient_booster"], learner.booster)
+    if len(model.trees) != model.num_trees or len(drop) != len(model.trees):
         where = f"{name}, learner.gradient_booster"
-        raise damaged(where, f"{len(model.trees)} trees", f"{model.gbtree_model_param.num_trees}, with one weight each")
+        raise damaged(where, f"{len(model.trees)} trees", f"{model.num_trees}, with one weight each")
     trees = tuple(
         _tree(f"{name}, tree {t}", tree, weight, param.num_feature)
         for t, (tree, weight) in enumerate(zip(model.trees, drop, strict=True))
@@ -163,8 +136,8 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
         file=name,
         made_by=f"XGBoost {'.'.join(str(part) for part in head.version)}",
         features=tuple(names),
-        categories=_category_texts(name, model.cats.enc, param.num_feature, head.version),
-        base_scores=_base_scores(name, param.base_score, learner.objective.name, count),
+        categories=_category_texts(name, model.encodings, param.num_feature, head.version),
+        base_scores=_base_scores(name, param.base_score, learner.objective, count),
         trees=trees,
         outputs=boosted(task, tuple(model.tree_info), count),
         notes=_notes(learner.attributes, model.iteration_indptr, len(trees)),
@@ -219,8 +192,8 @@ def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[floa
 
 
 def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
-    n = tree.tree_param.num_nodes
-    if tree.tree_param.size_leaf_vector > 1:
+    n = tree.num_nodes
+    if tree.size_leaf_vector > 1:
         raise ModelError(
             f"{where}: found leaves of several weights, expected one each. Train with multi_strategy=one_output_per_tree."
         )
@@ -232,9 +205,8 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.array(tree.split_conditions).astype(np.float32)
         weights = (numbers * np.float32(weight)).astype(np.float64).tolist()
-        gains = (
-            np.array(tree.loss_changes).astype(np.float32) / 2
-        ).tolist()  # a loss change is twice the fall of the loss
+        # a loss change is twice the fall of the loss
+        gains = (np.array(tree.loss_changes).astype(np.float32) / 2).tolist()
         covers = np.array(tree.sum_hessian).astype(np.float32).tolist()
     codes = _codes(where, tree)
     nodes: dict[int, Node] = {}
@@ -255,7 +227,7 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
             codes=codes[i] if kind == 1 else frozenset(),
             codes_left=False,
         )
-    return in_order(where, nodes, n_features, spare=tree.tree_param.num_deleted)
+    return in_order(where, nodes, n_features, spare=tree.num_deleted)
 
 
 def _codes(where: str, tree: _Tree) -> dict[int, frozenset[int]]:
@@ -267,7 +239,7 @@ def _codes(where: str, tree: _Tree) -> dict[int, frozenset[int]]:
     for node, start, size in zip(tree.categories_nodes, starts, sizes, strict=True):
         if not (start >= 0 and size >= 1 and start + size <= len(tree.categories)):
             raise damaged(
-                f"{where}, categories of node {node}", f"places {start} … {start + size - 1}", "places in them"
+                f"{where}, categories of node {node}", f"entries {start} … {start + size - 1}", "ones in them"
             )
         codes[node] = frozenset(tree.categories[start : start + size])
     return codes
@@ -289,7 +261,7 @@ def _category_texts(
 
 def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str, ...]:
     if offsets != sorted(offsets) or (offsets and (offsets[0] != 0 or offsets[-1] != len(values))):
-        raise damaged(where, "texts that do not fit their bytes", "rising places from 0 to the end")
+        raise damaged(where, "texts that do not fit their bytes", "rising offsets from 0 to the end")
     if any(not -128 <= value <= 255 for value in values):
         raise damaged(where, "a number that is no byte", "UTF-8 bytes")
     raw = bytes(value & 0xFF for value in values)  # written as signed bytes

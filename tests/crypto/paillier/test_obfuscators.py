@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from backend.crypto.paillier.obfuscator_process import MakerProcess
+from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.crypto.paillier.obfuscators import (
     BASES,
     FEW,
@@ -31,7 +31,7 @@ def maker(request, secret_key):
     return OwnerMaker(secret_key.p, secret_key.q) if request.param == "owner" else PublicMaker(secret_key.public.n)
 
 
-@pytest.mark.parametrize("how", ["make", "make_quietly"])
+@pytest.mark.parametrize("how", ["make", "make_unlocked"])
 def test_every_obfuscator_encrypts_zero(maker, how, key_side):
     made = getattr(maker, how)(80)
     assert key_side.decrypt_numbers(made) == [0] * 80
@@ -123,7 +123,7 @@ def test_short_exponents_are_half_as_long_and_still_encrypt_zero(secret_key, key
     assert key_side.decrypt_numbers(short.make(100)) == [0] * 100
 
 
-@pytest.mark.parametrize("how", ["make", "make_quietly"])
+@pytest.mark.parametrize("how", ["make", "make_unlocked"])
 def test_a_toy_key_gives_every_residue_about_equally_often(how):
     """250·240 residues are too many to count; their images modulo p are 250 classes of n-th residues."""
     maker = OwnerMaker(P, Q)
@@ -140,7 +140,7 @@ def process(request, secret_key):
     numbers = {"n": int(secret_key.public.n)}
     if request.param == "owner":
         numbers = {"p": int(secret_key.p), "q": int(secret_key.q)}
-    process = MakerProcess(numbers, secret_key.public.width)
+    process = ObfuscatorProcess(numbers, secret_key.public.width)
     yield process
     process.close()
 
@@ -153,7 +153,7 @@ def test_the_second_process_makes_fresh_obfuscators_until_it_is_closed(process, 
 
 
 def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
-    process = MakerProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
+    process = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
     pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
     assert len(pool.take(600)) == 600
     process._process.kill()

@@ -15,7 +15,7 @@ from backend.crypto.interface import FoldPlan
 from backend.crypto.registry import open_offer
 from backend.crypto.rlwe.parameters import (
     MARGIN_BITS,
-    MOST_RESIDUES,
+    MAX_RESIDUES,
     RESIDUE_BITS,
     RESIDUE_RINGS,
     Load,
@@ -24,7 +24,7 @@ from backend.crypto.rlwe.parameters import (
     residues_for,
 )
 from backend.crypto.rlwe.public import FloodMaker
-from backend.crypto.rlwe.residues import LENGTH_BYTES, ResidueKeySide, ResiduePublicSide, together
+from backend.crypto.rlwe.residues import LENGTH_BYTES, ResidueKeySide, ResiduePublicSide, from_residues
 from backend.crypto.rlwe.ring import ring
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError, SecurityError
@@ -68,14 +68,14 @@ def plainly(values, factors):
     return np.prod([values.astype(object), *factors], axis=0).sum(axis=1).tolist()
 
 
-@given(st.lists(st.integers(0, 2**120), min_size=1, max_size=5), st.integers(3, MOST_RESIDUES))
+@given(st.lists(st.integers(0, 2**120), min_size=1, max_size=5), st.integers(3, MAX_RESIDUES))
 def test_integers_are_put_together_from_their_residues(numbers, count):
     moduli = [p.plain_modulus for p in residue_sets(8192, 3, 43)[:count]]
-    assert together([[n % t for n in numbers] for t in moduli], moduli) == numbers
+    assert from_residues([[n % t for n in numbers] for t in moduli], moduli) == numbers
 
 
 def test_residues_of_small_primes_are_worked_out_by_hand():
-    assert together([[2, 0], [3, 0], [2, 0]], [3, 5, 7]) == [23, 0]  # Sunzi's number of things
+    assert from_residues([[2, 0], [3, 0], [2, 0]], [3, 5, 7]) == [23, 0]  # Sunzi's number of things
 
 
 @settings(max_examples=15, deadline=None)
@@ -118,7 +118,7 @@ def test_every_set_has_128_bits_against_quantum_computers_40_bits_of_margin_and_
         assert p.plain_modulus % (2 * p.degree) == 1 and p.plain_modulus not in p.moduli
         if p.noise_allowed > 0:
             assert p.degree * p.noise_allowed << MARGIN_BITS <= 2 * p.flood + 1
-            assert p.flood + p.noise_allowed == p.runtime
+            assert p.flood + p.noise_allowed == p.max_noise
         assert parameters_named(p.name) == p
     assert len({(p.degree, p.data_bits, p.plain_modulus) for p in SETS}) == len(SETS)
     for degree, primes in RESIDUE_RINGS:
@@ -137,7 +137,7 @@ def test_the_sets_that_are_chosen_hold_what_they_are_chosen_for(hosts, rows, fea
     assert math.prod(p.plain_modulus for p in chosen) > 1 << load.bits
     sent = people * load.ciphertexts(chosen[0].degree)
     assert all(p.noise(hosts, sent) <= p.noise_allowed for p in chosen)
-    assert len({p.plain_modulus for p in chosen}) == len(chosen) <= MOST_RESIDUES
+    assert len({p.plain_modulus for p in chosen}) == len(chosen) <= MAX_RESIDUES
 
 
 def test_few_keys_are_taken_for_few_bits():

@@ -290,7 +290,7 @@ def test_every_parameter_set_has_128_bits_against_quantum_computers_and_40_bits_
         assert ring(parameters.name).context.key_context_data().qualifiers().sec_level == seal.SEC_LEVEL_TYPE.TC128
         assert parameters.plain_modulus % (2 * parameters.degree) == 1
         assert parameters.degree * parameters.noise_allowed << MARGIN_BITS <= 2 * parameters.flood + 1
-        assert parameters.flood + parameters.noise_allowed == parameters.runtime
+        assert parameters.flood + parameters.noise_allowed == parameters.max_noise
 
 
 def test_the_cheapest_parameters_that_hold_are_chosen():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import FederationError, SecurityError
-from backend.protocols.alignment.garbled_bloom import FEWEST, MOST, FilterShape, add_up, garble, hash_ids
+from backend.protocols.alignment.garbled_bloom import MAX_IDS, MIN_IDS, FilterShape, add_up, garble, hash_ids
 
 SALT = bytes(32)
 
@@ -100,12 +100,12 @@ def test_a_slot_that_an_id_hits_twice_counts_once():
 
 def test_both_parties_work_out_the_same_shape():
     assert FilterShape.of(30_000, 500) == FilterShape.of(500, 30_000) == FilterShape(56, 2_423_728)
-    assert FilterShape.of(1, 1) == FilterShape(42, math.ceil(42 * FEWEST / math.log(2)))
+    assert FilterShape.of(1, 1) == FilterShape(42, math.ceil(42 * MIN_IDS / math.log(2)))
 
 
 def test_more_ids_than_a_filter_is_made_for_are_refused_before_it_is_made():
     with pytest.raises(FederationError, match="Align by Diffie"):
-        FilterShape.of(10, MOST + 1)
+        FilterShape.of(10, MAX_IDS + 1)
 
 
 @pytest.mark.parametrize("n", [1, 63, 1023, 8191])

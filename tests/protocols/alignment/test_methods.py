@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("method", METHODS)
 
 
 def exchange(side, host, records, wire):
-    """Everything between the Guest and one Host up to the places; every message is noted."""
+    """Everything between the Guest and one Host up to the positions; every message is noted."""
 
     def note(blob):
         assert type(blob) is bytes
@@ -31,7 +31,7 @@ def exchange(side, host, records, wire):
     assert len(pieces) == count
     for piece in pieces:
         side.take(note(host.take(piece)))
-    return side.places()
+    return side.positions()
 
 
 def align(method, ids, hosts):
@@ -39,9 +39,9 @@ def align(method, ids, hosts):
     wire = []
     sides = guest_sides(method, "bank", ids, tuple(hosts))
     theirs = {name: host_side(method, held) for name, held in hosts.items()}
-    places = {name: exchange(side, theirs[name], len(ids), wire) for name, side in sides.items()}
-    rows = joint_rows("bank", ids, places)
-    marks = {name: mark(places[name], rows, theirs[name].records) for name in hosts}
+    positions = {name: exchange(side, theirs[name], len(ids), wire) for name, side in sides.items()}
+    rows = joint_rows("bank", ids, positions)
+    marks = {name: mark(positions[name], rows, theirs[name].records) for name in hosts}
     wire += marks.values()
     return rows, {name: theirs[name].rows(joint) for name, joint in marks.items()}, wire
 
@@ -172,7 +172,7 @@ def test_messages_out_of_turn_are_refused(method):
     with pytest.raises(SecurityError, match="not sent"):
         side.take(b"")
     with pytest.raises(SecurityError, match="answers were expected"):
-        side.places()
+        side.positions()
     pieces = list(side.pieces())
     for piece in pieces:
         host.take(piece)
@@ -200,7 +200,7 @@ def test_a_list_that_names_a_record_twice_is_refused():
     answer = host.take(next(side.pieces()))
     side.take(answer[: 3 * 32] + answer[-16:] * 3)
     with pytest.raises(SecurityError, match="names a record twice"):
-        side.places()
+        side.positions()
 
 
 def test_a_filter_that_gives_two_ids_one_place_is_refused(monkeypatch):
@@ -209,7 +209,7 @@ def test_a_filter_that_gives_two_ids_one_place_is_refused(monkeypatch):
     for piece in side.pieces():
         side.take(host.take(piece))
     with pytest.raises(SecurityError, match="names a record twice"):
-        side.places()
+        side.positions()
 
 
 @both
@@ -222,7 +222,7 @@ def test_a_foreign_answer_finds_nobody(method):
     for own, foreign in zip(side.pieces(), other.pieces(), strict=True):
         side.take(stranger.take(foreign))
         assert own != foreign
-    assert (side.places() == -1).all()
+    assert (side.positions() == -1).all()
 
 
 @both
@@ -295,9 +295,9 @@ def test_the_places_that_the_guest_sees_do_not_follow_the_order_of_the_hosts_fil
         side, host = ready(method, ids, ids)
         for piece in side.pieces():
             side.take(host.take(piece))
-        places = side.places()
-        assert sorted(places) == list(range(60))
-        assert (places != np.arange(60)).any()
+        positions = side.positions()
+        assert sorted(positions) == list(range(60))
+        assert (positions != np.arange(60)).any()
 
 
 @given(st.integers(1, 200))

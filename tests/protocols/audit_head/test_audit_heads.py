@@ -10,7 +10,7 @@ from worlds import GUEST, random_world
 from backend.data.demo import write_demo
 from backend.errors import PartyUnreachable, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.audit_head.protocol import ask_heads, tell_head
+from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.store.audit_log import START, Head
@@ -32,19 +32,19 @@ def test_a_host_that_was_told_nothing_answers_with_the_head_of_an_empty_log(sess
 
 
 def test_hosts_keep_the_last_head_they_were_told(session):
-    tell_head(session, ONE)
-    assert tell_head(session, TWO) == ask_heads(session) == dict.fromkeys(("host0", "host1"), TWO)
+    report_head(session, ONE)
+    assert report_head(session, TWO) == ask_heads(session) == dict.fromkeys(("host0", "host1"), TWO)
 
 
 def test_a_host_never_goes_back(session):
-    tell_head(session, TWO)
-    assert set(tell_head(session, ONE).values()) == {TWO}
+    report_head(session, TWO)
+    assert set(report_head(session, ONE).values()) == {TWO}
     assert set(ask_heads(session).values()) == {TWO}
 
 
 def test_a_host_keeps_the_first_hash_it_was_told_for_a_number(session):
-    tell_head(session, TWO)
-    tell_head(session, Head(2, "c" * 64))
+    report_head(session, TWO)
+    report_head(session, Head(2, "c" * 64))
     assert set(ask_heads(session).values()) == {TWO}
 
 
@@ -60,7 +60,7 @@ def test_what_is_no_head_is_refused(session, number, digest):
 def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch):
     monkeypatch.setattr("backend.protocols.simulation.simulator.WITNESS_TIMEOUT", 0.5)
     runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
-    busy, free = runtime._simulated._hosts[runtime.hosts[0]], threading.Event()
+    busy, free = runtime._simulated.hosts[runtime.hosts[0]], threading.Event()
     handler = busy._handlers[AskAuditHead]
     busy._handlers[AskAuditHead] = lambda *asked: free.wait(20) and handler(*asked)
     other = runtime.open_session(runtime.hosts[:1])

@@ -53,7 +53,7 @@ def test_three_groups_of_which_any_two_differ_by_many_people_single_nobody_out()
 def test_no_sum_over_a_few_people_follows_from_all_answers_together(asked):
     """Linear algebra: nobody's and no two people's indicator lies in the span of the admitted groups' indicators."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cohort, "LEAST", 3)
+        patch.setattr(cohort, "MIN_PEOPLE", 3)
         groups, rows = Cohorts(), []
         for members in asked:
             with suppress(SecurityError):

@@ -21,19 +21,18 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.explanations.encryption import RlweEncryption, encryption_of
-from backend.protocols.explanations.evaluation import weighting_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import REASONS
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskReasons, ReasonTerms
 from backend.protocols.explanations.shape import units
+from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.ranking.packing import PackedOpener
 from backend.protocols.scoring.fed_eini import host_plan
-from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
@@ -45,7 +44,7 @@ def world_of(seed, n_hosts=1, n=8, **kwargs):
 
 
 def plain(world):
-    """SHAP values of everybody, by (party, feature), all columns in one hand."""
+    """SHAP values of everybody, by (party, feature), all columns in one place."""
     rules = {
         **world.model.rules,
         **{k: r for partial_model in world.hosts.values() for k, r in partial_model.rules.items()},
@@ -98,9 +97,9 @@ def ask(world, guest, network, key, what, *args):
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
 def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, cipher, secret_key):
-    small = cipher == "paillier"
-    world = world_of(seed, n_hosts, n=100, n_trees=2 if small else 8, depth=2 if small else 4)
-    key = key_of(cipher, secret_key, world, 100)
+    n_trees, depth = {"none": (8, 4), "paillier": (2, 2), "rlwe": (3, 3)}[cipher]
+    world = world_of(seed, n_hosts, n=72, n_trees=n_trees, depth=depth)
+    key = key_of(cipher, secret_key, world, 72)
     with running(world) as (guest, network, _):
         _, found = ask(world, guest, network, key, "sums", world.tables[GUEST])
     wanted = plain(world)
@@ -258,9 +257,8 @@ def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(ci
     slots = np.array(seen, dtype=object)
     value_span = 2 ** (shape.value_bits + shape.ranking.tie_bits + 2)
     assert slots.shape == (30, 2)
-    for (
-        column
-    ) in slots.T:  # repeated questions about one person: spread over the blinds' whole range, 2^64 times a value's
+    # repeated questions about one person: spread over the blinds' whole range, 2^64 times a value's
+    for column in slots.T:
         assert len(set(column.tolist())) == 30
         assert max(column) - min(column) > value_span << 50
     differences = [int(a) - int(b) for a, b in slots]
@@ -285,11 +283,8 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
     """The Guest tries: it decrypts slot by slot and adds the blocks up, for one person again and again."""
     world = hand_made()
     compiled = CompiledTerms(world.model)
-    key, shape, folding = (
-        residue_key(compiled),
-        compiled.shape(1),
-        fold_structure(world.model.skeletons, GUEST, ("host0",)),
-    )
+    key, shape = residue_key(compiled), compiled.shape(1)
+    folding = fold_structure(world.model.skeletons, GUEST, ("host0",))
     factors = CompiledFactors(world.hosts["host0"], folding.steps[0], compiled.shares_of("host0"))
     weighting = weighting_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
     encryption, draw = encryption_of(key, compiled, shape), np.random.default_rng(5)
@@ -317,7 +312,7 @@ def test_encrypted_values_of_an_imported_model_are_xgboosts_own_contributions(tm
         assert number / 2.0 ** compiled.shape(1).scale == pytest.approx(own, abs=5e-4)  # XGBoost adds up float32
 
 
-def test_names_are_not_ranked_in_plain_numbers():
+def test_names_are_not_ranked_in_plaintext():
     world = hand_made()
     with running(world) as (guest, network, _), pytest.raises(ParameterError, match="paillier or rlwe"):
         ask(world, guest, network, PlainKeySide(), "names", world.tables[GUEST], 1)
@@ -354,10 +349,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
 
 def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_key):
     world = world_of(2, 1, n=6, n_trees=3, depth=2)
-    with running(world) as (guest, network, served):
-        host = served._hosts["host0"]
-        handler = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
-        handler._budget = QueryBudget(limit=1)
+    with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):
         known = world.tables["host0"].ids[0]
         key = PaillierKeySide(secret_key)
         first = world.tables[GUEST].take(np.array([world.tables[GUEST].row_of[known]]))
@@ -371,11 +363,10 @@ def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_
 def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(secret_key):
     world = world_of(9, 2, n=6, n_trees=4, depth=2)
     ids = world.tables[GUEST].ids
-    with running(world) as (guest, network, served):
-        for host, person in zip(served._hosts.values(), ("id1", "id3"), strict=True):
-            handler = next(h.__self__ for k, h in host._handlers.items() if k.__name__ == "AskReasons")
-            handler._budget = QueryBudget(limit=1)
-            handler._budget.take(MODEL_ID, [person], REASONS)
+    budgets = {host: {"budget": QueryBudget(limit=1)} for host in world.hosts}
+    for (_, options), person in zip(budgets.items(), ("id1", "id3"), strict=True):
+        options["budget"].take(MODEL_ID, [person], REASONS)
+    with running(world, options=budgets) as (guest, network, _):
         held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
         _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
     assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
@@ -398,17 +389,17 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         ({"value_bits": 500}, "value_bits"),
     ],
 )
-def test_a_host_refuses_a_request_that_does_not_fit_its_half(change, match, secret_key):
+def test_a_host_refuses_a_request_that_does_not_fit_its_partial_model(change, match, secret_key):
     world = world_of(2, 1, n=3)
     compiled, key = CompiledTerms(world.model), PaillierKeySide(secret_key)
     shape, shares = compiled.shape(2), compiled.shares_of("host0")
-    told = {"model_id": MODEL_ID, "ids": ("id0",), "names": 2, "shares": shares, "features": shape.features}
+    request = {"model_id": MODEL_ID, "ids": ("id0",), "names": 2, "shares": shares, "features": shape.features}
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
         session = Session(network, GUEST, "c", ("host0",), timeout=20)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
-        session.send("host0", AskReasons("c", **{**told, "value_bits": shape.value_bits, **change}))
+        session.send("host0", AskReasons("c", **{**request, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):
             session.expect(HeldRecords)
         session.close()
@@ -418,16 +409,9 @@ def test_terms_are_taken_from_the_party_before_in_the_chain_only_and_reasons_giv
     world, key = world_of(2, 2, n=3), PlainKeySide()
     compiled = CompiledTerms(world.model)
     with running(world) as (_, _, served):
-        host, last = (served._hosts[name] for name in compiled.chain)
-        asked = AskReasons(
-            "c",
-            MODEL_ID,
-            ("id0",),
-            2,
-            compiled.shares_of(last.name),
-            compiled.shape(2).features,
-            compiled.shape(2).value_bits,
-        )
+        host, last = (served.hosts[name] for name in compiled.chain)
+        shape = compiled.shape(2)
+        asked = AskReasons("c", MODEL_ID, ("id0",), 2, compiled.shares_of(last.name), shape.features, shape.value_bits)
         for guest, conversation in (("other_bank", "d"), (GUEST, "c")):
             list(last.answer(guest, OfferKey(conversation, key.scheme, key.offer())))
         with pytest.raises(SecurityError, match="Only the Guest of a model"):
@@ -446,7 +430,7 @@ def test_numbers_that_64_bits_do_not_hold_are_refused():
         units(np.array([2.0**36]), 26)
 
 
-def test_models_without_one_sum_are_told_so():
+def test_models_without_one_sum_are_refused():
     world = with_outputs(world_of(2, 1), "vectors", 1)
     with pytest.raises(ParameterError, match="one output"):
         CompiledTerms(world.model)

@@ -13,7 +13,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.group_sums.host_sums import HostGroups
+from backend.protocols.group_sums.host import HostGroups
 
 MOST, BINS, N = 3, 4, 240
 
@@ -23,11 +23,11 @@ def crossing(parties, rows, leave_out=(), **options):
     questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows)
     columns = joint.table.take(np.flatnonzero(rows)).columns
     others = [(p, f) for p, features in joint.features.items() for f in features if f.name not in leave_out]
-    return ContingencyTable(questions, GUEST, columns, others, most=MOST, bins=BINS, **options)
+    return ContingencyTable(questions, GUEST, columns, others, max_groups=MOST, bins=BINS, **options)
 
 
 def counted(parties, rows, feature, other):
-    """The table, everything in one hand."""
+    """The table, everything in one place."""
     first, second = (group(f, parties.columns[f.name][rows], most) for f, most in ((feature, MOST), (other, BINS)))
     table = np.zeros((len(first.groups), len(second.groups)), dtype=int)
     for a, b in zip(first.index, second.index, strict=True):
@@ -65,16 +65,16 @@ def test_it_says_what_is_going_on_and_where():
 
 
 @pytest.mark.parametrize("holder", [GUEST, "host0"])
-def test_a_feature_without_groups_is_told_at_once(holder):
+def test_a_feature_without_groups_is_refused_at_once(holder):
     with joined(4, n=60, gaps=0.2) as parties:
         rows, feature = np.arange(60) < 30, parties.joint.features[holder][0]
         with pytest.raises(ParameterError, match="two groups of at least 20"):
             crossing(parties, rows, (feature.name,)).tables(holder, feature)
 
 
-def test_a_host_that_tells_two_different_things_is_found_out():
+def test_a_host_that_reports_two_different_things_is_detected():
     with joined(4, n=N, gaps=0.2) as parties:
-        host, feature = parties.served._hosts["host0"], parties.joint.features["host0"][0]
+        host, feature = parties.served.hosts["host0"], parties.joint.features["host0"][0]
         other = Feature(name=feature.name, meaning="another column")
         made = crossing(parties, np.ones(N, dtype=bool), (feature.name,))
         asked = made._questions.ask
@@ -82,9 +82,9 @@ def test_a_host_that_tells_two_different_things_is_found_out():
         def meanwhile(wanted, most, source=None):
             if source is None:  # between the two questions the Host's column becomes a constant for half of the records
                 groups = host._sessions.of("c").kept(HostGroups)
-                column = groups._table.columns[other.name].copy()
+                column = groups.table.columns[other.name].copy()
                 column[: N // 2] = 0.0
-                groups._table = replace(groups._table, columns=dict(groups._table.columns) | {other.name: column})
+                groups.table = replace(groups.table, columns=dict(groups.table.columns) | {other.name: column})
             return asked(wanted, most, source)
 
         made._questions.ask = meanwhile

@@ -103,7 +103,7 @@ def test_no_group_that_leaves_a_host_is_small(seed):
         assert sizes and all(min(of) >= MIN_GROUP and sum(of) == rows.sum() for of in sizes)
 
 
-def test_of_few_records_nothing_is_told():
+def test_of_few_records_nothing_is_disclosed():
     with asking(n=100, share=0.3) as (parties, questions, rows):
         assert rows.sum() < 2 * MIN_GROUP
         questions.send([np.ones(rows.sum(), dtype=np.int64)], parties.joint.conversation.hosts)
@@ -131,7 +131,7 @@ def test_equal_marks_of_a_host_are_different_ciphertexts(secret_key):
 
 def to_host(parties, host, message):
     """What a Host answers if a party departs from the protocol."""
-    return list(parties.served._hosts[host].answer(GUEST, message))
+    return list(parties.served.hosts[host].answer(GUEST, message))
 
 
 def test_a_host_refuses_what_is_not_its_to_answer():
@@ -141,8 +141,8 @@ def test_a_host_refuses_what_is_not_its_to_answer():
         everyone = pack_rows(rows)
         for message, reason in [
             (AskGroupSums("c", GUEST, ("host1_x",), 4), "unknown feature"),
-            (AskGroupSums("c", GUEST, ("host0_x",), 1), "in 1 groups"),
-            (AskGroupSums("c", GUEST, ("host0_x",), 33), "in 33 groups"),
+            (AskGroupSums("c", GUEST, ("host0_x",), 1), "1 groups were asked for"),
+            (AskGroupSums("c", GUEST, ("host0_x",), 33), "33 groups were asked for"),
             (AskGroupSums("c", "host1", ("host0_x",), 4), "host1 has not sent"),
             (AskGroupPairs("c", everyone, "host0_c", 4, ("host1", GUEST)), "who could read them"),
             (AskGroupPairs("c", everyone, "label", 4, ("host1",)), "unknown feature"),
@@ -153,11 +153,11 @@ def test_a_host_refuses_what_is_not_its_to_answer():
                 to_host(parties, "host0", message)
 
 
-def test_only_the_guest_is_told_sums():
+def test_only_the_guest_gets_sums():
     with asking() as (parties, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
         questions.ask({"host0": ["host0_x"]}, 4)
-        host = parties.served._hosts["host0"]
+        host = parties.served.hosts["host0"]
         with pytest.raises(SecurityError, match="Only the Guest"):
             list(host.answer("host1", AskGroupSums("c", GUEST, ("host0_x",), 4)))
         with pytest.raises(SecurityError, match="Only the Guest"):
@@ -166,7 +166,7 @@ def test_only_the_guest_is_told_sums():
 
 def test_without_alignment_there_are_no_groups():
     with asking() as (parties, _, rows):
-        host = parties.served._hosts["host0"]
+        host = parties.served.hosts["host0"]
         host._sessions.of("c").rows = None
         with pytest.raises(SecurityError, match="before ids were aligned"):
             to_host(parties, "host0", AskGroupPairs("c", pack_rows(rows), "host0_x", 4, ("host1",)))
@@ -196,7 +196,7 @@ class TamperingHost:
         {"groups": ((("bin", "1", 200), ("bin", "2", 200)),)},
     ],
 )
-def test_an_answer_to_another_question_is_thrown_away(changes):
+def test_an_answer_to_another_question_is_discarded(changes):
     with asking() as (_, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
         questions._session = TamperingHost(questions._session, **changes)
@@ -204,7 +204,7 @@ def test_an_answer_to_another_question_is_thrown_away(changes):
             questions.ask({"host0": ["host0_x"]}, 2)
 
 
-def test_sums_that_do_not_add_up_are_thrown_away():
+def test_sums_that_do_not_add_up_are_discarded():
     with asking() as (_, questions, rows):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
         wrong = np.array([[1, 2, 3], [0, 0, 0]], dtype="<i8").tobytes()
@@ -214,7 +214,7 @@ def test_sums_that_do_not_add_up_are_thrown_away():
 
 
 @pytest.mark.parametrize("moved", [1, -1])
-def test_sums_that_their_groups_are_too_small_for_are_thrown_away(moved):
+def test_sums_that_their_groups_are_too_small_for_are_discarded(moved):
     """As many in all as were sent, but more than a group has people, or fewer than none in the other."""
     with asking() as (_, questions, rows):
         questions.send([np.zeros(rows.sum(), dtype=np.int64), np.ones(rows.sum(), dtype=np.int64)], ["host0"])
@@ -227,7 +227,7 @@ def test_sums_that_their_groups_are_too_small_for_are_thrown_away(moved):
             assert not _possible(replace(right, sums=wrong), questions._sent[GUEST])
 
 
-def test_groups_of_another_feature_are_thrown_away():
+def test_groups_of_another_feature_are_discarded():
     with asking() as (_, questions, _):
         questions._session = TamperingHost(questions._session, feature="host0_x")
         with pytest.raises(SecurityError, match="out of turn"):

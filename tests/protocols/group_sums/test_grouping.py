@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
-from backend.protocols.group_sums.grouping import MIN_GROUP, group, read_groups, told
+from backend.protocols.group_sums.grouping import MIN_GROUP, group, read_groups, to_wire
 
 
 def feature(kind):
@@ -43,23 +43,27 @@ def test_codes_beyond_the_most_are_put_together_even_if_large():
 
 def test_two_values_are_told_as_zero_and_one():
     grouped = group(feature(Kind.BOOLEAN), np.array([1.0, 0, 0, 1, 1, np.nan, np.nan]), 8, 2)
-    assert told(grouped.groups) == (("code", "0", 2), ("code", "1", 3), ("missing", "", 2))
+    assert to_wire(grouped.groups) == (("code", "0", 2), ("code", "1", 3), ("missing", "", 2))
     assert grouped.index.tolist() == [1, 0, 0, 1, 1, 2, 2]
 
 
 def test_numbers_are_bins_of_equal_frequency_the_lowest_first_and_no_edge_is_told():
     grouped = group(feature(Kind.NUMERIC), np.array([50.0, 10, 30, 20, 60, 40]), 3, 2)
-    assert told(grouped.groups) == (("bin", "1", 2), ("bin", "2", 2), ("bin", "3", 2))
+    assert to_wire(grouped.groups) == (("bin", "1", 2), ("bin", "2", 2), ("bin", "3", 2))
     assert grouped.index.tolist() == [2, 0, 1, 0, 2, 1]
 
 
 def test_a_small_bin_joins_its_smaller_neighbour_and_few_missing_values_the_smallest_bin():
     values = np.array([1.0] * 5 + [2] + [3] * 3 + [4] * 6 + [np.nan])
     grouped = group(feature(Kind.NUMERIC), values, 8, 3)
-    assert told(grouped.groups) == (("bin", "1", 5), ("bin", "2", 5), ("bin", "3", 6))  # 1 | 2 and 3, and missing | 4
+    assert to_wire(grouped.groups) == (
+        ("bin", "1", 5),
+        ("bin", "2", 5),
+        ("bin", "3", 6),
+    )  # 1 | 2 and 3, and missing | 4
     assert grouped.index[-1] == 1
     many = group(feature(Kind.NUMERIC), np.append(values, [np.nan, np.nan]), 8, 3)
-    assert told(many.groups)[-1] == ("missing", "", 3)
+    assert to_wire(many.groups)[-1] == ("missing", "", 3)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +100,7 @@ def test_no_group_is_small_and_together_they_hold_every_record(data):
         assert len(grouped.groups) >= 2
         sizes = np.bincount(grouped.index, minlength=len(grouped.groups))
         assert sizes.tolist() == [g.n for g in grouped.groups] and sizes.min() >= least and sizes.sum() == len(column)
-        assert read_groups(told(grouped.groups), len(column)) == grouped.groups
+        assert read_groups(to_wire(grouped.groups), len(column)) == grouped.groups
     if kind is Kind.NUMERIC and grouped.groups:  # a bin is a run of values: none of another lies between two of it
         order = column.argsort(kind="stable")
         known = [int(k) for k in grouped.index[order] if grouped.groups[int(k)].kind == "bin"]

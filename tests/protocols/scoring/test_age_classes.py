@@ -1,4 +1,4 @@
-"""People are scored at ages of other records of the Host: as if put together in one hand, and the Guest never sees an age."""
+"""People are scored at ages of other records of the Host: as if put together in one place, and the Guest never sees an age."""
 
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +17,7 @@ from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges
 from backend.protocols.scoring.permuted_values_guest import have_ages
-from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -51,8 +51,8 @@ def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            dealt = served._hosts["host0"]._sessions.of("c").kept(PermutedValues)
-            return scored.units, classes, dealt and dealt.givers
+            permuted = served.hosts["host0"]._sessions.of("c").kept(PermutedValues)
+            return scored.units, classes, permuted and permuted.sources
         finally:
             session.close()
 
@@ -87,17 +87,17 @@ def test_only_a_number_of_years_can_be_held_against_the_laws_edge(kind, unit, fi
 
 
 @pytest.mark.parametrize(("cipher", "place"), [("none", 0), ("none", 1), ("none", 4), ("paillier", 0)])
-def test_scores_are_those_of_records_put_together_in_one_hand(cipher, place, secret_key):
+def test_scores_are_those_of_records_put_together_in_one_place(cipher, place, secret_key):
     world = world_of_ages()
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    units, classes, givers = scored_at(world, key, place)
+    units, classes, sources = scored_at(world, key, place)
     table = world.tables["host0"]
-    assert classes == 5 and set(givers) == set(table.ids)
-    ages = [table.columns["host0_x"][table.row_of[i]] for i in givers.values()]
+    assert classes == 5 and set(sources) == set(table.ids)
+    ages = [table.columns["host0_x"][table.row_of[i]] for i in sources.values()]
     assert min(ages) >= 62 if place == 0 else max(ages) < 62
     for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
         row = world.row(i)
-        age = world.row(givers[i])["host0_x"] if i in givers else row.get("host0_x")
+        age = world.row(sources[i])["host0_x"] if i in sources else row.get("host0_x")
         assert unit == world.oracle({**row, "host0_x": age})
 
 
@@ -106,13 +106,13 @@ def test_younger_classes_follow_each_other_without_overlap():
     table = world.tables["host0"]
     ends = []
     for place in range(1, 5):
-        givers = scored_at(world, PlainKeySide(), place)[2]
-        ages = [table.columns["host0_x"][table.row_of[i]] for i in givers.values()]
+        sources = scored_at(world, PlainKeySide(), place)[2]
+        ages = [table.columns["host0_x"][table.row_of[i]] for i in sources.values()]
         ends += [min(ages), max(ages)]
     assert ends == sorted(ends)
 
 
-def test_the_host_draws_anew_each_time_and_no_age_or_edge_leaves_it():
+def test_the_host_draws_again_each_time_and_no_age_or_edge_leaves_it():
     world, tap = world_of_ages(), []
     first, second = (scored_at(world, PlainKeySide(), 0, tap)[2] for _ in range(2))
     assert first != second
@@ -124,8 +124,8 @@ def test_the_host_draws_anew_each_time_and_no_age_or_edge_leaves_it():
 
 def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
     world = world_of_ages(elderly=19)
-    units, classes, givers = scored_at(world, PlainKeySide(), 0)
-    assert (classes, givers) == (0, None)
+    units, classes, sources = scored_at(world, PlainKeySide(), 0)
+    assert (classes, sources) == (0, None)
     assert units == [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
 
 
@@ -136,24 +136,24 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
         ({"feature": "host1_x"}, GUEST, "no number of years"),
         ({"place": 5}, GUEST, "Class 5 of 5"),
         ({"place": -1}, GUEST, "Class -1 of 5"),
-        ({"few": LEAST - 1}, GUEST, "50 or more are needed"),
+        ({"few": MIN_PEOPLE - 1}, GUEST, "50 or more are needed"),
         ({}, "host1", "Only the Guest"),
     ],
 )
-def test_what_would_tell_more_is_refused(asked, sender, reason):
+def test_what_would_disclose_more_is_refused(asked, sender, reason):
     world = world_of_ages()
     ids = world.tables["host0"].ids
     message = AssignAges("c", ids[: asked.get("few", len(ids))], asked.get("feature", "host0_x"), asked.get("place", 0))
     with running(world) as (_, _, served):
-        host, key = served._hosts["host0"], PlainKeySide()
+        host, key = served.hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match=reason):
             list(host.answer(sender, message))
 
 
-def test_a_host_that_tells_of_impossibly_many_classes_is_stopped(monkeypatch):
+def test_a_host_that_reports_impossibly_many_classes_is_stopped(monkeypatch):
     monkeypatch.setattr(
-        "backend.protocols.scoring.ages_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
+        "backend.protocols.scoring.permuted_values_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
     )
     with pytest.raises(SecurityError, match="1000 classes of age"):
         scored_at(world_of_ages(), PlainKeySide(), 0)

@@ -13,9 +13,10 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.scoring.canaries import CANARY_BITS, canaries
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
-from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, HeldRecords
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
+from backend.protocols.scoring.packing import CANARY_BITS, canaries
+from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 
@@ -61,7 +62,7 @@ def test_one_leaf_a_tree_adds_up_to_the_canaries_of_all_trees(seed, kind):
 def returning(world, entries_kept, key, canary):
     """Score one person at a Host that returns the product of the entries of its choice, each as often as it likes."""
     with running(world) as (guest, network, served):
-        host = served._hosts["host0"]
+        host = served.hosts["host0"]
         answer = host.answer
 
         def tampering(sender, message):
@@ -84,21 +85,25 @@ def two_trees():
         for low, high in ((1.0, 4.0), (3.0, 10.0))
     )
     model = GuestModel(GUEST, ("host0",), trees, (0.0,), 0, (), {})
-    half = HostModel(
+    partial_model = HostModel(
         "host0", GUEST, ("host0",), model.skeletons, {(t, 0): SplitRule("h", True, 5.0) for t in (0, 1)}, "salt"
     )
     tables = {p: PartyTable(p, ("a",), {}) for p in (GUEST, "host0")}
-    return World(model, {"host0": half}, tables)
+    return World(model, {"host0": partial_model}, tables)
 
 
-def test_a_host_that_stays_within_what_is_possible_is_found_out_by_canaries_alone(secret_key):
+def test_a_host_that_stays_within_what_is_possible_is_detected_by_canaries_alone(secret_key):
     world, key = two_trees(), PaillierKeySide(secret_key)
     units = CompiledGuest(world.model).encode({}, 1)[1][0].tolist()
-    place = {unit: e for e, unit in enumerate(units)}
-    assert returning(world, {place[4]: 1, place[10]: 1}, key, canary=True) == [
-        14
-    ]  # another record's answers: a sum like any
-    for odd in ({place[4]: 2}, {place[1]: 1, place[4]: 1}, {place[10]: 1}, {place[1]: 4, place[3]: 1}):
+    entry_of = {unit: e for e, unit in enumerate(units)}
+    # another record's answers: a sum like any
+    assert returning(world, {entry_of[4]: 1, entry_of[10]: 1}, key, canary=True) == [14]
+    for odd in (
+        {entry_of[4]: 2},
+        {entry_of[1]: 1, entry_of[4]: 1},
+        {entry_of[10]: 1},
+        {entry_of[1]: 4, entry_of[3]: 1},
+    ):
         total = sum(units[e] * times for e, times in odd.items())
         assert returning(world, odd, key, canary=False) == [total] and 4 <= total <= 14
         with pytest.raises(SecurityError, match="came back through host0 are none that the model can give"):

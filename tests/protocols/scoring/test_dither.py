@@ -2,12 +2,11 @@
 
 import json
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from actors import MODEL_ID, MemoryStore, federation_of, score
+from actors import MODEL_ID, running, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST, random_world, with_outputs
@@ -17,25 +16,24 @@ from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
-from backend.data.federation import MOST_DITHER
+from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, headroom, usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.scoring.permuted_values_host import PermutedValues
-from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import Layout
 from backend.trees.outputs import Outputs
-from backend.trees.serialization import content_hash, dump_host, load_host
+from backend.trees.serialization import dump_host, load_host
 
 ALL = np.array([True, True, True])
 
@@ -46,22 +44,12 @@ def with_layout(world):
     return replace(world, hosts={n: replace(h, layout=layout, salt=f"salt of {n}") for n, h in world.hosts.items()})
 
 
-@contextmanager
 def dithering(world, widths, limits=None):
     """The world's parties; each Host asks for a dither of its own."""
-    federation, network, hosts = federation_of(world), Network(), []
-    for i, ((name, half), width) in enumerate(zip(world.hosts.items(), widths, strict=True)):
-        store, text = MemoryStore(), dump_host(half)
-        store.put_artefact(MODEL_ID, text, content_hash(text))
-        budget = QueryBudget(limit=limits[i]) if limits else None
-        table = world.tables[name]
-        party = HostParty(name, table, (), store, simulated=True, key_floor=512, dither=width, budget=budget)
-        hosts.append(party)
-    served = SimulatedHosts(network, hosts)
-    try:
-        yield GuestParty(federation, world.tables[GUEST]), network, served
-    finally:
-        served.stop()
+    options = {name: {"dither": width} for name, width in zip(world.hosts, widths, strict=True)}
+    for name, limit in zip(world.hosts, limits or (), strict=False):
+        options[name]["budget"] = QueryBudget(limit=limit)
+    return running(world, options=options)
 
 
 def expected(world, half, played=()):
@@ -96,7 +84,8 @@ def test_every_sum_of_a_packed_score_moves_by_a_number_of_its_own(kind, secret_k
     packing = Packing(world.model)
     with dithering(world, (0.0, 2.0**-4)) as (guest, network, served):
         moved, _ = score(world, guest, network, PaillierKeySide(secret_key))
-        served.leave_uncounted("plain", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("plain")
         plain, _ = score(world, guest, network, PlainKeySide(), name="plain")
     difference = packing.unpack(moved.units) - packing.unpack(plain.units)
     assert plain.dither == 0 and np.abs(difference).max() <= 32 and (difference.std(axis=0) > 0).all()
@@ -108,10 +97,11 @@ def test_a_conversation_that_is_not_counted_and_one_that_is_played_get_no_dither
     world = with_layout(random_world(3, 2, n=8))
     plain = [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
     with dithering(world, (2.0**-4, 2.0**-4)) as (guest, network, served):
-        served.leave_uncounted("m", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("m")
         measured, _ = score(world, guest, network, PlainKeySide(), name="m")
         for host in ("host0", "host1"):
-            served.play(host, "p", GUEST, world.tables[host])
+            served.hosts[host].play("p", GUEST, world.tables[host])
         played, _ = score(world, guest, network, PlainKeySide(), name="p")
     assert measured.units == plain == played.units and measured.dither == played.dither == 0
 
@@ -147,7 +137,7 @@ def test_a_guest_cannot_have_the_number_left_out_by_saying_that_somebody_was_ref
         list(host.answer(GUEST, MoreVectors("d", b"")))
 
 
-def test_a_half_from_before_dither_is_answered_without_and_says_so(caplog):
+def test_a_partial_model_from_before_dither_is_answered_without_and_says_so(caplog):
     world = random_world(3, 2, n=6)
     with dithering(world, (2.0**-4, 2.0**-4)) as (guest, network, _):
         scored, _ = score(world, guest, network, PlainKeySide())
@@ -158,7 +148,7 @@ def test_a_half_from_before_dither_is_answered_without_and_says_so(caplog):
 def test_a_guest_refuses_scores_that_a_host_moved_further_than_it_may():
     world = with_layout(random_world(3, 1, n=4))
     with dithering(world, (0.0,)) as (guest, network, served):
-        host = served._hosts["host0"]
+        host = served.hosts["host0"]
         answer = host.answer
         host.answer = lambda sender, message: (
             (to, replace(m, dither=129) if isinstance(m, EncryptedScores) else m) for to, m in answer(sender, message)
@@ -192,7 +182,7 @@ def test_widths_become_units_and_scales_that_are_coarser_get_none():
     assert [headroom(bits) for bits in (10, 4)] == [128, 2]
 
 
-def test_a_room_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatch):
+def test_a_runtime_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatch):
     monkeypatch.delenv("GLASSLEAF_DITHER", raising=False)
     federation = write_demo(tmp_path, rows=100)
     own = federation.hosts[0].model_copy(update={"dither": 0.125})
@@ -201,7 +191,7 @@ def test_a_room_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatch):
     def widths(given, **more):
         made = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         made.close()
-        return [h._dither for h in made._simulated._hosts.values()]
+        return [h._dither for h in made._simulated.hosts.values()]
 
     assert widths(federation)[:2] == [0.125, 0.0]
     assert widths(federation.model_copy(update={"synthetic": False}))[:2] == [0.125, DITHER]
@@ -239,7 +229,7 @@ def test_dither_is_as_wide_on_every_link_as_on_a_logit(outputs, scale):
     packing = Packing(replace(world.model, outputs=outputs, base_scores=(0.0,) * outputs.count))
     assert outputs.scale == packing.layout.scale == scale
     assert half_units(DITHER, packing.layout.dither_bits) == 32 * 2**scale
-    assert packing.headroom >= half_units(MOST_DITHER, packing.layout.dither_bits)
+    assert packing.headroom >= half_units(MAX_DITHER, packing.layout.dither_bits)
 
 
 def test_the_spread_of_a_label_is_the_power_of_two_next_to_its_deviation():
@@ -256,13 +246,14 @@ def test_shares_move_by_a_quarter_of_what_logits_do(kind, most):
     packing = Packing(world.model)
     with dithering(world, (0.0, 2.0**-4)) as (guest, network, served):
         moved, _ = score(world, guest, network, PlainKeySide())
-        served.leave_uncounted("plain", ["host0", "host1"])
+        for host in served.hosts.values():
+            host.leave_uncounted("plain")
         plain, _ = score(world, guest, network, PlainKeySide(), name="plain")
     assert moved.dither == most
     assert np.abs(packing.unpack(moved.units) - packing.unpack(plain.units)).max() == most
 
 
-def test_a_half_from_before_scales_is_answered_as_before():
+def test_a_partial_model_from_before_scales_is_answered_as_before():
     world = with_layout(with_outputs(random_world(3, 1, n=6), "vectors", 3))
     old = {n: replace(h, layout=replace(h.layout, scale=0)) for n, h in world.hosts.items()}
     text = dump_host(old["host0"])
@@ -273,7 +264,7 @@ def test_a_half_from_before_scales_is_answered_as_before():
         assert score(world, guest, network, PlainKeySide())[0].dither == 32
 
 
-def test_dealing_out_what_no_split_asks_about_gives_no_other_number_to_average_over():
+def test_permuting_what_no_split_asks_about_gives_no_other_number_to_average_over():
     world = random_world(4, 1, n_trees=1, depth=1, n=80)
     used = {rule.feature for rule in world.hosts["host0"].rules.values()}
     idle = next(f.name for party, f in world.model.dictionary if party == "host0" and f.name not in used)
@@ -289,9 +280,9 @@ def test_dealing_out_what_no_split_asks_about_gives_no_other_number_to_average_o
 
 
 def test_a_persons_number_goes_with_whose_values_they_get():
-    dealt = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
-    assert dealt.names(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
-    assert dealt.names(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
+    permuted = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
+    assert permuted.identities(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
+    assert permuted.identities(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
 
 
 @pytest.mark.parametrize(

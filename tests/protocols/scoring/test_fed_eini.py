@@ -5,6 +5,7 @@ import pytest
 from actors import running, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from node_walk import goes_left
 from toy import GUEST_RULES, HOST_RULES, TOY
 from worlds import GUEST, random_world
 
@@ -12,8 +13,7 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
-from backend.trees.candidates import candidate_leaves, decide
-from backend.trees.compiled import own_conditions
+from backend.trees.compiled import candidate_leaves, own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.folding import fold_structure
 
@@ -69,7 +69,7 @@ def decided_entries(step, rules, columns, held):
     for e, conditions in enumerate(step.own):
         for tree, node, left in conditions:
             rule = rules[tree, node]
-            keep[:, e] &= np.where(held, decide(rule, columns, len(held)), rule.default_left) == left
+            keep[:, e] &= np.where(held, goes_left(rule, columns, len(held)), rule.default_left) == left
     return keep
 
 

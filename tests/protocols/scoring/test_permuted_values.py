@@ -1,4 +1,4 @@
-"""A Host permutes values: scores are those of records put together in one hand; the Guest never sees by which permutation."""
+"""A Host permutes values: scores are those of records put together in one place; the Guest never sees by which permutation."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import PermuteValues
 from backend.protocols.scoring.permuted_values_guest import have_permuted
-from backend.protocols.scoring.permuted_values_host import LEAST, PermutedValues, deal
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues, permute
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -26,22 +26,22 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
         try:
             have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            return scored.units, served._hosts[host]._sessions.of("c").kept(PermutedValues).givers
+            return scored.units, served.hosts[host]._sessions.of("c").kept(PermutedValues).sources
         finally:
             session.close()
 
 
 @pytest.mark.parametrize(("cipher", "n_trees"), [("none", 6), ("paillier", 2)])
 @pytest.mark.parametrize("features", [("host0_x",), ("host0_x", "host0_y", "host0_c")])
-def test_scores_are_those_of_records_put_together_in_one_hand(cipher, n_trees, features, secret_key):
+def test_scores_are_those_of_records_put_together_in_one_place(cipher, n_trees, features, secret_key):
     world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    units, givers = permuted_scores(world, "host0", features, key)
+    units, sources = permuted_scores(world, "host0", features, key)
     held = set(world.tables["host0"].ids)
-    assert set(givers) == held and Counter(givers.values()) == Counter(held)
+    assert set(sources) == held and Counter(sources.values()) == Counter(held)
     for unit, i in zip(units, world.tables[GUEST].ids, strict=True):
         row = world.row(i)
-        other = world.row(givers.get(i, i))
+        other = world.row(sources.get(i, i))
         assert unit == world.oracle({**row, **{f: other.get(f) for f in features}})
 
 
@@ -59,7 +59,7 @@ def test_the_permutation_and_the_values_never_leave_the_host():
     assert asked == PermuteValues("c", world.tables[GUEST].ids, ("host0_x",))
 
 
-def test_a_person_whose_values_were_not_dealt_is_not_scored():
+def test_a_person_whose_values_were_not_permuted_is_not_scored():
     world = random_world(0, n_hosts=1, n=90)
     with pytest.raises(SecurityError, match="among other people"):
         permuted_scores(world, "host0", ("host0_x",), PlainKeySide(), ids=world.tables[GUEST].ids[:80])
@@ -70,25 +70,25 @@ def test_a_person_whose_values_were_not_dealt_is_not_scored():
     [
         (90, ("host1_x",), "none of this Host's"),
         (90, (), "none of this Host's"),
-        (LEAST - 1, ("host0_x",), "50 or more are needed"),
+        (MIN_PEOPLE - 1, ("host0_x",), "50 or more are needed"),
     ],
 )
 def test_what_would_single_people_out_is_refused(ids, features, reason):
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match=reason):
-        deal(table, PermuteValues("c", table.ids[:ids], features))
+        permute(table, PermuteValues("c", table.ids[:ids], features))
 
 
 def test_the_same_person_named_often_does_not_make_a_crowd():
     table = random_world(0, n_hosts=1, n=90).tables["host0"]
     with pytest.raises(SecurityError, match="among 10 people"):
-        deal(table, PermuteValues("c", table.ids[:10] * 9, ("host0_x",)))
+        permute(table, PermuteValues("c", table.ids[:10] * 9, ("host0_x",)))
 
 
 def test_only_the_guest_of_a_conversation_may_ask():
     world = random_world(0, n_hosts=1, n=80)
     with running(world) as (_, _, served):
-        host, key = served._hosts["host0"], PlainKeySide()
+        host, key = served.hosts["host0"], PlainKeySide()
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match="Only the Guest"):
             host.answer("host1", PermuteValues("c", world.tables[GUEST].ids, ("host0_x",)))
@@ -98,9 +98,7 @@ def test_only_the_guest_of_a_conversation_may_ask():
 
 def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
     world = random_world(0, n_hosts=1, n_trees=2, n=70)
-    with running(world) as (guest, network, served):
-        handler = served._hosts["host0"]._handlers[PermuteValues].__self__
-        handler._budget = QueryBudget(limit=1)
+    with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):
         refused = []
         for name in ("first", "second"):
             session = Session(network, GUEST, name, world.model.hosts, timeout=20)

@@ -1,10 +1,8 @@
 """What a Host does when its budget for a person is spent: that row says nothing, the others are as ever."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
-from actors import MODEL_ID, MemoryStore, federation_of, score
+from actors import MODEL_ID, running, score
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -13,32 +11,20 @@ from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Network
-from backend.store.query_budget import QUERIES_MADE_UP, QueryBudget
-from backend.trees.serialization import content_hash, dump_host, dump_skeleton
+from backend.store.query_budget import QUERIES_SYNTHETIC, QueryBudget
+from backend.trees.serialization import dump_host, dump_skeleton
 
 
-@contextmanager
 def counting(world, limits):
     """The world's parties; each Host counts with its own limit."""
-    federation, network, hosts = federation_of(world), Network(), []
-    for (name, partial_model), limit in zip(world.hosts.items(), limits, strict=True):
-        store, text = MemoryStore(), dump_host(partial_model)
-        store.put_artefact(MODEL_ID, text, content_hash(text))
-        budget = QueryBudget(limit=limit)
-        hosts.append(HostParty(name, world.tables[name], (), store, simulated=True, key_floor=512, budget=budget))
-    served = SimulatedHosts(network, hosts)
-    try:
-        yield GuestParty(federation, world.tables[GUEST]), network, served
-    finally:
-        served.stop()
+    options = {h: {"budget": QueryBudget(limit=limit)} for h, limit in zip(world.hosts, limits, strict=True)}
+    return running(world, options=options)
 
 
 def key_of(cipher, world, secret_key):
@@ -83,9 +69,9 @@ def test_played_records_and_measuring_conversations_are_not_counted():
     world = random_world(3, 1, n=6)
     with counting(world, [1]) as (guest, network, served):
         for i in range(2):
-            served.play("host0", f"played{i}", GUEST, world.tables["host0"])
+            served.hosts["host0"].play(f"played{i}", GUEST, world.tables["host0"])
             assert score(world, guest, network, PlainKeySide(), name=f"played{i}")[0].refused == {}
-            served.leave_uncounted(f"measured{i}", ["host0"])
+            served.hosts["host0"].leave_uncounted(f"measured{i}")
             assert score(world, guest, network, PlainKeySide(), name=f"measured{i}")[0].refused == {}
         assert score(world, guest, network, PlainKeySide(), name="c")[0].refused == {}
         assert score(world, guest, network, PlainKeySide(), name="d")[0].refused
@@ -102,7 +88,7 @@ def test_a_real_host_always_counts_and_answers_nothing_uncounted():
     assert host._budget is not None and host._budget.limit == 1
 
 
-def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
+def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
     monkeypatch.delenv("GLASSLEAF_BUDGET", raising=False)
     federation = write_demo(tmp_path, rows=100)
     own = federation.hosts[0].model_copy(update={"budget": 5})
@@ -111,9 +97,9 @@ def test_a_room_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_p
     def limits(given, **more):
         runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         runtime.close()
-        return [h._budget.limit for h in runtime._simulated._hosts.values()]
+        return [h._budget.limit for h in runtime._simulated.hosts.values()]
 
-    assert limits(federation)[:2] == [5, QUERIES_MADE_UP]
+    assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}
     assert limits(federation.model_copy(update={"synthetic": False}))[:2] == [5, 1]
     monkeypatch.setenv("GLASSLEAF_BUDGET", "8")
@@ -128,7 +114,7 @@ def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_k
     world = random_world(8, 2, n_trees=6, n=3)
     folded = {}
     with counting(world, (1, 9)) as (guest, network, served):
-        second = served._hosts["host1"]
+        second = served.hosts["host1"]
         answer = second.answer
 
         def watched(sender, message):

@@ -13,7 +13,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import EncryptedScores
-from backend.trees.candidates import candidate_leaves
+from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split, SplitRule
 
 KINDS = ("plain", "vectors", "class trees", "median")
@@ -97,7 +97,7 @@ def test_every_output_may_be_as_large_as_its_largest_candidates_and_no_larger(ki
 def test_a_host_that_returns_something_else_is_named_and_nothing_is_decided():
     world = random_world(4, 2, n=5)
     with running(world) as (guest, network, served):
-        last = served._hosts["host1"]
+        last = served.hosts["host1"]
         answer = last.answer
 
         def louder(sender, message):

@@ -26,7 +26,7 @@ SMALL = Shape(trees=3, depth=2, features=5)
 
 
 def walked(made: SyntheticModel, row: int) -> int:
-    """Node by node with everything in one hand: a sample's score in units of 2**-SCORE_BITS."""
+    """Node by node with everything in one place: a sample's score in units of 2**-SCORE_BITS."""
     rules = {
         **made.model.rules,
         **{key: rule for partial_model in made.partial_models.values() for key, rule in partial_model.rules.items()},
@@ -59,7 +59,7 @@ def race(made: SyntheticModel, key, names=PROTOCOLS):
         ({"depth": 9}, "is 9"),
         ({"features": 3}, "features of the synthetic model is 3; choose from 4 to 100"),
         ({"hosts": 0}, "hosts of the synthetic model is 0"),
-        ({"features": 4, "hosts": 3}, "4 features cannot be split over 3 Hosts"),
+        ({"features": 4, "hosts": 3}, "4 features are too few for 3 Hosts"),
     ],
 )
 def test_a_shape_out_of_its_range_is_refused(wanted, words):
@@ -94,7 +94,7 @@ def test_a_seed_gives_one_model_whatever_the_number_of_samples():
 
 
 @pytest.mark.parametrize("hosts", [1, 2])
-def test_every_protocol_gives_the_scores_of_a_walk_with_everything_in_one_hand(hosts):
+def test_every_protocol_gives_the_scores_of_a_walk_with_everything_in_one_place(hosts):
     made = make_up(replace(SMALL, hosts=hosts), 4, 3)
     runs, _, _ = race(made, PlainKeySide())
     assert [row.protocol for row in runs.rows] == list(PROTOCOLS)

@@ -290,7 +290,7 @@ def test_the_order_is_hidden_by_a_coin_of_each_feature():
         firsts = set()
         for _ in range(40):
             grower = start(parties.joint, BINS, hide_order=True)
-            columns = parties.served._hosts["host0"]._sessions.of("c").kept(HostTraining)._columns
+            columns = parties.served.hosts["host0"]._sessions.of("c").kept(HostTraining)._columns
             shown = [columns.index(f"host0_{f}") for f in "xyc"]
             x, y = parties.columns["host0_x"], parties.columns["host0_y"]
             firsts.add((bool(shown[0][x.argmin()]), bool(shown[1][y.argmin()])))

@@ -13,8 +13,8 @@ from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import load_federation
 from backend.errors import Cancelled, FederationError
-from backend.protocols.guest import draw_parts
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.ensemble import Split
 from backend.trees.metrics import measure
@@ -41,7 +41,7 @@ def host_rules(runtime, model_id):
     """Rules of every Host's stored partial model, read by the test alone."""
     return {
         name: load_host(host._partial_models._store.artefact(model_id)).rules
-        for name, host in runtime._simulated._hosts.items()
+        for name, host in runtime._simulated.hosts.items()
     }
 
 

@@ -13,11 +13,11 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import DecisionVectors, HeldRecords, MoreVectors
+from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.training.messages import AskBinSums
 from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
 from backend.trees.folding import fold_structure
 
 
@@ -37,8 +37,8 @@ def offer(secret_key):
     return OfferKey("c", "paillier", PaillierKeySide(secret_key).offer())
 
 
-def test_a_real_host_refuses_plain_numbers():
-    refused = pytest.raises(SecurityError, match="host0 refused: Plaintext were offered")
+def test_a_real_host_refuses_plaintext():
+    refused = pytest.raises(SecurityError, match="host0 refused: Plaintext was offered")
     with running(random_world(1, 1), simulated=False) as (_, network, _), refused:
         ask(network, OfferKey("c", "none", b""))
 
@@ -46,7 +46,7 @@ def test_a_real_host_refuses_plain_numbers():
 def test_a_real_host_cannot_be_played():
     world = random_world(1, 1)
     with running(world, simulated=False) as (_, _, served), pytest.raises(SecurityError, match="simulated"):
-        served.play("host0", "c", GUEST, world.tables["host0"])
+        served.hosts["host0"].play("c", GUEST, world.tables["host0"])
 
 
 def test_a_short_key_is_refused():
@@ -93,11 +93,15 @@ def test_a_batch_of_an_impossible_number_of_messages_is_refused(secret_key, piec
 
 
 def test_an_internal_fault_is_answered_without_its_text(secret_key):
-    with (
-        running(random_world(1, 1)) as (_, network, _),
-        pytest.raises(SecurityError, match=r"an internal error \(KeyError\)"),
-    ):
-        ask(network, offer(secret_key), DecisionVectors("c", "no-such-model", (), 0, 1, b""))
+    def failing(sender, message):
+        raise KeyError("a value of somebody's record")
+
+    with running(random_world(1, 1)) as (_, network, served):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        host.answer = failing
+        with pytest.raises(SecurityError, match=r"an internal error \(KeyError\)$"):
+            ask(network, offer(secret_key))
 
 
 def test_sums_are_refused_outside_a_training(secret_key):
@@ -128,7 +132,7 @@ def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
         session.expect(HeldRecords)
 
 
-def test_silence_ends_after_the_patience():
+def test_silence_ends_after_the_timeout():
     network = Network()
     network.open("host0")
     session = Session(network, GUEST, "c", ("host0",), timeout=0.2)
@@ -167,9 +171,9 @@ def test_hosts_forget_a_conversation_that_was_cancelled():
         transcript = session.close()
         assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
         deadline = time.monotonic() + 5
-        while served._hosts["host0"]._sessions and time.monotonic() < deadline:
+        while served.hosts["host0"]._sessions and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert len(served._hosts["host0"]._sessions) == 0
+        assert len(served.hosts["host0"]._sessions) == 0
 
 
 def test_a_transcript_is_forgotten_with_its_conversation():
@@ -205,7 +209,7 @@ def test_playing_a_host_replaces_its_records_for_one_conversation_only():
     ids = world.tables[GUEST].ids
     blank = world.tables["host0"].take(np.array([], dtype=np.intp))
     with running(world) as (guest, network, served):
-        served.play("host0", "c", GUEST, blank)
+        served.hosts["host0"].play("c", GUEST, blank)
         played, _ = score(world, guest, network, PlainKeySide(), name="c")
         own, _ = score(world, guest, network, PlainKeySide(), name="d")
     assert not played.held["host0"].any()

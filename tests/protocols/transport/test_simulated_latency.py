@@ -9,10 +9,9 @@ from worlds import GUEST, random_world
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ParameterError
 from backend.protocols.baselines.messages import PassOn
-from backend.protocols.scoring.messages import HeldRecords
 from backend.protocols.transport import channel
 from backend.protocols.transport.channel import Network, Session, TranscriptEntry
-from backend.protocols.transport.messages import EndConversation, OfferKey
+from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey
 from backend.protocols.transport.simulated_latency import BANDWIDTH, INSTANT, LATENCY, Link, simulate
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from actors import running, score
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -38,10 +39,6 @@ NUMBER = Label(column="y", task="number", meaning="an amount")
 LABELS = {"binary": BINARY, "classes": CLASSES, "number": NUMBER}
 ANY_SEED = st.integers(0, 2**32 - 1)
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def xgboost():
-    return pytest.importorskip("xgboost", reason="xgboost-cpu is in requirements-dev.txt; it is not installed here")
 
 
 def lightgbm():
@@ -141,15 +138,14 @@ def near(threshold, shift):
 
 
 def train_xgboost(path, frame, y, rounds=4, **parameters):
-    xgb = xgboost()
     settings_ = {"objective": "binary:logistic", "nthread": 1, "max_depth": 3, "min_child_weight": 0.1} | parameters
-    booster = xgb.train(settings_, xgb.DMatrix(frame, y, enable_categorical=True), rounds)
+    booster = xgboost.train(settings_, xgboost.DMatrix(frame, y, enable_categorical=True), rounds)
     booster.save_model(path)
     return booster
 
 
 def xgboost_margin(booster, frame):
-    return booster.predict(xgboost().DMatrix(frame, enable_categorical=True), output_margin=True).astype(np.float64)
+    return booster.predict(xgboost.DMatrix(frame, enable_categorical=True), output_margin=True).astype(np.float64)
 
 
 def xgboost_document(**changes):

@@ -58,14 +58,14 @@ def test_a_pickle_is_refused_and_never_opened(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no known form"),
-        (b"binf\x00\x00", "no known form"),
+        (b"", "unknown format"),
+        (b"binf\x00\x00", "unknown format"),
         (b"PK\x03\x04", "a pickle or an archive"),
         (b"{}", "format: found another format"),
         (b'{"format": "glassleaf-sklearn-9"}', "expected 'glassleaf-sklearn-2'"),
         (b'{"tree_info": []}', r"LightGBM's dump, .*booster\.save_model\('model\.txt'\)"),
         (b'[{"nodeid": 0}]', "a list, such as XGBoost's dump"),
-        (b'{"nodes": []}', "JSON of no known form"),
+        (b'{"nodes": []}', "JSON of unknown format"),
         (b'{"learner": 1', r"line 1, column 14: found Expecting ',' delimiter"),
         (b'{"learner": 1}', "learner: found '1'"),
         (b"[" * 100_000, "RecursionError while reading"),

@@ -6,6 +6,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST
@@ -30,7 +31,6 @@ from tests.trees.importers.frames import (
     random_owner,
     read_document,
     train_xgboost,
-    xgboost,
     xgboost_document,
     xgboost_margin,
 )
@@ -92,7 +92,7 @@ def test_probabilities_of_xgboosts_classes_are_its_own(tmp_path):
     y = labels_of(draw, train, "classes")
     model = train_xgboost(tmp_path / "model.json", train, y, objective="multi:softprob", num_class=3)
     world = divided(read_model(tmp_path / "model.json"), train, random_owner(draw), 24, label=LABELS["classes"])
-    own = model.predict(xgboost().DMatrix(train, enable_categorical=True))
+    own = model.predict(xgboost.DMatrix(train, enable_categorical=True))
     assert world.model.outputs.predict(margins_of(world)) == pytest.approx(own, abs=1e-5)
 
 
@@ -199,10 +199,10 @@ def test_pruned_nodes_of_xgboost_are_left_out(tmp_path):
 
 
 def test_trees_after_the_best_iteration_are_imported_and_said_to_be(tmp_path):
-    xgb, draw = xgboost(), np.random.default_rng(1)
+    draw = np.random.default_rng(1)
     train = random_frame(draw)
-    data = xgb.DMatrix(train, labels_of(draw, train), enable_categorical=True)
-    booster = xgb.train({"objective": "binary:logistic", "nthread": 1}, data, 6)
+    data = xgboost.DMatrix(train, labels_of(draw, train), enable_categorical=True)
+    booster = xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 6)
     booster.set_attr(best_iteration="2")
     booster.save_model(tmp_path / "model.json")
     model = read_model(tmp_path / "model.json")

@@ -1,7 +1,7 @@
-"""OpBoost at the Guest: noisy ranks come in once, XGBoost boosts on them here, rank cuts go back. Knows no Host value and no threshold.
+"""OpBoost at the Guest: noisy ranks arrive once, XGBoost boosts on them, rank cuts go back. Knows no Host value and no threshold.
 
-The paper then lets the Guest have the desensitised values of its cuts, so that it can predict alone. Here nothing needs them: a Host
-turns each cut into a rule on its true scale and keeps it, and the model is scored by Fed-EINI like any other.
+The paper's Guest also gets the desensitised values of its cuts, so that it can predict alone. Here each Host turns the cuts into rules on
+its true scale and keeps them, and the model is scored by Fed-EINI like any other.
 """
 
 from __future__ import annotations
@@ -16,21 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import quantise
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Task
 from backend.errors import SecurityError
-from backend.protocols.training.joint import TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.parameters import OpBoostParameters
-from backend.protocols.training.parameters import TreeProgress
-from backend.protocols.training.secureboost import LINKS
 from backend.protocols.transport.packing import from_numbers
 from backend.trees.ensemble import GuestTree, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.whole import WholeSplit, WholeTree
 from backend.trees.importers.xgboost_file import read_xgboost
-from backend.trees.metrics import measure
-from backend.trees.outputs import Floats, Outputs
+from backend.trees.outputs import Floats
 
 OBJECTIVES: dict[Task, str] = {"binary": "binary:logistic", "classes": "multi:softprob", "number": "reg:squarederror"}
 THREADS = 1  # so that the same ranks give the same trees on every machine
@@ -42,11 +38,10 @@ class _Column:
 
     Attributes
     ----------
-    owner, feature : str
     values : ndarray of float64
         ``(n_joint,)`` own values, own category codes, or a Host's ranks; NaN where missing.
     number, ranks : int
-        A Host's column: its place in the Host's answer, and how many ranks it has.
+        A Host's column: its index in the Host's answer, and its number of ranks.
     texts : tuple of str
         An own categorical column: text of each code.
     """
@@ -65,30 +60,23 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     Returns
     -------
     Grown
-        Its `margins` are those of the noisy ranks, and `units` is None: the Hosts' rules are about true values, which the Guest does not
-        have, so only scoring tells what would be released.
+        Its `margins` are those of the noisy ranks, and `units` is None: the Hosts' rules apply to true values, which the Guest does not
+        have, so released scores are known only after scoring.
 
     Raises
     ------
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`Conversation.expect`; or a Host's answer does not fit its dictionary.
+        See :meth:`Session.expect`; or a Host's answer does not fit its dictionary.
     """
     columns = [_own(joint, feature) for feature in joint.features[joint.guest]]
     columns += _ask_ranks(joint, parameters)
-    base = _base_margins(joint, parameters.score_bits)
+    base = joint.base_margins(np.ones(len(joint.labels)), parameters.score_bits)
     boosting = _Boosting(joint, parameters, columns, base)
     whole = boosting.run()
-    k = len(base)
     rules, cuts = _divide(whole, columns, joint)
     for host, splits in cuts.items():
         joint.conversation.send(host, splits)
-    outputs = Outputs(
-        joint.task,
-        joint.classes,
-        LINKS[joint.task],
-        of_tree=tuple(t % k for t in range(len(whole))) if joint.task == "classes" else (),
-    )
-    trees = tuple(_guest_tree(tree, columns) for tree in whole)
+    trees, outputs = tuple(_guest_tree(tree, columns) for tree in whole), joint.boosting_outputs(len(whole))
     return Grown(trees, rules, tuple(float(b) for b in base), outputs, boosting.margins, units=None)
 
 
@@ -138,19 +126,6 @@ def _read_ranks(host: str, answer: Ranks, joint: Joint, levels: int) -> list[_Co
     return columns
 
 
-def _base_margins(joint: Joint, score_bits: int) -> Floats:
-    """``(k,)``: what would be predicted of everybody, at the public scale: log-odds, logarithms of shares, or the mean."""
-    labels = joint.labels[joint.training]
-    if joint.task == "number":
-        base = np.array([labels.mean()])
-    else:
-        k = len(joint.classes) or 2
-        shares = np.clip(np.bincount(labels.astype(np.intp), minlength=k) / len(labels), 1e-6, 1 - 1e-6)
-        base = np.log(shares) if joint.classes else np.log(shares[1:] / (1 - shares[1:]))
-    rounded: Floats = quantise(base, score_bits) / float(1 << score_bits)
-    return rounded
-
-
 class _Boosting:
     """Step 2: XGBoost on own columns and ranks."""
 
@@ -158,7 +133,7 @@ class _Boosting:
         import xgboost  # noqa: PLC0415 - half a second, and needed here alone
 
         self._joint, self._parameters = joint, parameters
-        self._outputs = Outputs(joint.task, joint.classes, LINKS[joint.task])
+        self._outputs = joint.boosting_outputs()
         values = np.column_stack([column.values for column in columns])
         kinds = ["c" if column.texts else "q" for column in columns]
 
@@ -186,36 +161,28 @@ class _Boosting:
             "lambda": p.reg_lambda,
             "min_child_weight": p.min_child_weight,
             "max_cat_to_onehot": 1,
-            "base_score": 0.5 if self._joint.task == "binary" else 0.0,  # a margin of 0: base margins take its place
+            "base_score": 0.5 if self._joint.task == "binary" else 0.0,  # a margin of 0, replaced by the base margins
             "nthread": THREADS,
             "seed": p.seed,
             **({"num_class": self._outputs.count} if self._joint.task == "classes" else {}),
         }
 
     def run(self) -> tuple[WholeTree, ...]:
-        """Grow all rounds, or until the validation loss stays; leaves the margins of the kept trees in `margins`."""
-        began, least, kept, margins = time.perf_counter(), np.inf, 0, self.margins
+        """Grow all rounds, or until early stopping; leaves the margins of the kept trees in `margins`."""
+        began, best_loss, kept, margins = time.perf_counter(), np.inf, 0, self.margins
         for number in range(1, self._parameters.trees + 1):
             self._joint.conversation.check()
             self._booster.update(self._training, number - 1)
             found = self._booster.predict(self._everybody, output_margin=True)
             margins = found.astype(np.float64).reshape(self.margins.shape)
-            progress = self._progress(margins, number, time.perf_counter() - began)
-            self._joint.on_tree(progress)
-            if progress.log_loss_validation < least or not self._parameters.early_stopping:
-                least, kept, self.margins = progress.log_loss_validation, number, margins
+            seconds = time.perf_counter() - began
+            progress = self._joint.report(number, self._parameters.trees, margins, self._outputs, seconds)
+            if progress.log_loss_validation < best_loss or not self._parameters.early_stopping:
+                best_loss, kept, self.margins = progress.log_loss_validation, number, margins
             if self._parameters.early_stopping and number - kept >= self._parameters.early_stopping:
                 break
         document = json.loads(self._booster[:kept].save_raw("json"))
         return read_xgboost("the booster", document).trees
-
-    def _progress(self, margins: Floats, number: int, seconds: float) -> TreeProgress:
-        training, validation = (
-            measure(self._joint.labels[rows], margins[rows], "", self._outputs)
-            for rows in (self._joint.parts == TRAINING, self._joint.parts == VALIDATION)
-        )
-        losses = training.loss, validation.loss
-        return TreeProgress(number, self._parameters.trees, *losses, training.auc, validation.auc, seconds)
 
 
 def _divide(

@@ -33,7 +33,6 @@ class NoisyColumn:
 
     Attributes
     ----------
-    feature : str
     levels : ndarray of int16
         ``(n_rows,)`` noisy levels, MISSING where there is no value.
     mapping : ValueMap
@@ -66,7 +65,6 @@ class NoisyColumns:
     ----------
     table : PartyTable
         All records of the Host.
-    features : sequence of Feature
     """
 
     def __init__(self, table: PartyTable, features: Sequence[Feature]) -> None:
@@ -136,10 +134,8 @@ class HostRanks:
 
     Parameters
     ----------
-    columns : NoisyColumns
     rows : ndarray of int
         The Host's joint rows, in the common order.
-    start : StartRanks
 
     Attributes
     ----------

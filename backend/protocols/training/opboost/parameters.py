@@ -1,19 +1,19 @@
-"""What an OpBoost training is asked for."""
+"""The parameters of an OpBoost training."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 from backend.errors import ParameterError
 from backend.protocols.training.opboost.maps import RANGES as NOISE_RANGES
 from backend.protocols.training.opboost.maps import Map, Noise
 from backend.protocols.training.opboost.sampling import Mechanism
-from backend.protocols.training.parameters import BOOSTING, Ranges, problems_of
+from backend.protocols.training.parameters import BOOSTING, CheckedParameters, Ranges
 
 
 @dataclass(frozen=True)
-class OpBoostParameters:
+class OpBoostParameters(CheckedParameters):
     """Parameters of an OpBoost model; nothing is encrypted in its training, so there is no cipher and no key.
 
     Attributes
@@ -27,8 +27,8 @@ class OpBoostParameters:
     map : {"global", "adj", "local"}
     mechanism : {"exponential", "laplace"}
     epsilon : float
-        Privacy a step of distance. The least of the paper's values that keeps more than nine tenths of what the Host adds on the
-        credit-card data (docs/opboost.md); at 1 hardly anything is hidden there: the ends of 128 levels differ by e^127.
+        Privacy loss per step of distance. The smallest of the paper's values that keeps more than 90 % of the Host's contribution on
+        the credit-card data (docs/opboost.md); 1 hides hardly anything: the ends of 128 levels differ by e^127.
     theta, alpha, levels
         See :class:`~backend.protocols.training.opboost.maps.Noise`.
     alignment : {"dh", "bloom"}
@@ -56,20 +56,16 @@ class OpBoostParameters:
     alignment: str = "dh"
     score_bits: int = 10
 
-    def __post_init__(self) -> None:
-        problems = problems_of(self, BOOSTING)
+    def problems(self) -> list[str]:
+        """Ranges, choices, and settings of the noise that do not fit."""
+        problems = super().problems()
         try:
             _ = self.noise
         except ParameterError as error:
-            problems.append(str(error))
-        if problems:
-            raise ParameterError(" ".join(problems))
+            problems += [problem for problem in str(error).split("\n") if problem not in problems]
+        return problems
 
     @property
     def noise(self) -> Noise:
         """How the Hosts desensitise."""
         return Noise(self.map, self.mechanism, self.epsilon, self.theta, self.alpha, self.levels)
-
-    def as_dict(self) -> dict[str, object]:
-        """Field name → value, for the registry."""
-        return asdict(self)

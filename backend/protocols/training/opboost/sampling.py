@@ -120,10 +120,8 @@ def thresholds(epsilon: Fraction, size: int, anchor: int, bits: int) -> list[int
 
     Parameters
     ----------
-    epsilon : Fraction
     size, anchor : int
         Domain 0 … size-1, and the true value.
-    bits : int
     """
     precision = bits + GUARD
     while True:

@@ -13,10 +13,10 @@ from backend.data.demo import write_demo
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import Cancelled, ParameterError, SecurityError
-from backend.protocols.guest import draw_parts
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training import algorithms
+from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import Ranks, StartRanks
 from backend.protocols.training.opboost.grow import grow
@@ -56,7 +56,7 @@ def train(runtime, parameters=SMALL, **kwargs):
 def partial_models(runtime, model_id):
     return {
         name: load_host(host._partial_models._store.artefact(model_id))
-        for name, host in runtime._simulated._hosts.items()
+        for name, host in runtime._simulated.hosts.items()
     }
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from actors import MemoryStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.training.messages import AskBinSums, Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.host_side import INDICATORS, HostRanks, NoisyColumns
 from backend.protocols.training.opboost.maps import Noise

@@ -1,0 +1,169 @@
+"""How charts look: one Plotly template for all of them, and the shapes that several panels draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import plotly.io
+import streamlit as st
+
+from app.panels import palette
+from app.texts import label, wrap
+
+TEMPLATE = "glassleaf"
+TEXT = 12  # pixels
+LINE = 16  # pixels that a line of words above a bar takes
+ROOM = 30  # pixels from one bar's words to the next, those words left out
+ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
+BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
+
+plotly.io.templates[TEMPLATE] = go.layout.Template(
+    layout={
+        "margin": BELOW,
+        "legend": {
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        "xaxis": {"fixedrange": True},
+        "yaxis": {"fixedrange": True},
+        "dragmode": False,
+        "hoverlabel": {"align": "left"},
+        "annotationdefaults": {"showarrow": False, "xanchor": "left", "align": "left", "font": {"size": TEXT}},
+    }
+)
+
+
+def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
+    """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
+    return go.Figure(
+        layout={"template": f"streamlit+{TEMPLATE}", "height": height, "margin": {**BELOW, "t": top}, **layout}
+    )
+
+
+def line(
+    chart: go.Figure,
+    name: str,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    dash: str = "solid",
+    symbol: str = "circle",
+    hover: str = "%{y:.1%}",
+    **trace: Any,
+) -> None:
+    """A line of no party with its marks, told from others by dash and symbol; `hover` is what is said of a point."""
+    look = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}} | trace
+    ink = {"color": palette.INK, "dash": dash, "width": 2}
+    chart.add_scatter(
+        x=x, y=y, name=label(name), line=ink, hovertemplate=f"{label(name)}: {hover}<extra></extra>", **look
+    )
+
+
+def step(chart: go.Figure, name: str, start: float, length: float, words: str, colour: str, pattern: str) -> None:
+    """A lying bar of its own row, from `start` on; `words` stand beside it."""
+    chart.add_bar(
+        x=[length],
+        y=[name],
+        base=[start] if start else None,
+        orientation="h",
+        width=0.55,
+        marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colour, "bgcolor": palette.FAINT}},
+        text=[label(words)],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate=f"{label(name)}: {label(words)}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def whisker(
+    values: Sequence[float], low: Sequence[float | None], high: Sequence[float | None], colour: str = palette.INK
+) -> Mapping[str, object]:
+    """Error bars from `low` to `high` around `values`; an end that is not known stays at its value."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0 if end is None else end - value for end, value in zip(high, values, strict=True)],
+        "arrayminus": [0 if end is None else value - end for end, value in zip(low, values, strict=True)],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar with the words above it and the ends of its whisker; the mark is its party's, or empty."""
+
+    words: str
+    figures: str
+    value: float
+    mark: palette.Mark = palette.NOBODY
+    hover: str = ""
+    low: float | None = None
+    high: float | None = None
+    warning: str = ""
+
+
+def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
+    """Bars under their words; the words are wrapped, never cut, so that they can be read on a phone."""
+    heights, depth = [], 0
+    chart = figure(10, top)  # its height is known at the end
+    for bar in rows:
+        text = _words(bar)
+        above = LINE * (text.count("<br>") + 1)
+        chart.add_annotation(x=0, xref="paper", y=-depth, text=text, yanchor="top")
+        heights.append(-(depth + above + 9))
+        depth += above + ROOM
+    known = any(bar.low is not None for bar in rows)
+    values, low, high = [bar.value for bar in rows], [bar.low for bar in rows], [bar.high for bar in rows]
+    chart.add_bar(
+        x=values,
+        y=heights,
+        orientation="h",
+        width=14,
+        marker={"color": [bar.mark.colour for bar in rows]},
+        error_x=whisker(values, low, high, palette.whisker(dark())) if known else None,
+        hovertext=[bar.hover for bar in rows],
+        hovertemplate="%{hovertext}<extra></extra>" if any(bar.hover for bar in rows) else None,
+        hoverinfo=None if any(bar.hover for bar in rows) else "skip",
+        showlegend=False,
+    )
+    ends = [end for end in (*values, *low, *high) if end is not None]
+    chart.update_xaxes(visible=False, range=[min([0, *ends]) * 1.02, max([1e-9, *ends]) * 1.02])
+    chart.update_yaxes(visible=False, range=[-depth, 0])
+    if min([0, *ends]) < 0:
+        chart.add_vline(0, line={"color": palette.FAINT, "width": 2}, layer="below")
+    return chart.update_layout(height=depth + top)
+
+
+def _words(bar: Bar) -> str:
+    text = f"{bar.mark.glyph} {wrap(bar.words, ONE_LINE, 9)}".lstrip()
+    text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
+    if bar.warning:
+        text += f"{'<br>' if _full(text, bar.warning) else '  '}"
+        text += f"<span style='color:{palette.FINDING}'>⚠</span> {label(bar.warning)}"
+    return text
+
+
+def _full(text: str, more: str) -> bool:
+    """Whether `more` would make the last line of `text` too long (Chinese letters count double)."""
+    last = text.rsplit("<br>", maxsplit=1)[-1] + more
+    return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
+
+
+def squares(rows: Sequence[Sequence[float | None]], x: Sequence[str], y: Sequence[str], **trace: Any) -> go.Heatmap:
+    """A square for each number, darker where it is larger, readable on the light and the dark page."""
+    shades = palette.SHADES_DARK if dark() else palette.SHADES
+    return go.Heatmap(z=rows, x=x, y=y, colorscale=shades, zmin=0, showscale=False, xgap=2, ygap=2, **trace)
+
+
+def dark() -> bool:
+    """Whether the page is the dark one."""
+    return bool(st.context.theme.type == "dark")

@@ -1,0 +1,114 @@
+"""The audit log from a shell: `audit verify`, `show`, `export`, `replay`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backend.cli.output import AsJson, open_glassleaf, print_result, save
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backend.services import Glassleaf
+    from backend.store.audit_log import Entry, Verdict
+
+Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
+SHOWN = 50  # entries
+app = typer.Typer(
+    add_completion=False,
+    name="audit",
+    no_args_is_help=True,
+    help="The audit log: verify, show, export; and replay, what the Guest really sent.",
+)
+
+
+@app.command()
+def verify(federation: Federation = "", as_json: AsJson = False) -> None:
+    """Check the chain of every entry, and against what the Hosts were told; exit status 1 where something is wrong."""
+    with open_glassleaf() as glassleaf:
+        verdicts = {name: glassleaf.audit.verify(name) for name in _chosen(glassleaf, federation)}
+    lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
+    print_result(
+        {name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json
+    )
+    if not all(verdict.holds for verdict in verdicts.values()):
+        raise typer.Exit(1)
+
+
+@app.command()
+def replay(federation: Federation = "", as_json: AsJson = False) -> None:
+    """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 where one is wrong."""
+    with open_glassleaf() as glassleaf:
+        found = [(name, one) for name in _chosen(glassleaf, federation) for one in glassleaf.audit.replay(name)]
+    lines = []
+    for name, one in found:
+        wrong = len(one.found.problems)
+        verdict = f"{wrong} NOT what an honest Guest sends" if wrong else "all as an honest Guest sends them"
+        lines += [f"{name}: {one.found.rows} requests about {one.model_id}, kept at {one.host}: {verdict}"]
+        lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
+    print_result(
+        [{"federation": name, **asdict(one)} for name, one in found],
+        "\n".join(lines) or "No Host has kept a request since the last replay.",
+        as_json,
+    )
+    if any(one.found.problems for _, one in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    federation: Federation = "",
+    action: Annotated[str, typer.Option(help="Only these: train, score, override, report …")] = "",
+    last: Annotated[int, typer.Option(help="How many, the newest.")] = SHOWN,
+    as_json: AsJson = False,
+) -> None:
+    """Show entries of the log."""
+    with open_glassleaf() as glassleaf:
+        entries = [
+            (name, entry)
+            for name in _chosen(glassleaf, federation)
+            for entry in glassleaf.audit.entries(name)
+            if not action or entry.action == action
+        ][-max(1, last) :]
+    print_result(
+        [{"federation": n, **asdict(e)} for n, e in entries], "\n".join(_entry_text(n, e) for n, e in entries), as_json
+    )
+
+
+@app.command()
+def export(
+    federation: Annotated[str, typer.Argument(help="A federation's name.")],
+    out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole log; the export is an entry itself."""
+    with open_glassleaf() as glassleaf:
+        text = glassleaf.audit.export(federation)
+    save(out, text.encode())
+    print_result(
+        {"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json
+    )
+
+
+def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
+    return [glassleaf.federations.get(federation).name] if federation else [f.name for f in glassleaf.federations.all()]
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+    return {**asdict(verdict), "holds": verdict.holds}
+
+
+def _verdict_text(name: str, verdict: Verdict) -> str:
+    kept = ", ".join(verdict.witnesses) or "no Host, so that a cut at the end would not show"
+    lines = [f"{name}: {verdict.entries} entries, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"]
+    lines += [f"  {problem}" for problem in verdict.problems]
+    return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with the heads kept by: {kept}"])
+
+
+def _entry_text(federation: str, entry: Entry) -> str:
+    shown = ", ".join(f"{k} {v}" for k, v in entry.body.items() if isinstance(v, (str, int)) and k != "salt")
+    return f"{federation} {entry.number}  {entry.time[:19]}  {entry.actor} ({entry.role})  {entry.action}: {shown}"

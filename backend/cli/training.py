@@ -1,0 +1,131 @@
+"""Models from a shell: `train` and `import`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backend.cli.models import model_text
+from backend.cli.options import DEFAULT, Algorithm, Coarser, Exclude, Federation, Hosts, MostNamed, choose, with_options
+from backend.cli.output import (
+    SHORT_TICK,
+    AsJson,
+    chosen_federation,
+    open_glassleaf,
+    print_result,
+    say,
+    split_list,
+    watched,
+)
+from backend.results import DEMO
+from backend.services.training import SecureBoostParameters, TrainingRequest
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.results import ModelRecord
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+@with_options
+def train(
+    federation: Federation = DEMO,
+    algorithm: Algorithm = DEFAULT,
+    hosts: Hosts = None,
+    exclude: Exclude = "",
+    most_named: MostNamed = None,
+    coarser: Coarser = False,
+    as_json: AsJson = False,
+    **given: Any,
+) -> None:
+    """Grow a model and register each party's partial model."""
+    parameters = choose(algorithm, given)
+    with open_glassleaf() as glassleaf:
+        request = TrainingRequest(
+            chosen_federation(glassleaf, federation),
+            parameters,
+            split_list(hosts) if hosts is not None else None,
+            split_list(exclude),
+            most_named,
+            coarser,
+        )
+        record = _watch_training(glassleaf.training.start(request))
+    lines = [
+        f"Trained in {record.seconds:.1f} s. {model_text(record)}",
+        *_alignment_text(record),
+        *_release_text(record),
+    ]
+    print_result(asdict(record), "\n".join(lines), as_json)
+
+
+@app.command(name="import")
+def import_file(
+    file: Annotated[
+        Path, typer.Argument(help="XGBoost JSON or UBJ, LightGBM text, or scikit-learn JSON (docs/import.md).")
+    ],
+    federation: Annotated[str, typer.Option(help="A federation's folder, file or name.")] = DEMO,
+    features: Annotated[
+        str, typer.Option(help="Names for the model's columns in its order, separated by commas.")
+    ] = "",
+    categories: Annotated[Path | None, typer.Option(help="JSON: feature → text of each category code.")] = None,
+    score_bits: Annotated[
+        int, typer.Option(help="Scores are multiples of 2**-score_bits.")
+    ] = SecureBoostParameters.score_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one."""
+    with open_glassleaf() as glassleaf:
+        record, notes = glassleaf.model_import.import_file(
+            chosen_federation(glassleaf, federation),
+            file,
+            features=split_list(features) or None,
+            categories=categories,
+            score_bits=score_bits,
+        )
+    lines = [*(f"Note: {note}" for note in notes), model_text(record)]
+    lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
+    print_result({**asdict(record), "notes": notes}, "\n".join(lines), as_json)
+
+
+def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
+    shown = 0
+
+    def print_new_trees(job: Job[ModelRecord]) -> None:
+        nonlocal shown
+        for p in job.points[shown:]:
+            auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
+            say(
+                f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
+                f"{auc}(training / validation)  {p.seconds:.1f} s"
+            )
+            shown += 1
+
+    return watched(job, print_new_trees, SHORT_TICK)
+
+
+def _release_text(r: ModelRecord) -> list[str]:
+    if r.release is None:
+        return []
+    at, coarser = f"{r.score_bits} bits", [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
+    dither = f" and dither {r.release.dither:g} wide" if r.release.dither else " and no dither"
+    asked = r.release.asked_bits
+    taken = [
+        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
+    ]
+    return (taken if asked else []) + [
+        f"{r.release.named:.1%} of {r.release.people} scores fit one path only among {r.release.records:,} records at {at}{dither}"
+        + (f" (coarser: {', '.join(coarser)})." if coarser else ".")
+    ]
+
+
+def _alignment_text(r: ModelRecord) -> list[str]:
+    a = r.alignment
+    if a is None:
+        return []
+    brought = ", ".join(f"{party} {count:,}" for party, count in a.records.items())
+    return [f"Aligned by {a.method} in {a.seconds:.1f} s: {a.joint:,} joint records ({brought})."]

@@ -1,0 +1,212 @@
+"""How a Host multiplies encrypted numbers by its factors and adds them up: packed under Paillier, in slots under RLWE. Reads none of them.
+
+What the Guest encrypts: :mod:`backend.protocols.explanations.encryption`. What goes on to the next Host is refreshed, and so is what
+goes to the Guest; what a Host keeps is not. Each cipher has a class with the same four methods.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import FoldPlan, PublicSide, Weighted, WeightedPublicSide
+from backend.crypto.paillier.scheme import PaillierPublicSide
+from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
+from backend.errors import SecurityError
+from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.paillier_layout import PaillierLayout
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
+from backend.protocols.ranking.packing import PackedBlinds
+
+_Sums = dict[int, tuple[list[int], list[int]]]
+
+
+class PaillierWeighting:
+    """Paillier, or plaintext.
+
+    Parameters
+    ----------
+    side : WeightedPublicSide
+        The Guest's public key.
+    compiled : CompiledFactors
+    shape : ReasonShape
+    party : int
+        This Host's position among the parties, the Guest's being 0.
+    """
+
+    def __init__(self, side: WeightedPublicSide, compiled: CompiledFactors, shape: ReasonShape, party: int) -> None:
+        self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
+        self._layout = PaillierLayout(shape, side.bits)
+        self._points, self._width = len(compiled.points), self._layout.packs_before(party)
+
+    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
+        """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
+
+        They lie as :meth:`PaillierLayout.layout` says; raises SecurityError where the message is none.
+        """
+        base_enc, packs_enc, constant_enc = self._load(terms)
+        factors, width = self._compiled.others(kept).ravel().tolist(), self._width
+        sums: list[Weighted] = [(range(g, len(packs_enc), width), factors) for g in range(width)]
+        theirs = self._side.weighted_sums(packs_enc, sums)
+        for g, one in enumerate(constant_enc):
+            theirs[g] = self._plus(theirs[g], one)
+        own: _Sums = defaultdict(lambda: ([], []))
+        for entry, feature, units in self._own(kept):
+            _extend(own[feature], self._at(entry), units)
+        mine = self._side.weighted_sums(base_enc, [own[h] for h in range(self._shape.features[self._party])])
+        values = [*theirs, *mine]
+        return values if before is None else [self._plus(*pair) for pair in zip(before, values, strict=True)]
+
+    def blinded(self, values: Any, added: Sequence[int]) -> bytes:
+        """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext.
+
+        Raises
+        ------
+        SecurityError
+            Under plaintext.
+        """
+        if not isinstance(self._side, PaillierPublicSide):
+            raise SecurityError("Names are ranked under keys of Paillier or RLWE only; offer one.")
+        return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
+
+    def sums(self, values: Any) -> bytes:
+        """A cohort's values for the Guest, refreshed."""
+        return self._side.refreshed(values)
+
+    def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
+        """One person's numbers for the next Host, added up by what conditions remain; packs of this Host's features are new."""
+        base_enc, packs_enc, constant_enc = self._load(terms)
+        step, points, width = self._compiled.step, self._points, self._width
+        factors, count = self._compiled.others(kept).ravel().tolist(), step.n_out * points
+        on: _Sums = defaultdict(lambda: ([], []))
+        for entry, out in enumerate(step.target):
+            for k, i in enumerate(self._at(entry)):
+                _extend(on[out * points + k], [i], [factors[i]])
+        base_out = self._side.weighted_sums(base_enc, [on[o] for o in range(count)])
+        theirs = self._side.weighted_sums(
+            packs_enc, [([i * width + g for i in on[o][0]], on[o][1]) for o in range(count) for g in range(width)]
+        )
+        mine = self._own_packs(base_enc, kept)
+        packs_out = [one for o in range(count) for one in (*theirs[o * width : (o + 1) * width], *mine[o])]
+        return self._side.refreshed([*base_out, *packs_out, *constant_enc])
+
+    def _own_packs(self, base_enc: Any, kept: NDArray[np.bool_]) -> list[list[Any]]:
+        """Packs of this Host's features, per outgoing entry and point."""
+        step, points, count = self._compiled.step, self._points, self._shape.features[self._party]
+        own: _Sums = defaultdict(lambda: ([], []))
+        for entry, feature, units in self._own(kept):
+            for k, (i, unit) in enumerate(zip(self._at(entry), units, strict=True)):
+                _extend(own[(step.target[entry] * points + k) * count + feature], [i], [unit])
+        out = []
+        for position in range(step.n_out * points):
+            values = iter(self._side.weighted_sums(base_enc, [own[position * count + h] for h in range(count)]))
+            packs = [[next(values) for _ in range(held)] for held in self._layout.packs(self._party)]
+            out.append([self._side.joined(pack, self._layout.slot) for pack in packs])
+        return out
+
+    def _own(self, kept: NDArray[np.bool_]) -> list[tuple[int, int, list[int]]]:
+        """Entry, own feature, and its factor at every point."""
+        entries, features = self._compiled.where
+        return list(zip(entries.tolist(), features.tolist(), self._compiled.own(kept).tolist(), strict=True))
+
+    def _spread(self, values: Sequence[Any]) -> list[Any]:
+        """A number a feature, as the ranking takes them; it adds up 2^(slot·i) · number i.
+
+        A pack stands where its first feature does, and zeros where its others do.
+        """
+        (zero,) = self._side.weighted_sums([], [((), ())])
+        sizes = self._layout.layout(self._party)
+        return [one for value, held in zip(values, sizes, strict=True) for one in (value, *[zero] * (held - 1))]
+
+    def _plus(self, left: Any, right: Any) -> Any:
+        return self._side.weighted_sums([left, right], [((0, 1), (1, 1))])[0]
+
+    def _at(self, entry: int) -> range:
+        return range(entry * self._points, (entry + 1) * self._points)
+
+    def _load(self, terms: bytes) -> tuple[Any, Any, Any]:
+        """Base, packs and constant."""
+        count = len(self._compiled.step.own) * self._points
+        ends = count, count * (1 + self._width)
+        loaded = self._side.load_terms(terms, ends[1] + len(self._layout.packs(0)))
+        return loaded[: ends[0]], loaded[ends[0] : ends[1]], loaded[ends[1] :]
+
+
+class RlweWeighting:
+    """RLWE: every slot times one factor; the Guest's slots go through all Hosts as they are, so that only the last one adds up.
+
+    Methods as in :class:`PaillierWeighting`; `people` are those of a cohort, 0 = one person's names.
+
+    Raises
+    ------
+    SecurityError
+        The keys are not those of such a request: a sum could run over, or what a Host multiplies by could show in the noise.
+    """
+
+    def __init__(
+        self, side: ResiduePublicSide, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int
+    ) -> None:
+        self._side, self._compiled, self._plan = side, compiled, plan
+        self._features, self._first = sum(shape.features), sum(shape.features[: plan.place + 1])
+        self._lift = shape.ranking.tie_bits if plan.last and not people else 0
+        self._origin = np.array(plan.origin, dtype=np.intp)
+        side.check(shape.load(len(plan.origin) * len(compiled.points) + 1, people))
+
+    def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
+        """As many ciphertexts as came."""
+        return self._side.refreshed(self._weighted(terms, kept))
+
+    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Weighed:
+        """One ciphertext a key: the slots of a feature add up to its value, for the ranking times 2^tie_bits."""
+        return self._side.total(self._weighted(terms, kept), before)
+
+    def blinded(self, values: Any, added: Sequence[int]) -> bytes:
+        """Masked slots that add up to the blinded numbers."""
+        return self._side.reply(values, self._features, added)
+
+    def sums(self, values: Any) -> bytes:
+        """Masked slots that add up to the sums."""
+        return self._side.reply(values, self._features)
+
+    def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
+        return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.place == 0)
+
+    def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """``(features, entries · points + 1)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
+        others = self._compiled.others(kept)[self._origin].ravel()
+        table = np.tile(np.append(others, 1 << COEFFICIENT_BITS), (self._features, 1))
+        (entries, features), points = self._compiled.where, len(self._compiled.points)
+        own = np.zeros((len(self._compiled.names), len(self._compiled.step.own), points), dtype=np.int64)
+        own[features, entries] = self._compiled.own(kept)
+        mine = table[self._first : self._first + len(own)]
+        mine[:, :-1], mine[:, -1] = own[:, self._origin].reshape(len(own), -1), 0
+        return table
+
+
+Weighting = PaillierWeighting | RlweWeighting
+
+
+def weighting_of(
+    side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int = 0
+) -> Weighting:
+    """How numbers are weighted under a key; `people` of a cohort, 0 for names.
+
+    Raises
+    ------
+    SecurityError
+        There is no key, or none that can weigh numbers like these.
+    """
+    if isinstance(side, ResiduePublicSide):
+        return RlweWeighting(side, compiled, shape, plan, people)
+    if isinstance(side, WeightedPublicSide):
+        return PaillierWeighting(side, compiled, shape, plan.place + 1)
+    raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")
+
+
+def _extend(weighted: tuple[list[int], list[int]], positions: Sequence[int], factors: Sequence[int]) -> None:
+    weighted[0].extend(positions)
+    weighted[1].extend(factors)

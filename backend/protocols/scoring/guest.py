@@ -1,0 +1,278 @@
+"""The Guest's side of scoring: Fed-EINI Algorithm 1, step by step, with its leaf weights and secret key. Holds nothing of a Host's.
+
+The paper scores one sample with one Host; here the samples of a batch go together, through the chain of Hosts of §III-B.
+
+1. Guest: decision vectors of a batch, from its own columns                                      (Stage 1, eq. 8)
+2. Guest → first Host: the vectors, encrypted. Hosts: :mod:`backend.protocols.scoring.host`      (Stage 2, eq. 9, 10, 13)
+3. Each Host → Guest: whose records it holds, sent before it starts to work                      (ours)
+4. Last Host → Guest: one ciphertext a sample                                                    (eq. 10 and 14)
+5. Guest: decrypts the scores, and adds the leaves that no Host's condition decides              (Algorithm 1, last line)
+6. Guest: refuses a score that no choice of leaves gives                                         (ours; Proposition 1)
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import IntArray, KeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.registry import encrypt_task
+from backend.crypto.workers import Workers
+from backend.data.table import PartyTable
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
+from backend.protocols.scoring.packing import canaries
+from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.protocols.transport.packing import chunks, from_bitmap
+
+SERIAL = Workers()
+
+OnStage = Callable[[str, str, int], None]  # stage, party at work, samples done
+
+
+def ignore_stages(stage: str, party: str, done: int) -> None:
+    """Nobody follows."""
+
+
+@dataclass
+class Timings:
+    """Seconds spent, by (stage, party)."""
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def add(self, stage: str, party: str, seconds: float) -> None:
+        """Count `seconds` for a stage of a party."""
+        self.seconds[stage, party] = self.seconds.get((stage, party), 0.0) + seconds
+
+    @contextmanager
+    def measured(self, stage: str, party: str) -> Iterator[None]:
+        """Count the seconds of the ``with`` block."""
+        began = time.perf_counter()
+        yield
+        self.add(stage, party, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of some samples as integers at the model's scale.
+
+    Attributes
+    ----------
+    units : list of int
+        ``(n,)``.
+    held : dict of str to ndarray of bool
+        Host → ``(n,)``: whether it holds a record of the sample.
+    entries : int
+        Ciphertexts a sample.
+    timings : Timings
+    refused : dict of int to str
+        Rows without a score, and why; their units mean nothing.
+    dither : int
+        Units by which the last Host may have moved a sum.
+    canaries : int
+        Rows whose score came back with the canary that it was sent with.
+    """
+
+    units: list[int]
+    held: dict[str, NDArray[np.bool_]]
+    entries: int
+    timings: Timings
+    refused: dict[int, str] = field(default_factory=dict)
+    dither: int = 0
+    canaries: int = 0
+
+
+@dataclass(repr=False, eq=False)
+class ScoringClient:
+    """One scoring of every row of a table; its steps are those at the top of this file.
+
+    Parameters
+    ----------
+    guest : str
+        The Guest's name.
+    model_id : str
+    compiled : CompiledGuest
+    table : PartyTable
+        ``n`` samples: ids and the Guest's columns.
+    key : KeySide
+    session : Session
+    workers : Workers
+        Who encrypts, where there is more than one message.
+    canary : bool
+        Whether every score carries a canary (:func:`backend.protocols.scoring.packing.canaries`); Paillier alone has room for one.
+    on_stage : callable
+        Called with (stage, party at work, samples done).
+
+    Raises
+    ------
+    ParameterError
+        The model's scores do not fit the cipher.
+    """
+
+    guest: str
+    model_id: str
+    compiled: CompiledGuest
+    table: PartyTable
+    key: KeySide
+    session: Session
+    workers: Workers = SERIAL
+    canary: bool = False
+    on_stage: OnStage = ignore_stages
+
+    def __post_init__(self) -> None:
+        compiled, key, n = self.compiled, self.key, len(self.table.ids)
+        if compiled.largest > key.limit:
+            raise ParameterError(
+                f"Scores of this model reach {compiled.largest:,} units of 2^-{compiled.score_bits}; the cipher {key.scheme} holds "
+                f"{key.limit:,}. Train with fewer score bits, or score with paillier."
+            )
+        self._entries = compiled.folding.n_entries
+        self._chain = [step.host for step in compiled.folding.steps]
+        rows = key.rows_per_message(max(1, self._entries))
+        self._batches = [slice(part.start, part.stop) for part in chunks(n, rows)]
+        self._canaries: NDArray[np.int64] | None = None
+        room = compiled.largest + compiled.largest_canary <= key.limit
+        if self.canary and self._chain and room and isinstance(key, PaillierKeySide):
+            self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
+        self._units: list[int] = []
+        self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
+        self._refused: dict[int, str] = {}
+        self._dither, self._timings = 0, Timings()
+
+    def score(self) -> Scored:
+        """Steps 1 to 6 for every batch.
+
+        Raises
+        ------
+        SecurityError
+            A Host refused, or a score is none that the model can give.
+        Cancelled, PartyUnreachable
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
+        """
+        self.on_stage("encode", self.guest, 0)
+        entries = self._decision_vectors()
+        if not self._chain:
+            deque(entries, maxlen=0)  # every leaf is among the constants
+            return Scored(self._units, {}, 0, self._timings)
+        for host in self._chain:
+            self.session.send(host, OfferKey(self.session.name, self.key.scheme, self.key.offer()))
+        with closing(self._encrypted(entries)) as vectors_enc:
+            for batch in self._batches:
+                self._send(batch, vectors_enc)
+                self._note_held(batch)
+                scores = self.session.expect_each(EncryptedScores, self._chain[-1:])[self._chain[-1]]  # step 4
+                self.on_stage("decrypt", self.guest, batch.start)
+                with self._timings.measured("decrypt", self.guest):
+                    self._decrypt(batch, scores)
+                    self._check(batch, scores.dither)
+        for host, seconds in host_seconds(self.session.transcript()).items():
+            self._timings.add("mask", host, seconds)
+        n = len(self.table.ids)
+        self.on_stage("done", self.guest, n)
+        intact = 0 if self._canaries is None else n - len(self._refused)
+        return Scored(self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact)
+
+    def _decision_vectors(self) -> Iterator[IntArray]:
+        """Step 1, eq. 8: w_(j,k) for candidate leaves and 0 for the others, message by message; constants go to the scores."""
+        for batch in self._batches:
+            began = time.perf_counter()
+            own = self.table.take(np.arange(batch.start, batch.stop))
+            above = None if self._canaries is None else self._canaries[:, batch]
+            constants, entries = self.compiled.encode(own.columns, len(own.ids), above)
+            self._units += constants
+            seconds = time.perf_counter() - began
+            self._timings.add("encode", self.guest, seconds)
+            # step 2 draws these vectors while its own clock runs
+            self._timings.add("encrypt", self.guest, -seconds)
+            for piece in self.key.pieces(len(entries), self._entries):
+                yield entries[:, piece.start : piece.stop]
+
+    def _encrypted(self, entries: Iterator[IntArray]) -> Generator[bytes, None, None]:
+        """Step 2: ⟦W_Guest⟧, message by message; several workers run ahead of what is sent."""
+        if self.workers.parallel and self.key.should_parallelise(len(self.table.ids), self._entries):
+            payload = self.key.worker_payload()
+            return self.workers.map(encrypt_task, ((payload, values) for values in entries), self.session.check)
+        return (self.key.encrypt(values) for values in entries)
+
+    def _send(self, batch: slice, vectors_enc: Iterator[bytes]) -> None:
+        """Step 2: push ⟦W_Guest⟧ to the first Host."""
+        ids, name = self.table.ids[batch], self.session.name
+        pieces = len(self.key.pieces(len(ids), self._entries))
+        for i in range(pieces):
+            self.session.check()
+            self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
+            with self._timings.measured("encrypt", self.guest):
+                vectors = next(vectors_enc)
+            message: Message = MoreVectors(name, vectors)
+            if i == 0:
+                message = DecisionVectors(name, self.model_id, ids, self._entries, pieces, vectors)
+            self.session.send(self._chain[0], message)
+
+    def _note_held(self, batch: slice) -> None:
+        """Step 3: a Host without a record of a sample decides by default sides; one whose budget is exhausted decides nothing."""
+        n = batch.stop - batch.start
+        for host in self._chain:
+            answer = self.session.expect_each(HeldRecords, [host])[host]
+            self.on_stage("mask", host, batch.start)
+            self._held[host][batch] = from_bitmap(answer.held, n)
+            exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}
+            self._refused = exhausted | self._refused
+
+    def _decrypt(self, batch: slice, scores: EncryptedScores) -> None:
+        """Step 5: ŷ = the constants of step 1 + Σ_k S_k, less the canaries that came back above it."""
+        sums = self.key.decrypt(scores.scores, batch.stop - batch.start)
+        units = [constant + total for constant, total in zip(self._units[batch], sums, strict=True)]
+        above = self._canaries
+        self._units[batch] = units if above is None else self.compiled.without_canaries(units, above[:, batch])
+        self._dither = max(self._dither, scores.dither)
+
+    def _check(self, batch: slice, dither: int) -> None:
+        """Step 6: raise SecurityError where a Host has returned something else than the sum it was asked for."""
+        headroom = self.compiled.packing.headroom
+        if not 0 <= dither <= headroom:
+            raise SecurityError(
+                f"{self._chain[-1]} reports that it moved scores by up to {dither:,} units of 2^-{self.compiled.score_bits}; at most "
+                f"{headroom:,} are accepted, and nothing was decided. Ask its operator for a smaller dither."
+            )
+        columns = {name: column[batch] for name, column in self.table.columns.items()}
+        impossible = np.flatnonzero(self.compiled.impossible(self._units[batch], columns, dither)).tolist()
+        bad = sum(batch.start + i not in self._refused for i in impossible)
+        if bad:
+            raise SecurityError(
+                f"{bad} of {batch.stop - batch.start} scores that came back through {', '.join(self._chain)} are none that the model "
+                "can give; they were discarded and nothing was decided. A Host has returned something else than the sum it was asked "
+                "for: do not repeat the request, ask these Hosts what they run, and keep the transcript."
+            )
+
+
+def refusals(host: str, answer: HeldRecords, n: int, purpose: str = "") -> dict[int, str]:
+    """Which of `n` people a Host's query budget is exhausted about, each with the reason."""
+    if not answer.spent:
+        return {}
+    reason = (
+        f"The budget is spent at {host}, which answers {answer.budget} time(s) in {answer.days} days about one person and model"
+        f"{purpose}. Wait, or ask {host} for a larger budget."
+    )
+    return dict.fromkeys(np.flatnonzero(from_bitmap(answer.spent, n)).tolist(), reason)
+
+
+def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:
+    """Seconds each Host worked on decision vectors: from reporting which ids it holds to passing its result on."""
+    began: dict[str, float] = {}
+    total: dict[str, float] = {}
+    for entry in transcript:
+        if entry.kind == HeldRecords.__name__:
+            began[entry.sender] = entry.seconds
+        elif entry.sender in began:
+            total[entry.sender] = total.get(entry.sender, 0.0) + entry.seconds - began.pop(entry.sender)
+    return total

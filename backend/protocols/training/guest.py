@@ -1,0 +1,216 @@
+"""The Guest's side of training, with its labels and secret key: align, grow, have every Host keep its partial model, measure.
+
+Holds nothing of a Host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.fixedpoint import MAX_ROWS
+from backend.crypto.interface import PairKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.data.federation import Federation
+from backend.data.table import PartyTable
+from backend.errors import FederationError
+from backend.protocols.alignment.exchange import Alignment, align
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.guest import ScoringClient
+from backend.protocols.scoring.packing import Packing
+from backend.protocols.training.algorithms import Parameters, grow
+from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.messages import KeepModel, ModelKept
+from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.messages import OfferKey
+from backend.trees.ensemble import GuestModel
+from backend.trees.metrics import Metrics, measure
+from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
+
+MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
+
+Scores = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # part → labels and margins
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training leaves at the Guest.
+
+    Attributes
+    ----------
+    model_id : str
+    model : GuestModel
+    metrics : Metrics
+        On the test rows, of the scores as they would be released (at the public scale).
+    parts : dict of str to int
+        Joint rows in each part.
+    part_of : dict of str to str
+        Id → part, for the joint records.
+    host_hashes : dict of str to str
+        Content hash of each Host's partial model.
+    positive_rate : float
+        Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
+    alignment : Alignment
+    scores : dict of str to (ndarray, ndarray)
+        Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
+        be scored.
+    """
+
+    model_id: str
+    model: GuestModel
+    metrics: Metrics
+    parts: dict[str, int]
+    part_of: dict[str, str]
+    host_hashes: dict[str, str]
+    positive_rate: float
+    alignment: Alignment
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class TrainingClient:
+    """One training.
+
+    Parameters
+    ----------
+    federation : Federation
+    table : PartyTable
+        The Guest's own records.
+    parameters : Parameters
+        Of one of the algorithms.
+    session : Session
+        With the Hosts that take part.
+    exclude : sequence of str
+        Features that must not be used, of any party.
+    on_stage : callable
+        Called with "align", "tree" and "store".
+    on_tree : callable
+        Called after every tree.
+    """
+
+    federation: Federation
+    table: PartyTable
+    parameters: Parameters
+    session: Session
+    exclude: Sequence[str] = ()
+    on_stage: Callable[[str], None] = lambda stage: None
+    on_tree: Callable[[TreeProgress], None] = lambda progress: None
+
+    def train(self, labels: NDArray[np.float64], key: PairKeySide | None) -> Trained:
+        """Align, grow, have every Host keep its partial model, and measure the test rows.
+
+        Parameters
+        ----------
+        labels : ndarray of float64
+            ``(n,)``, in the table's order: 0/1, number of the class, or value.
+        key : PairKeySide or None
+            None for an algorithm that sends no ciphertexts.
+
+        Raises
+        ------
+        FederationError
+            Too few or too many joint records, or training rows of one class only.
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
+        """
+        guest, session = self.federation.guest.name, self.session
+        if key is not None:
+            session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
+        self.on_stage("align")
+        rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
+        joint = self._joint(rows, labels[rows], key or PlainKeySide())
+        self.on_stage("tree")
+        grown = grow(joint, self.parameters)
+        self.on_stage("store")
+        model = self._model(joint, grown)
+        # one id for a federation and model
+        model_id = f"m{content_hash(self.federation.name + dump_guest(model))[:10]}"
+        hashes = self._have_kept(model_id, model)
+        scores = self._scores(joint, grown, model_id, model)
+        names = [PARTS[part] for part in joint.parts]
+        return Trained(
+            model_id=model_id,
+            model=model,
+            metrics=measure(*scores[PARTS[TEST]], "test", grown.outputs),
+            parts={name: names.count(name) for name in PARTS},
+            part_of=dict(zip(joint.table.ids, names, strict=True)),
+            host_hashes=hashes,
+            positive_rate=float(joint.labels.mean()) if joint.task == "binary" else float("nan"),
+            alignment=alignment,
+            scores=scores,
+        )
+
+    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide) -> Joint:
+        """The records that all parties hold, divided into training, validation and test rows."""
+        if not MIN_ROWS <= len(rows) <= MAX_ROWS:
+            raise FederationError(
+                f"{len(rows):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
+            )
+        parts, label = draw_parts(len(rows), self.parameters.seed), self.federation.label
+        if len(np.unique(labels[parts == TRAINING])) < 2:
+            raise FederationError(
+                f"The {int((parts == TRAINING).sum())} joint training rows hold one "
+                f"{'value' if label.task == 'number' else 'class'} only; both are needed. Bring more records."
+            )
+        guest = self.federation.guest.name
+        parties = [p for p in self.federation.parties if p.name in (guest, *self.session.hosts)]
+        return Joint(
+            conversation=self.session,
+            key=key,
+            guest=guest,
+            features={p.name: tuple(f for f in p.features if f.name not in self.exclude) for p in parties},
+            excluded={p.name: tuple(f.name for f in p.features if f.name in self.exclude) for p in parties},
+            table=self.table.take(rows),
+            labels=labels,
+            task=label.task,
+            classes=label.classes,
+            parts=parts,
+            on_tree=self.on_tree,
+        )
+
+    def _model(self, joint: Joint, grown: Grown) -> GuestModel:
+        return GuestModel(
+            guest=joint.guest,
+            hosts=self.session.hosts,
+            trees=grown.trees,
+            base_scores=grown.base_scores,
+            score_bits=self.parameters.score_bits,
+            dictionary=tuple((party, f) for party, features in joint.features.items() for f in features),
+            rules=grown.rules,
+            outputs=grown.outputs.for_labels(joint.labels[joint.training]),
+            sides_hidden=grown.sides_hidden,
+        )
+
+    def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:
+        """Have every Host keep its partial model; returns their content hashes."""
+        session, layout = self.session, Packing(model).layout
+        shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
+        numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale
+        guest_hash = content_hash(dump_guest(model))
+        session.broadcast(KeepModel(session.name, model_id, model.guest, model.hosts, shapes, *numbers, guest_hash))
+        kept = session.expect_each(ModelKept, session.hosts)
+        return {host: kept[host].content_hash for host in session.hosts}
+
+    def _scores(self, joint: Joint, grown: Grown, model_id: str, model: GuestModel) -> Scores:
+        """Released scores of every part where growing gave them; else the test rows are scored like anybody."""
+        if grown.units is not None:
+            released = grown.units / float(1 << self.parameters.score_bits)
+            rows_of = {name: joint.parts == part for part, name in enumerate(PARTS)}
+            return {name: (joint.labels[rows], released[rows]) for name, rows in rows_of.items()}
+        test, compiled = joint.parts == TEST, CompiledGuest(model)
+        records = joint.table.take(np.flatnonzero(test))
+        client = ScoringClient(joint.guest, model_id, compiled, records, PlainKeySide(), self.session)
+        return {PARTS[TEST]: (joint.labels[test], compiled.margins(client.score().units))}
+
+
+def draw_parts(n: int, seed: int) -> NDArray[np.int8]:
+    """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A)."""
+    order = np.random.default_rng(seed).permutation(n)
+    parts = np.full(n, TEST, dtype=np.int8)
+    first, second = round(SHARES[0] * n), round((SHARES[0] + SHARES[1]) * n)
+    parts[order[:first]], parts[order[first:second]] = TRAINING, VALIDATION
+    return parts

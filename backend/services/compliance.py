@@ -1,0 +1,120 @@
+"""What the rule packs say of a model, with the evidence that was measured of it; and the packs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from backend.compliance.assessment import (
+    DISPARITY,
+    ELDERLY,
+    PROXIES,
+    ComplianceReport,
+    Finding,
+    KeptOut,
+    Usage,
+    assess,
+    with_evidence,
+)
+from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack
+from backend.explain.importance import feature_importance
+from backend.fairness.age_discrimination import read_check
+from backend.fairness.evidence import Basis, Evidence
+from backend.results import ModelRecord
+from backend.services.audit import Auditor
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+from backend.store.measurements import Kept
+
+__all__ = ["Compliance", "Finding", "MeasuredEvidence", "read_rule_pack"]
+
+RULES = "rules"  # the folder of custom rule packs, below the home
+
+
+class MeasuredEvidence:
+    """What was measured of a model: proxies, disparities and what each was measured on, by feature.
+
+    Attributes
+    ----------
+    proxies, disparities : dict of str to tuple of Evidence
+    bases : dict of (claim, feature) to Basis
+        Where it was kept.
+    """
+
+    def __init__(self, models: Registry, record: ModelRecord) -> None:
+        kept = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY)}
+        self.proxies, self.disparities = _rows(kept[PROXIES]), _rows(kept[DISPARITY])
+        self.bases = {
+            (claim, feature): Basis(**one.basis)
+            for claim, found in kept.items()
+            for feature, one in found.items()
+            if one.basis
+        }
+
+
+class Compliance:
+    """Assesses models."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._rules = workspace.home / RULES
+
+    def assess(self, model_id: str) -> ComplianceReport:
+        """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
+        record = self._models.get(model_id)
+        found = MeasuredEvidence(self._models, record)
+        ages = {name: read_check(kept.rows[0]) for name, kept in self._models.measured(record, ELDERLY).items()}
+        return with_evidence(self._assessed(record), found.proxies, found.disparities, found.bases, ages)
+
+    def _assessed(self, record: ModelRecord) -> ComplianceReport:
+        """What the rules say of a model today, worked out once for a model, a day and a set of rules."""
+        own, problems = read_own_packs(self._rules)
+        day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
+
+        def make() -> ComplianceReport:
+            model = self._models.partial_model(record)
+            usage = {
+                row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
+                for row in feature_importance(model)
+            }
+            return assess(model.dictionary, usage, (*load_packs(), *own), on=day, problems=problems)
+
+        return self._models.derived(f"findings {day} {hash((rules, problems))}", record, make)
+
+    def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
+        """Features that were kept out of the model's training and of which evidence was measured."""
+        record = self._models.get(model_id)
+        found = MeasuredEvidence(self._models, record)
+        return tuple(
+            KeptOut(
+                feature=name,
+                proxies=found.proxies.get(name),
+                disparities=found.disparities.get(name),
+                proxies_on=found.bases.get((PROXIES, name)),
+                disparities_on=found.bases.get((DISPARITY, name)),
+            )
+            for name in record.exclude
+            if name in found.proxies or name in found.disparities
+        )
+
+    def pack_versions(self, model_id: str) -> dict[str, str]:
+        """Name → version of the packs that a model is assessed by."""
+        return {pack.name: pack.version for pack in self.assess(model_id).packs}
+
+    def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+        """The built-in and custom packs, and what is wrong with those that cannot be used."""
+        own, problems = read_own_packs(self._rules)
+        return (*load_packs(), *own), tuple(problems)
+
+    def add_rule_pack(self, file: Path) -> RulePack:
+        """Check a custom rule pack and apply it from now on; raises RulePackError with every problem found."""
+        pack = add_rule_pack(file, self._rules)
+        for federation in self._workspace.federations():
+            self._auditor.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
+        return pack
+
+
+def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
+    """Feature → what was measured of it."""
+    return {feature: tuple(Evidence(**row) for row in found.rows) for feature, found in kept.items()}

@@ -1,0 +1,176 @@
+"""Reports on a model: made, written, checked, signed off; and two models compared. Reads no Host's table and no Host's partial model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from backend.compliance.assessment import DISPARITY
+from backend.errors import ParameterError
+from backend.reports import model_comparison
+from backend.reports.build import (
+    FORMS,
+    Card,
+    Checked,
+    Sources,
+    answers,
+    check,
+    content_of,
+    issued_of,
+    language_of_pdf,
+    schema,
+    sign_offs_of,
+)
+from backend.reports.document import Report, content_hash, make
+from backend.reports.model_comparison import Side, SideBySide, Sizes
+from backend.reports.model_comparison import as_dict as comparison_as_dict
+from backend.results import ModelRecord
+from backend.services.audit import Auditor, AuditTrail, Note, recorded
+from backend.services.compliance import Compliance, MeasuredEvidence
+from backend.services.explanation import Explanation
+from backend.services.model_card import ModelCards
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+from backend.store.reviews import SignOff
+
+if TYPE_CHECKING:
+    from backend.reports.schema import SignOffLine
+
+__all__ = ["FORMS", "Reports", "comparison_as_dict", "schema"]
+
+
+class Reports:
+    """Reports of a home's models."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Registry,
+        auditor: Auditor,
+        audit: AuditTrail,
+        explanation: Explanation,
+        compliance: Compliance,
+        cards: ModelCards,
+    ) -> None:
+        self._workspace, self._models, self._auditor, self._audit = workspace, models, auditor, audit
+        self._explanation, self._compliance, self._cards = explanation, compliance, cards
+
+    def make(self, model_id: str) -> Report:
+        """The canonical report as of now; looking at it is not logged, :meth:`export` is."""
+        record = self._models.get(model_id)
+        sources = self._sources(record)
+        content, now = content_of(sources), datetime.now(UTC).isoformat(timespec="seconds")
+        by = (self._auditor.actor, self._auditor.role)
+        return make(content, issued_of(sources, content, self._audit.verify(record.federation), now, by))
+
+    @recorded("report")
+    def export(self, note: Note, model_id: str, form: str, language: str = "en") -> bytes:
+        """The report as a file; the audit log keeps its hash.
+
+        Parameters
+        ----------
+        form : {"json", "html", "pdf"}
+        language : {"en", "zh"}
+            JSON holds both. A PDF is English where this machine has no font with Chinese letters.
+
+        Raises
+        ------
+        ParameterError
+            There is no such form or language.
+        """
+        if form not in FORMS:
+            raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
+        record = self._models.get(model_id)
+        report = self.make(record.id)
+        written = FORMS[form](report, language)
+        hashes = {"content_sha256": report.content_sha256, "report_sha256": report.sha256}
+        note.about(record, format=form, language=language, **hashes)
+        return written
+
+    @staticmethod
+    def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
+        """A regulator's questions, each with what the report answers."""
+        return answers(report, language)
+
+    @staticmethod
+    def language_of_pdf(language: str) -> str:
+        """The language that a PDF can be drawn in on this machine."""
+        return language_of_pdf(language)
+
+    def check(self, blob: bytes) -> Checked:
+        """Check a report's file, and look for it in this home's audit logs; raises ModelError where it was changed."""
+        checked = check(blob)
+        named = [
+            (federation.name, entry)
+            for federation in self._workspace.federations()
+            for entry in self._audit.entries(federation.name)
+            if entry.action == "report" and entry.body.get("report_sha256") == checked.report.sha256
+        ]
+        return replace(checked, named_by=tuple(named))
+
+    @recorded("sign-off")
+    def sign_off(self, note: Note, model_id: str, person: str, statement: str) -> SignOff:
+        """State something about the model as it is reported now; the statement names the hash of the report's content."""
+        record = self._models.get(model_id)
+        digest, role = content_hash(content_of(self._sources(record))), self._auditor.role
+        reviews = self._workspace.reviews(record.federation)
+        done = reviews.sign_off(record.content_hash, person, role, statement, digest)
+        note.about(record, content_sha256=digest, number=done.number, person=done.person)
+        return done
+
+    def sign_offs(self, model_id: str) -> tuple[SignOffLine, ...]:
+        """Who stands by the model, and whether by what is reported of it now."""
+        record = self._models.get(model_id)
+        if not self._workspace.reviews(record.federation).sign_offs(record.content_hash):
+            return ()
+        sources = self._sources(record)
+        return sign_offs_of(sources, content_of(sources))
+
+    def compare(self, first: str, second: str) -> SideBySide:
+        """Two models of one federation compared; raises ParameterError where they are of two."""
+        before, after = self._models.get(first), self._models.get(second)
+        if before.federation != after.federation:
+            raise ParameterError(
+                f"{before.id} is a model of {before.federation!r}, {after.id} one of {after.federation!r}. "
+                "Choose two models of one federation."
+            )
+        return model_comparison.compare(self._side(before), self._side(after))
+
+    def _side(self, record: ModelRecord) -> Side:
+        found = MeasuredEvidence(self._models, record)
+        return Side(
+            record=record,
+            sizes=Sizes.of(self._models.partial_model(record)),
+            importance=self._explanation.importance(record.id),
+            compliance=self._compliance.assess(record.id),
+            disparities=found.disparities,
+            bases={key: basis for key, basis in found.bases.items() if key[0] == DISPARITY},
+            test_ids=frozenset(self._models.test_ids(record)),
+        )
+
+    def _sources(self, record: ModelRecord) -> Sources:
+        found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
+        card = self._cards.get(record.id)
+        return Sources(
+            record=record,
+            federation=self._workspace.federation(record.federation),
+            model=self._models.partial_model(record),
+            importance=self._explanation.importance(record.id),
+            directions=self._explanation.directions(record.id),
+            compliance=self._compliance.assess(record.id),
+            reviews=reviews.history(record.content_hash),
+            sign_offs=reviews.sign_offs(record.content_hash),
+            entries=self._audit.entries(record.federation),
+            card=Card(card.parts[0], card.sources[card.parts[0].part], card.shifts) if card.parts else None,
+            disparities=found.disparities or None,
+            proxies=found.proxies or None,
+            bases=found.bases,
+            retrained=self._retrained(record),
+        )
+
+    def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
+        """The model beside the one that it replaces, then beside those that replace it."""
+        before, after = self._models.lineage(record.id)
+        pairs = [(before.id, record.id)] if before else []
+        return tuple(self.compare(*pair) for pair in (*pairs, *((record.id, new.id) for new in after)))

@@ -1,0 +1,43 @@
+"""Decisions of people about a model's findings."""
+
+from __future__ import annotations
+
+from backend.errors import ParameterError
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.compliance import Compliance
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+from backend.store.reviews import Review, ReviewVerdict
+
+
+class ReviewService:
+    """Keeps decisions; nothing that was decided is lost."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance) -> None:
+        self._workspace, self._models, self._auditor, self._compliance = workspace, models, auditor, compliance
+
+    @recorded("override")
+    def decide(
+        self, note: Note, model_id: str, rule: str, feature: str, verdict: ReviewVerdict, reason: str, person: str
+    ) -> Review:
+        """Confirm or override a finding, with a reason; what was decided before is kept.
+
+        Raises
+        ------
+        ParameterError
+            The model has no such finding, or a field is not usable.
+        """
+        record = self._models.get(model_id)
+        if not any((f.rule_id, f.feature) == (rule, feature) for f in self._compliance.assess(record.id).findings):
+            raise ParameterError(
+                f"The model {record.id} has no finding of the rule {rule!r} on the feature {feature!r}."
+            )
+        reviews = self._workspace.reviews(record.federation)
+        done = reviews.review(record.content_hash, rule, feature, verdict, reason, person)
+        note.about(record, rule=rule, feature=feature, verdict=verdict, number=done.number, person=done.person)
+        return done
+
+    def history(self, model_id: str) -> tuple[Review, ...]:
+        """Every decision about the model's findings, oldest first."""
+        record = self._models.get(model_id)
+        return self._workspace.reviews(record.federation).history(record.content_hash)

@@ -1,0 +1,59 @@
+"""Records to be scored, as the Guest has them: from its table, typed in, or uploaded. No Host's column is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from backend.data import table as tables
+from backend.data.federation import Federation
+from backend.data.table import SampleSheet
+from backend.errors import SampleError
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+
+
+class Samples:
+    """Sheets of one model's federation."""
+
+    def __init__(self, workspace: Workspace, models: Registry) -> None:
+        self._workspace, self._models = workspace, models
+
+    def table(self, model_id: str) -> pd.DataFrame:
+        """The Guest's own records with the part they had in training."""
+        record = self._models.get(model_id)
+        table, part_of = self._workspace.runtime(record.federation).table, self._models.part_of(record)
+        frame = pd.DataFrame(dict(table.columns), index=pd.Index(table.ids, name="id", dtype="object"))
+        frame["part"] = [part_of.get(i, "not in training") for i in table.ids]
+        return frame
+
+    def of_person(self, model_id: str, sample_id: str) -> SampleSheet:
+        """The Guest's record of a known id."""
+        table = self._workspace.runtime(self._models.get(model_id).federation).table
+        if sample_id not in table.row_of:
+            raise SampleError(
+                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
+            )
+        own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
+        return SampleSheet((sample_id,), own, {}, {}, ())
+
+    def typed_in(self, model_id: str, sample_id: str, values: Mapping[str, str | float | None]) -> SampleSheet:
+        """A typed-in sample: the Guest's features by name."""
+        return tables.sample_from_values(self._federation(model_id), sample_id, dict(values))
+
+    def read(self, model_id: str, source: bytes | Path) -> SampleSheet:
+        """An uploaded CSV; raises SampleError where the sheet as a whole is not usable."""
+        return tables.read_samples(self._federation(model_id), source)
+
+    def template(self, model_id: str) -> bytes:
+        """A CSV to fill in: the Guest's id and features, and two of its own records."""
+        frame = self.table(model_id).drop(columns="part").head(2)
+        frame.index.name = self._federation(model_id).guest.id
+        text: str = frame.to_csv()
+        return text.encode()
+
+    def _federation(self, model_id: str) -> Federation:
+        return self._workspace.federation(self._models.get(model_id).federation)

@@ -1,0 +1,232 @@
+"""People scored for a user: the run under their cipher, what becomes of every row of their sheet, and a model evaluated that way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher, cipher_named
+from backend.crypto.workers import Workers, cores
+from backend.data.table import PartyTable, SampleSheet
+from backend.errors import ParameterError
+from backend.jobs import Job
+from backend.protocols.scoring.guest import Scored
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.transport.channel import TranscriptEntry
+from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
+from backend.services import audit
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.compliance import Compliance
+from backend.services.registry import Compiled, Registry
+from backend.services.workspace import Workspace
+from backend.trees.metrics import measure
+
+__all__ = ["KEY_BITS", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
+
+
+@dataclass(frozen=True)
+class ScoringRequest:
+    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
+
+    With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
+    """
+
+    model_id: str
+    samples: SampleSheet
+    cutoff: float = 0.5
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    canaries: bool = True
+
+
+class Scoring:
+    """Scores people."""
+
+    def __init__(
+        self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance, workers: Workers
+    ) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._compliance, self._workers = compliance, workers
+
+    def start(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
+        """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""
+        return Job[ScoreBatch](lambda job: self._score(request, job, counted), len(request.samples.ids)).start()
+
+    @recorded("score")
+    def _score(self, note: Note, request: ScoringRequest, job: Job[ScoreBatch], counted: bool) -> ScoreBatch:
+        record, digest = self._models.get(request.model_id), audit.sheet_hash(request.samples)
+        note.about(record, rows=len(request.samples.ids), input_sha256=digest)
+        runtime, compiled = self._workspace.runtime(record.federation), self._models.compiled(record)
+        batch = score(runtime, record, compiled, request, job, self._workers, counted=counted)
+        self._workspace.guest_store(record.federation).put_score_job(record.id, summary(batch))
+        note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(record.id), counted)
+        return batch
+
+    def evaluate(
+        self,
+        model_id: str,
+        samples: int,
+        key_bits: int = KEY_BITS,
+        seed: int = 7,
+        watch: Callable[[Job[ScoreBatch]], ScoreBatch] = Job.get,
+    ) -> Evaluation:
+        """Score `samples` random test records (any joint ones of an imported model) under encryption and measure them against the labels.
+
+        Parameters
+        ----------
+        samples : int
+            0 = none: the registered metrics on all test records only.
+        watch : callable
+            Follows the scoring to its end, e.g. to show progress.
+        """
+        record = self._models.get(model_id)
+        if samples == 0:
+            return Evaluation(record.metrics, None, 0.0)
+        runtime = self._workspace.runtime(record.federation)
+        rows = self._models.test_rows(record, samples, seed)
+        own = runtime.table.take(rows)
+        sheet = SampleSheet(own.ids, own, {}, {}, ())
+        batch = watch(self.start(ScoringRequest(record.id, sheet, key_bits=key_bits), counted=False))
+        compiled = self._models.compiled(record)
+        margins = compiled.guest.margins([s.units for s in batch.scores])
+        metrics = measure(runtime.labels()[rows], margins, "test sample", compiled.outputs)
+        return Evaluation(record.metrics, metrics, batch.seconds)
+
+    @staticmethod
+    def csv(batch: ScoreBatch) -> bytes:
+        """Results as CSV, safe to open in a spreadsheet."""
+        return scores_csv(batch)
+
+
+def score(
+    runtime: FederationRuntime,
+    record: ModelRecord,
+    compiled: Compiled,
+    request: ScoringRequest,
+    job: Job[ScoreBatch],
+    workers: Workers,
+    *,
+    counted: bool,
+) -> ScoreBatch:
+    """Score a sheet; rows with a problem are left out of the run and told in the result.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        Of the record's model.
+    counted : bool
+        Whether simulated Hosts count the questions against their budgets.
+
+    Raises
+    ------
+    ParameterError
+        The cut-off is no probability, or the model's scores do not fit the cipher.
+    PartyUnreachable, SecurityError, Cancelled
+        See :meth:`backend.protocols.guest.GuestParty.score`.
+    """
+    if not 0.0 <= request.cutoff <= 1.0:
+        raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+    began = time.perf_counter()
+    sheet = request.samples
+    good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
+    job.at("key", runtime.guest.name, 0)
+    job.total = len(good)
+    key = runtime.key(request.cipher, request.key_bits, compiled.guest)
+    prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
+    session = runtime.open_session(record.hosts, job.cancelled, counted=counted)
+    job.read_transcript = session.transcript
+    transcript: tuple[TranscriptEntry, ...] = ()
+    try:
+        for host, table in sheet.hosts.items():
+            if host in record.hosts:
+                runtime.play(session, host, table.take(good))
+        own = sheet.guest.take(good)
+        scored = runtime.guest.score(
+            record.id, compiled.guest, own, key, session, workers=workers, canary=request.canaries, on_stage=job.at
+        )
+    finally:
+        transcript = session.close()
+        job.keep_transcript(transcript)
+    job.at("done", runtime.guest.name, len(good))
+    return ScoreBatch(
+        model_id=record.id,
+        cipher=key.scheme,
+        key_bits=key.bits,
+        cutoff=request.cutoff,
+        scores=sample_scores(sheet, good, compiled, own, scored, request.cutoff),
+        stages=(prepared, *stages(scored)),
+        transcript=transcript,
+        leaves=record.n_leaves,
+        ciphertexts_per_sample=scored.entries,
+        score_bits=record.score_bits,
+        seconds=job.seconds,
+        dither=scored.dither / float(1 << record.score_bits),
+        canaries=scored.canaries,
+    )
+
+
+def summary(batch: ScoreBatch) -> dict[str, Any]:
+    """What the Guest's store keeps of a scoring: counts and cipher; no score and no id."""
+    failed = sum(one.status == "failed" for one in batch.scores)
+    return {
+        "rows": len(batch.scores) - failed,
+        "failed": failed,
+        "cipher": batch.cipher,
+        "key_bits": batch.key_bits,
+        "seconds": batch.seconds,
+    }
+
+
+def stages(scored: Scored) -> tuple[Stage, ...]:
+    """Seconds by stage and party, in the order of the protocol."""
+    order = ("encode", "encrypt", "mask", "decrypt")
+    timed = sorted(scored.timings.seconds.items(), key=lambda item: order.index(item[0][0]))
+    return tuple(Stage(name, party, seconds) for (name, party), seconds in timed)
+
+
+def sample_scores(
+    sheet: SampleSheet, good: Any, compiled: Compiled, own: PartyTable, scored: Scored, cutoff: float
+) -> tuple[Score, ...]:
+    """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
+    outputs = compiled.outputs
+    answered = [
+        0 if k in scored.refused else units for k, units in enumerate(scored.units)
+    ]  # a refused row is no number of the model
+    margins = compiled.guest.margins(answered)
+    predictions = outputs.predict(margins)
+    expected = compiled.expectation.given(own.columns, len(own.ids))
+    best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
+    out: list[Score] = []
+    place = {int(row): k for k, row in enumerate(good)}
+    for i, sample_id in enumerate(sheet.ids):
+        k = place.get(i)
+        problem = sheet.problems[i] if k is None else scored.refused.get(k, "")
+        if k is None or problem:
+            nan = float("nan")
+            out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))
+            continue
+        at = best[k]
+        chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
+        out.append(
+            Score(
+                id=sample_id,
+                status="ok",
+                problem="",
+                margin=float(margins[k, at]),
+                probability=float("nan") if outputs.task == "number" else chosen,
+                decision="" if outputs.task != "binary" else "decline" if chosen >= cutoff else "accept",
+                predictions=tuple(predictions[k].tolist()),
+                predicted=outputs.classes[at] if outputs.classes else "",
+                base=base,
+                guest_part=float(expected[k, at]) - base,
+                hosts_part=float(margins[k, at] - expected[k, at]),
+                units=scored.units[k],
+                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,207 @@
+"""Models trained for a user: who takes part, the run itself, the release check, and the record of the model that it gives."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from backend.data.demo import write_demo
+from backend.data.federation import Federation
+from backend.errors import ParameterError
+from backend.jobs import Job
+from backend.protocols.alignment.methods import METHODS
+from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
+from backend.protocols.training.guest import Trained
+from backend.protocols.training.opboost.parameters import OpBoostParameters
+from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters
+from backend.results import DEMO, RANKS, TRAINING, ModelRecord
+from backend.services import audit
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.compliance import Compliance
+from backend.services.leakage import finest, refuse_if_identifying, released, usual_bound
+from backend.services.model_card import ModelCards, without_ids
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+from backend.trees.serialization import content_hash, dump_guest
+
+__all__ = [
+    "ALGORITHMS",
+    "CIPHERS",
+    "KEY_SIZES",
+    "METHODS",
+    "Parameters",
+    "SecureBoostParameters",
+    "Training",
+    "TrainingRequest",
+]
+
+DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
+_demo_lock = threading.Lock()  # several sessions may ask for the demo at once
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training to be started; `hosts` None means all of the federation's, in its order.
+
+    A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
+    :func:`backend.services.leakage.usual_bound`). With `coarser` it is trained once more instead, with the finest
+    scale of scores that does.
+    """
+
+    federation: str
+    parameters: Parameters
+    hosts: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    most_named: float | None = None
+    coarser: bool = False
+
+
+class Training:
+    """Trains models and registers them."""
+
+    def __init__(
+        self, workspace: Workspace, models: Registry, auditor: Auditor, cards: ModelCards, compliance: Compliance
+    ) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._cards, self._compliance = cards, compliance
+
+    def prepare_demo(self) -> str:
+        """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name."""
+        with _demo_lock:
+            folder = self._workspace.home / DEMO
+            if not (folder / "federation.toml").exists():
+                write_demo(folder)
+            self._workspace.add(folder)
+            if not self._models.all(DEMO):
+                self.start(TrainingRequest(DEMO, DEMO_PARAMETERS)).get()
+        return DEMO
+
+    def start(self, request: TrainingRequest) -> Job[ModelRecord]:
+        """Train in the background; the model is in the registry when the job is done."""
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(request.parameters)).start()
+
+    @recorded("train")
+    def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
+        """Train within a job that is under way; see :func:`train` and :func:`backend.services.leakage.refuse_if_identifying`."""
+        note.federation = request.federation
+        note.body = {"algorithm": request.parameters.ALGORITHM, "excluded": len(request.exclude)}
+        grown, trained = self._fit_for_release(request, job)
+        known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
+        record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
+        self._models.register(record, trained.model, trained.part_of)
+        self._cards.keep_scores(
+            record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
+        )
+        digest = audit.federation_hash(self._workspace.federation(request.federation))
+        note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
+        return record
+
+    def _fit_for_release(self, request: TrainingRequest, job: Job[Any]) -> tuple[ModelRecord, Trained]:
+        """A model of whose scores no larger share identifies a path than is allowed; trained once more where a coarser scale may be taken.
+
+        Hosts keep one model a training, so that nobody registers the same trees twice to get a second budget: hence the whole
+        training again.
+
+        Raises
+        ------
+        ReleaseRefused
+            Too many scores would identify their path, and no coarser scale does or may be taken.
+        """
+        asked_bits = None
+        runtime = self._workspace.runtime(request.federation)
+        while True:
+            grown, trained = train(runtime, request, job)
+            record = released(runtime, grown, trained.model, trained.part_of, "validation", job)
+            if record.release is None:
+                return record, trained
+            usual = usual_bound(record.release, runtime.federation.synthetic)
+            allowed = usual if request.most_named is None else request.most_named
+            bits = finest(record.release, allowed)
+            if record.score_bits == bits or bits is None or not request.coarser:
+                refuse_if_identifying(record.release, allowed)
+                return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
+            asked_bits = asked_bits or record.score_bits
+            job.points, job.done = (), 0  # the curve of the model that follows
+            request = replace(request, parameters=replace(request.parameters, score_bits=bits))
+
+
+def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
+    """Grow a model; every Host has kept its half when this returns.
+
+    Raises
+    ------
+    ParameterError
+        A Host or a left-out feature is not of the federation, or no feature is left.
+    FederationError, PartyUnreachable, SecurityError, Cancelled
+        See :meth:`backend.protocols.guest.GuestParty.train`.
+    """
+    hosts = _chosen_hosts(runtime, request.hosts)
+    _check_excluded(runtime.federation, hosts, request.exclude)
+    job.at("key", runtime.guest.name)
+    asked = request.parameters
+    key = None if isinstance(asked, OpBoostParameters) else runtime.pair_key(asked.cipher, asked.key_bits)
+    session = runtime.open_session(
+        hosts, job.cancelled, counted=False
+    )  # OpBoost scores its test records to measure the model
+    job.read_transcript = session.transcript
+    try:
+        trained = runtime.guest.train(
+            runtime.labels(),
+            asked,
+            key,
+            session,
+            exclude=request.exclude,
+            on_stage=lambda stage: job.at(stage, runtime.guest.name),
+            on_tree=job.tree_grown,
+        )
+    finally:
+        job.keep_transcript(session.close())
+    record = ModelRecord(
+        id=trained.model_id,
+        federation=request.federation,
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        algorithm=asked.ALGORITHM,
+        cipher=key.scheme if key else RANKS,
+        key_bits=key.bits if key else 0,
+        content_hash=content_hash(dump_guest(trained.model)),
+        guest=runtime.guest.name,
+        hosts=hosts,
+        n_trees=len(trained.model.trees),
+        n_leaves=trained.model.n_leaves,
+        depth=max(t.depth for t in trained.model.trees),
+        score_bits=asked.score_bits,
+        metrics=trained.metrics,
+        parameters=asked.as_dict(),
+        seconds=job.seconds,
+        parts=trained.parts,
+        curve=job.points,
+        host_hashes=trained.host_hashes,
+        positive_rate=trained.positive_rate,
+        alignment=trained.alignment,
+        exclude=request.exclude,
+        task=trained.model.outputs.task,
+    )
+    return record, trained
+
+
+def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
+    chosen = runtime.hosts if hosts is None else hosts
+    unknown = [h for h in chosen if h not in runtime.hosts]
+    if unknown:
+        raise ParameterError(
+            f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(runtime.hosts)}."
+        )
+    return tuple(h for h in runtime.hosts if h in chosen)
+
+
+def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+    names = [f.name for _, f in federation.features()]
+    unknown = [e for e in exclude if e not in names]
+    if unknown:
+        raise ParameterError(f"{', '.join(unknown)} is no feature of this federation, so it cannot be left out.")
+    parties = {federation.guest.name, *hosts}
+    if all(f.name in exclude for party, f in federation.features() if party in parties):
+        raise ParameterError("Every feature was left out; leave at least one in.")
