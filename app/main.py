@@ -69,7 +69,7 @@ try:
     with st.sidebar:
         records = session.models()
         if records:
-            federations = {federation.name: federation for federation in session.service().federations()}
+            federations = {federation.name: federation for federation in session.service().federations.all()}
             key = session.bind("model", [record.id for record in records], records[0].id)
             sidebar.models(t, records, federations, key)
             session.publish("model")

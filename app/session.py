@@ -81,14 +81,14 @@ def view(model_id: str) -> View:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _view(home: str, model_id: str) -> View:
     backend = _service(home)
-    record = backend.model(model_id)
+    record = backend.models.get(model_id)
     return View(
         record=record,
-        federation=backend.federation(record.federation),
-        model=backend.guest_model(model_id),
-        importance=backend.importance(model_id),
-        directions=backend.directions(model_id),
-        compliance=backend.compliance(model_id),
+        federation=backend.federations.get(record.federation),
+        model=backend.models.guest_model(model_id),
+        importance=backend.explanation.importance(model_id),
+        directions=backend.explanation.directions(model_id),
+        compliance=backend.compliance.assess(model_id),
     )
 
 
@@ -99,7 +99,7 @@ def samples(model_id: str) -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _samples(home: str, model_id: str) -> pd.DataFrame:
-    return _service(home).samples(model_id)
+    return _service(home).samples.table(model_id)
 
 
 def steady(model_id: str, measure: ImportanceMeasure, *, by_party: bool = False) -> tuple[SteadyImportance, ...]:
@@ -109,7 +109,7 @@ def steady(model_id: str, measure: ImportanceMeasure, *, by_party: bool = False)
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _steady(home: str, model_id: str, measure: ImportanceMeasure, by_party: bool) -> tuple[SteadyImportance, ...]:
-    return _service(home).steady_importance(model_id, measure, by_party=by_party)
+    return _service(home).explanation.steady_importance(model_id, measure, by_party=by_party)
 
 
 def pairs(model_id: str) -> tuple[Interaction, ...]:
@@ -119,7 +119,7 @@ def pairs(model_id: str) -> tuple[Interaction, ...]:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _pairs(home: str, model_id: str) -> tuple[Interaction, ...]:
-    return _service(home).interactions(model_id)
+    return _service(home).explanation.interactions(model_id)
 
 
 def page(name: str) -> Path:
@@ -157,7 +157,7 @@ def note_sign_in() -> None:
     name = account()
     if name and kept("signed_in") != name:
         keep("signed_in", name)
-        service().note_sign_in("oidc")
+        service().audit.note_sign_in("oidc")
 
 
 def attempt(done: str, act: Callable[[], object]) -> None:
@@ -317,7 +317,7 @@ def notices() -> list[tuple[str, str]]:
 
 def models() -> list[ModelRecord]:
     """All models, newest first."""
-    return service().models()
+    return service().models.all()
 
 
 def chosen_model() -> str | None:

@@ -125,13 +125,13 @@ def credit_card_case() -> Case | None:
 def demo_case() -> Case:
     """The built-in demo with its first model."""
     with fresh_glassleaf() as glassleaf:
-        name = glassleaf.prepare_demo()
-        return case_of(glassleaf, glassleaf.models(name)[0], "demo")
+        name = glassleaf.training.prepare_demo()
+        return case_of(glassleaf, glassleaf.models.all(name)[0], "demo")
 
 
 def case_of(glassleaf: Glassleaf, record: ModelRecord, title: str) -> Case:
     """A model of the registry with all parties' records."""
-    model, federation = glassleaf.guest_model(record.id), glassleaf.federation(record.federation)
+    model, federation = glassleaf.models.guest_model(record.id), glassleaf.federations.get(record.federation)
     stores = {h: PartyStore(glassleaf.home / "parties" / record.federation / h) for h in model.hosts}
     partial_models = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
     tables = {p.name: read_table(federation, p.name) for p in federation.parties}

@@ -74,7 +74,7 @@ def _column(draw: np.random.Generator, feature: Feature, rows: int) -> np.ndarra
 def grow_large(glassleaf: Glassleaf) -> ModelRecord:
     """Write the federation below the home and grow its model on plaintext, on a share of the features a round."""
     write_large(glassleaf.home / "large")
-    federation = glassleaf.add_federation(glassleaf.home / "large")
+    federation = glassleaf.federations.add(glassleaf.home / "large")
     parameters = SecureBoostParameters(
         trees=TREES, depth=DEPTH, learning_rate=0.05, bins=8, column_sample=COLUMNS, cipher="none"
     )

@@ -36,11 +36,11 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
         glassleaf = Glassleaf(home, pools=False)
         progress("growing the model")
         record = grow_large(glassleaf)
-        results = glassleaf.compliance(record.id).findings
+        results = glassleaf.compliance.assess(record.id).findings
         progress("training again")
-        glassleaf.start_retraining(RetrainingRequest(record.id, (results[0].feature,), cipher="none")).get()
+        glassleaf.retraining.start(RetrainingRequest(record.id, (results[0].feature,), cipher="none")).get()
         facts = {
-            "features": len(glassleaf.guest_model(record.id).dictionary),
+            "features": len(glassleaf.models.guest_model(record.id).dictionary),
             "trees": record.n_trees,
             "leaves": record.n_leaves,
             "findings": len(results),

@@ -63,7 +63,7 @@ class Pooled:
 
 def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
     """The records of a trained model, divided and binned as in its training."""
-    federation, frame = glassleaf.federation(record.federation), glassleaf.samples(record.id)
+    federation, frame = glassleaf.federations.get(record.federation), glassleaf.samples.table(record.id)
     ids, parts = [str(i) for i in frame.index], frame["part"].to_numpy()
     training = parts == "training"
     indices, categories = {}, {}

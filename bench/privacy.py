@@ -30,10 +30,10 @@ def measure() -> dict[str, Any]:
     with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         skipped = {"skipped": ABSENT} if name is None else {}
-        name = name or glassleaf.prepare_demo()
+        name = name or glassleaf.training.prepare_demo()
         progress(name)
         record = train(glassleaf, name, PARAMETERS)
-        points = [asdict(point) for point in glassleaf.start_frontier(record.id, PEOPLE).get()]
+        points = [asdict(point) for point in glassleaf.leakage.start_tradeoff(record.id, PEOPLE).get()]
         return skipped | {
             "federation": name,
             "trees": record.n_trees,
@@ -48,7 +48,7 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score, in turns with the same model at another width."""
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
-    model, rows = glassleaf.guest_model(record.id), []
+    model, rows = glassleaf.models.guest_model(record.id), []
     runtime = glassleaf._catalogue.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
     for bits in METER_BITS:

@@ -26,7 +26,7 @@ PARAMETERS = SecureBoostParameters(trees=20, depth=4, cipher="none", score_bits=
 def measure() -> dict[str, Any]:
     """Both federations, the second where its data is there."""
     with fresh_glassleaf() as glassleaf:
-        names = [glassleaf.prepare_demo(), *(n for n in [add_credit_card(glassleaf)] if n)]
+        names = [glassleaf.training.prepare_demo(), *(n for n in [add_credit_card(glassleaf)] if n)]
         runs = [_one(glassleaf, name) for name in names]
     return {"runs": runs} | ({} if len(names) > 1 else {"skipped": ABSENT})
 
@@ -34,10 +34,10 @@ def measure() -> dict[str, Any]:
 def _one(glassleaf: Glassleaf, name: str) -> dict[str, Any]:
     progress(name)
     record = train(glassleaf, name, PARAMETERS)
-    model = glassleaf.guest_model(record.id)
-    frame = glassleaf.samples(record.id)
+    model = glassleaf.models.guest_model(record.id)
+    frame = glassleaf.samples.table(record.id)
     test = (frame["part"] == "test").to_numpy()
-    labels = read_labels(glassleaf.federation(name))[test]
+    labels = read_labels(glassleaf.federations.get(name))[test]
     ids = [str(i) for i in frame.index[test]]
     # the one leaf of each record, (n, n_leaves) a tree; what a Host does not hold counts as missing
     reached = candidate_leaves(model.skeletons, *case_of(glassleaf, record, name).together(ids), len(ids))

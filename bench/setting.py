@@ -60,7 +60,7 @@ def fresh_glassleaf(**options: Any) -> Iterator[Glassleaf]:
 
 def train(glassleaf: Glassleaf, federation: str, parameters: Any) -> ModelRecord:
     """One model; it is released however many scores would identify their paths."""
-    return glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0)).get()
+    return glassleaf.training.start(TrainingRequest(federation, parameters, most_named=1.0)).get()
 
 
 def add_credit_card(glassleaf: Glassleaf) -> str | None:
@@ -69,7 +69,7 @@ def add_credit_card(glassleaf: Glassleaf) -> str | None:
         return None
     folder = glassleaf.home / "credit_card"
     split_credit_card(CREDIT_CARD, folder)
-    return glassleaf.add_federation(folder).name
+    return glassleaf.federations.add(folder).name
 
 
 def progress(text: str) -> None:

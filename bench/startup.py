@@ -36,7 +36,7 @@ def measure(repeats: int = REPEATS) -> dict[str, Any]:
     """Medians of `repeats` processes of every command, in turns, after one of each that is not counted."""
     with fresh_glassleaf() as glassleaf:
         progress("preparing the demo")
-        glassleaf.prepare_demo()
+        glassleaf.training.prepare_demo()
         return timed(glassleaf.home, repeats)
 
 

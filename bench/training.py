@@ -86,7 +86,7 @@ def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
 
 def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     """A second federation on the same tables in which every feature is numeric."""
-    first = glassleaf.federation(name)
+    first = glassleaf.federations.get(name)
 
     def numeric(party: Any) -> Any:
         plain = [f.model_copy(update={"kind": Kind.NUMERIC, "categories": {}}) for f in party.features]
@@ -99,7 +99,7 @@ def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     write_federation(changed, target)
     for party in first.parties:
         (target / party.file).write_bytes((first.folder / party.file).read_bytes())
-    return glassleaf.add_federation(target).name
+    return glassleaf.federations.add(target).name
 
 
 def _xgboost(glassleaf: Glassleaf, record: ModelRecord) -> tuple[Metrics, float]:

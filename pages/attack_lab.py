@@ -15,12 +15,12 @@ results = session.kept("attacks", {}) | {
     result.id: result for result in (job.result if job is not None else None) or ()
 }
 session.keep("attacks", results)
-attacks = attack_lab.chosen(t, backend.attacks())
+attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 
 def run(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    session.start("attacks", lambda: backend.start_attacks(names))
+    session.start("attacks", lambda: backend.attack_runs.start(names))
     session.rerun()
 
 

@@ -9,9 +9,9 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "compare_models")
 
 view, backend = session.view(model_id), session.service()
-before, after = backend.lineage(model_id)
+before, after = backend.models.lineage(model_id)
 relatives = [*after, *([before] if before else [])]
-others = [*relatives, *(m for m in backend.models(view.record.federation) if m.id != model_id and m not in relatives)]
+others = [*relatives, *(m for m in backend.models.all(view.record.federation) if m.id != model_id and m not in relatives)]
 ids = [record.id for record in others]
 key = session.bind("other", ids, ids[0] if ids else None)
 frame.header(t, "compare_models", session.notices(), view.federation)
@@ -19,7 +19,7 @@ if not others:
     model_comparison.alone(t)
     st.stop()
 model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
-found = backend.side_by_side(model_id, session.publish("other") or ids[0])
+found = backend.reports.compare(model_id, session.publish("other") or ids[0])
 model_comparison.draw(t, view, found)
 frame.section(t, "comparison.leaks_title")
 model_comparison.leaks(t, found)

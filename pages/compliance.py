@@ -14,7 +14,7 @@ model_id = frame.model_or_stop(t, "compliance")
 
 backend, role = session.service(), session.role()
 measuring, retrain = session.works(model_id, "evidence", "retrain")
-report = backend.compliance(model_id)  # after the jobs' state: never older
+report = backend.compliance.assess(model_id)  # after the jobs' state: never older
 view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
@@ -25,7 +25,7 @@ deciding = reviews.ReviewForm(
     session.outcome(),
     lambda finding: session.keep("deciding", finding),
     session.attempt,
-    lambda *given: backend.review(model_id, *given),
+    lambda *given: backend.reviews.decide(model_id, *given),
 )
 if deciding.asked is None:
     frame.outcome(t, deciding.outcome)
@@ -33,32 +33,32 @@ reviews.window(t, deciding)
 compliance.summary(t, view)
 
 frame.section(t, "compliance.findings", "flag")
-history = backend.reviews(model_id)
+history = backend.reviews.history(model_id)
 if linked is not None:
     findings.only(t, view, found[linked], history, deciding, lambda: session.forget("finding"))
 else:
     findings.listed(t, view, history, deciding)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
-evidence.kept_out(t, view, backend.kept_out(model_id))
+evidence.kept_out(t, view, backend.compliance.kept_out(model_id))
 
 known = evidence.assessable(view)
 if known:
     frame.section(t, "compliance.measure", "evidence")
     keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
     form = partial(evidence.request, t, view, *keys)
-    job_form.draw(t, view, measuring, form, backend.start_evidence, evidence.measured)
-before, after = backend.lineage(model_id)
+    job_form.draw(t, view, measuring, form, backend.fairness.start, evidence.measured)
+before, after = backend.models.lineage(model_id)
 if known or before or after:
     frame.section(t, "retraining.title", "retraining")
     if role == OPERATOR:
         retrain_form = partial(retraining.request, t, view)
-        job_form.draw(t, view, retrain, retrain_form, backend.start_retraining, retraining.done)
+        job_form.draw(t, view, retrain, retrain_form, backend.retraining.start, retraining.done)
     else:
         retraining.not_for(t, role)
     pair = (model_id, after[0].id) if after else (before.id, model_id) if before else None
     if pair is not None:
-        retraining.beside(t, view, backend.side_by_side(*pair), retrain.job is not None)
+        retraining.beside(t, view, backend.reports.compare(*pair), retrain.job is not None)
 
 frame.section(t, "compliance.contradictions_title", "expected_direction")
 compliance.contradictions(t, view)
@@ -67,5 +67,5 @@ compliance.duties(t, view)
 compliance.packs(t, view)
 frame.section(t, "report.sign")
 reviews.acting(t, role, session.actor())
-reviews.sign_offs(t, backend.sign_offs(model_id), session.attempt, lambda **given: backend.sign_off(model_id, **given))
+reviews.sign_offs(t, backend.reports.sign_offs(model_id), session.attempt, lambda **given: backend.reports.sign_off(model_id, **given))
 st.caption(t("compliance.limits"))

@@ -26,15 +26,15 @@ measure, everything = importance.chosen(t, view)
 rows: importance.Rows = ()
 parties: importance.Rows = ()
 if measure == importance.WORTH:
-    rows = measured = backend.permutation(model_id)
+    rows = measured = backend.explanation.permutation(model_id)
     parties = importance.parties(view, measured)
     st.markdown(t("importance.worth_why"), help=t("glossary.permutation"))
     words = "importance.worth_again" if rows else "importance.worth_go"
-    measurement.offer(t, view, worth, words, lambda: backend.start_permutation(PermutationRequest(model_id)))
+    measurement.offer(t, view, worth, words, lambda: backend.explanation.start_permutation(PermutationRequest(model_id)))
 elif measure == importance.SHAP:
     st.markdown(t("importance.shap_why"), help=t("glossary.shap"))
     measurement.offer(
-        t, view, shap, "importance.shap_go", lambda: backend.start_cohort_importance(CohortRequest(model_id))
+        t, view, shap, "importance.shap_go", lambda: backend.reasons.start_cohort(CohortRequest(model_id))
     )
     if shap.job is not None and shap.job.result is not None:
         importance_shap.contributions(t, view, shap.job.result, everything)
@@ -48,7 +48,7 @@ if rows:
     with right:
         frame.section(t, "importance.by_party", "host")
         importance.by_party(t, view, measure, parties)
-        importance.whiskers(t, view, measure, rows, backend.agreement(model_id))
+        importance.whiskers(t, view, measure, rows, backend.explanation.agreement(model_id))
 
 frame.section(t, "importance.directions_title", "expected_direction")
 importance_directions.directions(t, view)
@@ -63,12 +63,12 @@ chosen = importance_curves.choose(t, view, session.remember("curve_feature", off
 if chosen is None:
     st.markdown(t("importance.no_split"))
 elif importance_curves.held_by_guest(view, chosen):
-    importance_curves.own(t, view, partial(backend.partial_dependence, model_id, chosen))
+    importance_curves.own(t, view, partial(backend.explanation.partial_dependence, model_id, chosen))
 else:
-    found = backend.means(model_id).get(chosen)
+    found = backend.explanation.means(model_id).get(chosen)
     if found is None:
         st.markdown(t("importance.means_why"))
     else:
         importance_curves.means(t, view, found)
     words, wanted = "importance.means_again" if found else "importance.means_go", MeansRequest(model_id, chosen)
-    measurement.offer(t, view, means, words, lambda: backend.start_means(wanted))
+    measurement.offer(t, view, means, words, lambda: backend.explanation.start_means(wanted))

@@ -13,7 +13,7 @@ view, backend = session.view(model_id), session.service()
 (scoring,) = session.works(model_id, "card")
 frame.header(t, "model_card", session.notices(), view.federation)
 with st.spinner(t("card.drawing")):
-    card = backend.model_card(model_id)  # after the job's state: never older
+    card = backend.model_cards.get(model_id)  # after the job's state: never older
 if card.parts:
     frame.section(t, "card.how_good", "bootstrap")
     shown = model_card.part(t, card)
@@ -28,4 +28,4 @@ frame.section(t, "card.identity", "model")
 model_card.identity(t, view, card)
 frame.section(t, "card.again", "paillier")
 st.markdown(t("card.again_why"))
-measurement.offer(t, view, scoring, "card.go", lambda: backend.start_model_card(CardRequest(model_id)))
+measurement.offer(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))

@@ -9,7 +9,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "overview")
 
 view = session.view(model_id)
-session.service().start_key(view.record.federation)
+session.service().federations.warm_up(view.record.federation)
 frame.header(t, "overview", session.notices(), view.federation)
 left, right = st.columns([6, 5], gap="large")
 with left:

@@ -20,7 +20,7 @@ if done is None:
     st.info(t("privacy.other_model" if other else "privacy.no_run"), icon=":material/lock:")
     st.page_link(session.page("score"), label=t("privacy.to_score"), icon=":material/arrow_forward:")
 else:
-    rows, lines = backend.ledger(done)
+    rows, lines = backend.leakage.disclosures(done)
     privacy.table_two(t, view, done, rows, lines)
     privacy.fields(t, view, lines)
 
@@ -33,7 +33,7 @@ else:
     read, typed = session.kept("leak", (None, None)), session.kept("typed")
     try:
         if read[0] is not score:
-            read = score, backend.leak_meter(model_id, score, typed)
+            read = score, backend.leakage.meter(model_id, score, typed)
             session.keep("leak", read)
         privacy.reading(t, score, read[1])
     except GlassleafError as error:
@@ -46,7 +46,7 @@ points = (job.result if job is not None else None) or ()
 if not points and not running:
     st.markdown(t("privacy.widths_hint"))
 if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
-    session.start(f"leak:{model_id}", lambda: backend.start_leak_curve(model_id))
+    session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
     session.rerun()
 if running:
     privacy.follow(t, running, points, session.rerun)
@@ -64,11 +64,11 @@ found = (work.result if work is not None else None) or ()
 if not found and not working:
     st.markdown(t("privacy.frontier_hint"))
 if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
-    session.start(f"frontier:{model_id}", lambda: backend.start_frontier(model_id))
+    session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
     session.rerun()
 if working:
     privacy.follow(t, working, found, session.rerun, "frontier")
 if found and not working:
-    privacy.frontier(t, view, found, backend.dither(model_id))
+    privacy.frontier(t, view, found, backend.models.dither(model_id))
 if work is not None and work.state in ("failed", "cancelled"):
     frame.problem(t, work.error or "")

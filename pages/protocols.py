@@ -23,7 +23,7 @@ with left:
         request = ComparisonRequest(
             model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
         )
-        session.start("protocols", lambda: backend.start_comparison(request))
+        session.start("protocols", lambda: backend.protocol_comparison.start(request))
         session.rerun()
 so_far = job.result if job is not None else None
 with right:
@@ -60,4 +60,4 @@ if done is not None:
 if view.record.algorithm == "forest":
     frame.section(t, "serving.title", "forest")
     (work,) = session.works(model_id, "serving")
-    serving.offer(t, view, work, backend.start_serving)
+    serving.offer(t, view, work, backend.forest_serving.start)

@@ -24,13 +24,13 @@ with left:
     try:
         if way == "pick":
             if chosen := person.pick(t, view, people, session.remember, session.draw):
-                sheet = backend.sample_of(model_id, chosen)
+                sheet = backend.samples.of_person(model_id, chosen)
                 person.card(t, view, person.row(people, chosen))
         elif way == "type":
             start = person.row(people, chosen) if chosen in people.index else None
-            sheet = backend.sample_from_values(model_id, *person.typed(t, view, start))
-        elif (csv := person.upload(t, lambda: backend.sample_template(model_id))) is not None:
-            sheet = backend.read_samples(model_id, csv)
+            sheet = backend.samples.typed_in(model_id, *person.typed(t, view, start))
+        elif (csv := person.upload(t, lambda: backend.samples.template(model_id))) is not None:
+            sheet = backend.samples.read(model_id, csv)
             person.sheet(t, view, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
@@ -41,7 +41,7 @@ with right:
     cipher, bits = engine.pick(t, speeds, one_output=view.model.outputs.slots(view.record.n_trees) == 1)
     engine.hint(t, cipher, len(sheet.ids) if sheet else 0, speeds)
     if cipher == "paillier":
-        backend.start_key(view.record.federation, bits)
+        backend.federations.warm_up(view.record.federation, bits)
     cutoff = run.cutoff(t, view.task)
     job, why = session.job("score"), session.job("reasons")
     running = session.running(job)
@@ -52,9 +52,9 @@ with right:
     ):
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits)
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-        session.start("score", lambda: backend.start_scoring(request))
+        session.start("score", lambda: backend.scoring.start(request))
         session.rerun()
-    pools = partial(run.pools, t, view, partial(backend.pools, view.record.federation), cipher)
+    pools = partial(run.pools, t, view, partial(backend.federations.pools, view.record.federation), cipher)
     if why is not None and why.state == "running":
         pools()
     elif not running:
@@ -69,14 +69,14 @@ with right:
         run.ended(t, job)
     elif job.result.model_id == model_id:
         done = view_models.decided(job.result, cutoff)
-        result.draw(t, view, done, partial(backend.scores_csv, done))
+        result.draw(t, view, done, partial(backend.scoring.csv, done))
         if reasons.asked(t, view, done, sheet, why) and sheet is not None:
             wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
-            session.start("reasons", lambda: backend.start_reasons(wanted))
+            session.start("reasons", lambda: backend.reasons.start(wanted))
             session.rerun()
-        reasons.draw(t, view, done, why, backend.notice, session.rerun)
+        reasons.draw(t, view, done, why, backend.reasons.notice, session.rerun)
     else:
         st.info(t("score.other_model"), icon=":material/lock:")
 if done is not None:
     slot, textbook_bits = result.below(t, view, done), engine.textbook_bits(done)
-    result.textbook(t, slot, done, backend.textbook_seconds(model_id, textbook_bits), textbook_bits)
+    result.textbook(t, slot, done, backend.models.textbook_seconds(model_id, textbook_bits), textbook_bits)

@@ -28,8 +28,8 @@ if overlay:
     ids = person.options(session.samples(model_id), session.kept("sample"))
     chosen = person.known(t, ids, session.remember("sample", ids))
     try:
-        sheet = session.service().sample_of(model_id, chosen)
-        candidates = session.service().candidate_leaves(model_id, index, sheet)
+        sheet = session.service().samples.of_person(model_id, chosen)
+        candidates = session.service().models.candidate_leaves(model_id, index, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
 tree_choice.strip(t, view, index, session.choose)

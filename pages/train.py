@@ -9,9 +9,9 @@ from backend.services import TrainingRequest
 t = session.texts()
 frame.header(t, "train", session.notices())
 backend = session.service()
-federations = {federation.name: federation for federation in backend.federations()}
+federations = {federation.name: federation for federation in backend.federations.all()}
 if not federations:
-    frame.empty(t, backend.prepare_demo, session.page("train"))
+    frame.empty(t, backend.training.prepare_demo, session.page("train"))
     st.stop()
 
 job = session.job("train")
@@ -45,7 +45,7 @@ with start:
     if pressed and chosen is not None:
         request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         session.keep("training", request)
-        session.start("train", lambda: backend.start_training(request))
+        session.start("train", lambda: backend.training.start(request))
         session.rerun()
 with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
@@ -60,7 +60,7 @@ with progress:
     elif not release.refused(t, job):
         run.trained(t, whose, job)
 
-made = backend.models(federation.name)
+made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")
     training.models(t, federation, made, lambda: session.selected_row("models_table"))

@@ -72,8 +72,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=600)
     glassleaf = Glassleaf(home, pools=False)
-    glassleaf.add_federation(home / "demo")
-    glassleaf.start_training(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
     glassleaf.close()
     return home
 

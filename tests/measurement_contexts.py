@@ -19,14 +19,14 @@ class TrainedDemo:
         federation = write_demo(folder / "demo", rows=1500)
         change(folder / "demo")
         self.glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-        self.glassleaf.add_federation(folder / "demo")
-        self.record = self.glassleaf.start_training(TrainingRequest("demo", PARAMETERS)).get()
+        self.glassleaf.federations.add(folder / "demo")
+        self.record = self.glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
         self.runtime = self.glassleaf._catalogue.runtime("demo")
-        self.offered = self.glassleaf.guest_model(self.record.id).dictionary
+        self.offered = self.glassleaf.models.guest_model(self.record.id).dictionary
         self.measured = Measured(
             self.runtime,
             self.record,
-            self.glassleaf.guest_model(self.record.id),
+            self.glassleaf.models.guest_model(self.record.id),
             self.glassleaf._compiled_model(self.record),
             self.glassleaf._test_ids(self.record),
             Workers(),

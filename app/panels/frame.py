@@ -146,7 +146,7 @@ def model_or_stop(t: Texts, page: str) -> str:
     chosen = session.chosen_model()
     if chosen is None:
         header(t, page, session.notices())
-        empty(t, session.service().prepare_demo, session.page("train"))
+        empty(t, session.service().training.prepare_demo, session.page("train"))
         st.stop()
     return chosen
 

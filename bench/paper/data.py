@@ -97,7 +97,7 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     hosts = {HOST: [c for c in table.features if c not in guest]}
     options = {"id_column": ID, "positive": table.positive, "dictionary": table.dictionary, "name": name}
     division = Division(label=table.label, guest=guest, hosts=hosts, **options)
-    return glassleaf.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
+    return glassleaf.federations.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}

@@ -122,10 +122,10 @@ class _Bench:
 
     def _predict(self, record: ModelRecord) -> Results:
         """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""
-        model = self.glassleaf.guest_model(record.id)
+        model = self.glassleaf.models.guest_model(record.id)
         if all(n.owner == model.guest for tree in model.trees for n in tree.nodes if isinstance(n, Split)):
             return {"predict_seconds": None, "rounds": 0}
         n = min(PREDICTED, record.parts["test"])
         request = ComparisonRequest(record.id, n, cipher="none", names=("collaborative",))
-        exchange = self.glassleaf.start_comparison(request).get().runs.over(LAN).rows[0].exchange
+        exchange = self.glassleaf.protocol_comparison.start(request).get().runs.over(LAN).rows[0].exchange
         return {"predict_seconds": exchange.total / n, "rounds": exchange.rounds}

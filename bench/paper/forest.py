@@ -73,7 +73,7 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
 
 def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tuple[ModelRecord, Results]:
     """A model, and what its training took here and would take over the paper's link."""
-    job = glassleaf.start_training(TrainingRequest(federation, parameters, most_named=1.0))
+    job = glassleaf.training.start(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
     return record, {
@@ -133,7 +133,7 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
 def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Results:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
-        glassleaf.start_comparison(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
+        glassleaf.protocol_comparison.start(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
         .get()
         .runs.over(LINK)
         .rows[0]

@@ -64,9 +64,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=500)
     glassleaf = Glassleaf(home, pools=False)
-    federation = glassleaf.add_federation(home / "demo")
+    federation = glassleaf.federations.add(home / "demo")
     offset_host_numbers(federation)
-    grown = glassleaf.start_training(
+    grown = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))
     ).wait(120)
     assert grown.result is not None, grown.error

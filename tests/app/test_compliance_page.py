@@ -67,8 +67,8 @@ def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_per
     assert not at.exception and at.success[0].value == T("report.decided")
     assert says(at, "compliance.decided_overridden", person="Rita", reason=REASON)
     glassleaf = Glassleaf(home, pools=False)
-    entry = [e for e in glassleaf.audit_entries("demo") if e.action == "override"][-1]
-    review = glassleaf.reviews(world.record.id)[-1]
+    entry = [e for e in glassleaf.audit.entries("demo") if e.action == "override"][-1]
+    review = glassleaf.reviews.history(world.record.id)[-1]
     glassleaf.close()
     assert (entry.role, entry.body["rule"], entry.body["feature"]) == ("regulator", first.rule_id, first.feature)
     assert (review.verdict, review.person) == ("overridden", "Rita")
@@ -76,9 +76,9 @@ def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_per
 
 def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: World, home: Path) -> None:
     glassleaf = Glassleaf(home, pools=False)
-    last = glassleaf.compliance(world.record.id).findings[-1]
+    last = glassleaf.compliance.assess(world.record.id).findings[-1]
     for verdict, reason in (("confirmed", "It stands at first sight."), ("overridden", "The owner has explained it.")):
-        glassleaf.review(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
+        glassleaf.reviews.decide(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
     glassleaf.close()
     at = opened("compliance", finding=view_models.key_of(last))
     said = "\n".join(m.value for m in at.markdown)
@@ -281,7 +281,7 @@ def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
 
 def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path, world: World) -> None:
     glassleaf = session._service(str(home))
-    grown = glassleaf.start_training(
+    grown = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
     ).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)

@@ -118,7 +118,7 @@ def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
 
 def pooled(monkeypatch: pytest.MonkeyPatch, ready: int, target: int) -> None:
     def pools(glassleaf: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
-        return tuple(PoolLevel(p.name, ready, target) for p in glassleaf.federation(federation).parties)
+        return tuple(PoolLevel(p.name, ready, target) for p in glassleaf.federations.get(federation).parties)
 
     monkeypatch.setattr(Glassleaf, "pools", pools)
 

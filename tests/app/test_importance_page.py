@@ -27,11 +27,11 @@ PAIR = T("importance.pair_one")
 
 @pytest.fixture(scope="module")
 def worth(glassleaf: Glassleaf, world: World) -> tuple[Permuted, ...]:
-    return glassleaf.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
+    return glassleaf.explanation.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
 
 
 def used(glassleaf: Glassleaf, world: World) -> list[str]:
-    return [row.feature for row in glassleaf.importance(world.record.id) if row.splits]
+    return [row.feature for row in glassleaf.explanation.importance(world.record.id) if row.splits]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -81,7 +81,7 @@ def test_each_party_appears_once(opened: Opened, worth: tuple[Permuted, ...], wo
 
 def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("importance")
-    against = [d for d in glassleaf.directions(world.record.id) if d.contradicts]
+    against = [d for d in glassleaf.explanation.directions(world.record.id) if d.contradicts]
     links = [e for e in at.get("page_link") if "tree=" in str(e.proto)]
     trees = {tree + 1 for d in against for tree, _ in d.where}
     assert bool(links) == bool(against)
@@ -92,18 +92,18 @@ def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_op
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
     at = opened("importance")
-    first = glassleaf.interactions(world.record.id)[0]
+    first = glassleaf.explanation.interactions(world.record.id)[0]
     assert says(at, "importance.pairs", trees=first.trees)
     assert not [frame for frame in at.dataframe if PAIR in frame.value]
     at.session_state["importance_pairs_twin"] = True  # open
     table = next(frame.value for frame in at.run().dataframe if PAIR in frame.value)
-    assert not at.exception and len(table) == len(glassleaf.interactions(world.record.id))
+    assert not at.exception and len(table) == len(glassleaf.explanation.interactions(world.record.id))
 
 
 def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    guest = [name for name in used(glassleaf, world) if glassleaf.guest_model(world.record.id).owner_of(name) == "bank"]
+    guest = [name for name in used(glassleaf, world) if glassleaf.models.guest_model(world.record.id).owner_of(name) == "bank"]
     at = opened("importance")
     for name in guest:
         at.selectbox(key="curve_feature").select(name).run()
@@ -114,11 +114,11 @@ def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
 def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    hosts = [name for name in used(glassleaf, world) if glassleaf.guest_model(world.record.id).owner_of(name) != "bank"]
+    hosts = [name for name in used(glassleaf, world) if glassleaf.models.guest_model(world.record.id).owner_of(name) != "bank"]
     at = opened("importance")
     at.selectbox(key="curve_feature").select(hosts[0]).run()
     assert says(at, "importance.means_why")
-    found = glassleaf.start_means(MeansRequest(world.record.id, hosts[0], cipher="none")).get()
+    found = glassleaf.explanation.start_means(MeansRequest(world.record.id, hosts[0], cipher="none")).get()
     assert found.groups == ()  # 95 test people make no two groups of 50
     at.run()
     assert says(at, "importance.means_none") and not at.exception
@@ -127,7 +127,7 @@ def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
 def test_means_are_drawn_without_an_edge(
     opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = glassleaf.guest_model(world.record.id)
+    model = glassleaf.models.guest_model(world.record.id)
     name = next(n for n in used(glassleaf, world) if model.owner_of(n) != "bank" and model.feature(n).kind == "numeric")
     groups = tuple(
         GroupMean(Group("bin", str(k), 60), (0.1 * k,), (0.1 * k - 0.05,), (0.1 * k + 0.05,), 0.1 * k)

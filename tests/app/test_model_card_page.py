@@ -20,7 +20,7 @@ def headings(at: AppTest) -> list[str]:
 def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("model_card")
     assert not at.exception
-    auc = glassleaf.model_card(world.record.id).parts[0].figure("auc")
+    auc = glassleaf.model_cards.get(world.record.id).parts[0].figure("auc")
     tile = next(metric for metric in at.metric if metric.label == T("figure.auc"))
     assert tile.value == f"{world.record.metrics.auc:.3f}" and f"{auc.low:.3f}" in tile.delta
     assert headings(at)[:6] == [
@@ -57,7 +57,7 @@ def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, glassleaf: G
 
 
 def test_scored_again_the_card_says_so(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
-    card = glassleaf.start_model_card(CardRequest(world.record.id, cipher="none")).get()
+    card = glassleaf.model_cards.start(CardRequest(world.record.id, cipher="none")).get()
     assert card.parts[0].figure("auc").value == pytest.approx(world.record.metrics.auc)
     assert card.sources["test"] == "scoring"
 

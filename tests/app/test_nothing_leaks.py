@@ -74,7 +74,7 @@ def test_a_scored_person_leaves_no_host_number_anywhere(
         at = scored(opened("score"))
     job = at.session_state["job:score"]
     glassleaf = Glassleaf(world.home, pools=False)
-    download = glassleaf.scores_csv(job.result).decode()
+    download = glassleaf.scoring.csv(job.result).decode()
     glassleaf.close()
     assert not leaks(world, everything(at))
     assert not leaks(world, download)
@@ -91,5 +91,5 @@ def test_the_template_and_the_guests_table_hold_no_host_column(world: World) -> 
     names = {feature.name for host in world.federation.hosts for feature in host.features}
     assert not names & set(template(world).columns)
     glassleaf = Glassleaf(world.home, pools=False)
-    assert not names & set(glassleaf.samples(world.record.id).columns)
+    assert not names & set(glassleaf.samples.table(world.record.id).columns)
     glassleaf.close()

@@ -20,14 +20,14 @@ T = Texts("en")
 
 @pytest.fixture(scope="module")
 def batch(glassleaf: Glassleaf, world: World) -> ScoreBatch:
-    person = glassleaf.samples(world.record.id).index[0]
-    request = ScoringRequest(world.record.id, glassleaf.sample_of(world.record.id, person), cipher="rlwe")
-    return glassleaf.start_scoring(request, counted=False).get()
+    person = glassleaf.samples.table(world.record.id).index[0]
+    request = ScoringRequest(world.record.id, glassleaf.samples.of_person(world.record.id, person), cipher="rlwe")
+    return glassleaf.scoring.start(request, counted=False).get()
 
 
 @pytest.fixture(scope="module")
 def points(glassleaf: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
-    return glassleaf.start_leak_curve(world.record.id, people=8).get()
+    return glassleaf.leakage.start_curve(world.record.id, people=8).get()
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: W
 
 
 def test_the_meter_counts_the_true_path_of_everybody(glassleaf: Glassleaf, world: World) -> None:
-    ids = glassleaf.samples(world.record.id).index[:12]
+    ids = glassleaf.samples.table(world.record.id).index[:12]
     for person in ids:
-        request = ScoringRequest(world.record.id, glassleaf.sample_of(world.record.id, person), cipher="rlwe")
-        score = glassleaf.start_scoring(request, counted=False).get().scores[0]
-        read = glassleaf.leak_meter(world.record.id, score)
+        request = ScoringRequest(world.record.id, glassleaf.samples.of_person(world.record.id, person), cipher="rlwe")
+        score = glassleaf.scoring.start(request, counted=False).get().scores[0]
+        read = glassleaf.leakage.meter(world.record.id, score)
         assert 1 <= read.count <= read.combinations
         assert 0 <= read.min_entropy <= read.entropy + 1e-9
 
@@ -128,26 +128,26 @@ def test_the_meter_counts_the_true_path_of_everybody(glassleaf: Glassleaf, world
 def test_a_score_of_other_values_is_not_read(glassleaf: Glassleaf, world: World, batch: ScoreBatch) -> None:
     edited = replace(batch.scores[0], guest_part=batch.scores[0].guest_part + 1)
     with pytest.raises(SampleError, match="other values"):
-        glassleaf.leak_meter(world.record.id, edited)
+        glassleaf.leakage.meter(world.record.id, edited)
 
 
 def test_a_score_of_typed_in_values_is_read_with_these(glassleaf: Glassleaf, world: World) -> None:
-    model, person = world.record.id, glassleaf.samples(world.record.id).iloc[0]
-    feature = next(iter(glassleaf.guest_model(model).rules.values())).feature
+    model, person = world.record.id, glassleaf.samples.table(world.record.id).iloc[0]
+    feature = next(iter(glassleaf.models.guest_model(model).rules.values())).feature
     row = {name: None if pd.isna(value) else value for name, value in person.drop("part").items()}
-    other = glassleaf.samples(model)[feature].dropna().iloc[-1]
+    other = glassleaf.samples.table(model)[feature].dropna().iloc[-1]
     for values in (row, {**row, feature: other}):
-        sheet = glassleaf.sample_from_values(model, str(person.name), values)
-        score = glassleaf.start_scoring(ScoringRequest(model, sheet, cipher="none"), counted=False).get().scores[0]
-        read = glassleaf.leak_meter(model, score, sheet)
+        sheet = glassleaf.samples.typed_in(model, str(person.name), values)
+        score = glassleaf.scoring.start(ScoringRequest(model, sheet, cipher="none"), counted=False).get().scores[0]
+        read = glassleaf.leakage.meter(model, score, sheet)
         assert 1 <= read.count <= read.combinations  # the path that was taken is among them
         moved = replace(score, guest_part=score.guest_part + 1)
         with pytest.raises(SampleError, match="typed in"):
-            glassleaf.leak_meter(model, moved, sheet)
+            glassleaf.leakage.meter(model, moved, sheet)
 
 
 def test_the_audit_is_in_the_log(glassleaf: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:
-    assert any(entry.action == "leak-audit" for entry in glassleaf.audit_entries("demo"))
+    assert any(entry.action == "leak-audit" for entry in glassleaf.audit.entries("demo"))
     assert all(0 <= point.named <= point.unique <= 1 for point in points)
     assert np.all(np.diff([point.bits for point in points]) <= 0)  # finer scores leave fewer combinations
 
@@ -162,7 +162,7 @@ def test_large_counts_are_powers_of_ten() -> None:
 def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
     opened: Opened, world: World, glassleaf: Glassleaf
 ) -> None:
-    found = glassleaf.start_frontier(world.record.id, people=20).get()
+    found = glassleaf.leakage.start_tradeoff(world.record.id, people=20).get()
     at = opened("privacy")
     at.session_state[f"job:frontier:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
     at.run()

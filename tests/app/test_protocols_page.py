@@ -31,7 +31,7 @@ T = Texts("en")
 @pytest.fixture(scope="module")
 def compared(world: World) -> Iterator[Compared]:
     glassleaf = Glassleaf(world.home, pools=False)
-    yield glassleaf.start_comparison(ComparisonRequest(world.record.id, cipher="rlwe", batches=BATCHES)).get()
+    yield glassleaf.protocol_comparison.start(ComparisonRequest(world.record.id, cipher="rlwe", batches=BATCHES)).get()
     glassleaf.close()
 
 

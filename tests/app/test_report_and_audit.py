@@ -20,7 +20,7 @@ def test_the_report_page_answers_a_regulators_questions(opened: Opened, world: W
     at.get_by_key("language").set_value(language)
     at.run()
     glassleaf = Glassleaf(world.home, pools=False)
-    answers = glassleaf.report_answers(glassleaf.report(world.record.id), language)
+    answers = glassleaf.reports.answers(glassleaf.reports.make(world.record.id), language)
     glassleaf.close()
     shown = everything(at).replace("\\\\", "")
     assert len(answers) == 7 and all(question in shown for question, _ in answers)
@@ -40,9 +40,9 @@ def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> No
     assert not at.exception and at.success[0].value == T("report.decided")
     assert "It has to go before use." in everything(at)
     glassleaf = Glassleaf(world.home, pools=False)
-    entry = glassleaf.audit_entries("demo")[-1]
+    entry = glassleaf.audit.entries("demo")[-1]
     assert (entry.action, entry.actor, entry.role) == ("override", "not signed in", "operator")
-    assert glassleaf.reviews(world.record.id)[-1].person == "Rita"
+    assert glassleaf.reviews.history(world.record.id)[-1].person == "Rita"
     glassleaf.close()
 
 
@@ -64,7 +64,7 @@ def test_a_sign_off_is_shown_as_covering_the_report(opened: Opened) -> None:
 
 def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> None:
     glassleaf = Glassleaf(world.home, pools=False)
-    blob = glassleaf.export_report(world.record.id, "json")
+    blob = glassleaf.reports.export(world.record.id, "json")
     glassleaf.close()
     at = opened("report")
     at.get("file_uploader")[0].upload("report.json", blob, "application/json").run()
@@ -118,7 +118,7 @@ def test_the_role_stands_in_the_log(opened: Opened, world: World) -> None:
     at.text_area(key="report_statement").set_value("Read in the role of a regulator.")
     next(b for b in at.button if b.label == T("report.sign_go")).click().run()
     glassleaf = Glassleaf(world.home, pools=False)
-    assert glassleaf.audit_entries("demo")[-1].role == "regulator"
+    assert glassleaf.audit.entries("demo")[-1].role == "regulator"
     glassleaf.close()
 
 
@@ -139,5 +139,5 @@ def test_a_sign_in_is_logged_once_with_its_account(
     at = opened("overview")
     at.run()
     glassleaf = Glassleaf(world.home, pools=False)
-    assert [e.actor for e in glassleaf.audit_entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
+    assert [e.actor for e in glassleaf.audit.entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
     glassleaf.close()

@@ -83,7 +83,7 @@ def uploaded(opened: Opened, content: bytes, name: str = "people.csv") -> AppTes
 def template(world: World) -> pd.DataFrame:
     glassleaf = Glassleaf(world.home, pools=False)
     try:
-        return pd.read_csv(io.BytesIO(glassleaf.sample_template(world.record.id)), dtype=str)
+        return pd.read_csv(io.BytesIO(glassleaf.samples.template(world.record.id)), dtype=str)
     finally:
         glassleaf.close()
 

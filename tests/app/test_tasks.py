@@ -59,11 +59,11 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
             name=name,
             label_meaning="What is looked for",
         )
-        glassleaf.init(folder / f"{name}.csv", division, folder / name)
+        glassleaf.federations.init(folder / f"{name}.csv", division, folder / name)
         if label == "spend":
             file = folder / name / "federation.toml"
             file.write_text(file.read_text().replace("[label]\n", '[label]\nunit = "EUR"\n'))
-        models[name] = glassleaf.start_training(TrainingRequest(name, parameters)).get()
+        models[name] = glassleaf.training.start(TrainingRequest(name, parameters)).get()
     glassleaf.close()
     yield Tasks(folder / "home", models)
     session._service(str(folder / "home")).close()

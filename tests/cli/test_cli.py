@@ -50,7 +50,7 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
     assert written["score"].to_numpy() == pytest.approx(units / 2 ** record["score_bits"], abs=1e-6)
 
     glassleaf = Glassleaf(pools=False)
-    flags = {f.feature: (f.party, f.status) for f in glassleaf.compliance(record["id"]).findings}
+    flags = {f.feature: (f.party, f.status) for f in glassleaf.compliance.assess(record["id"]).findings}
     glassleaf.close()
     assert flags == {
         "SEX": ("platform", "prohibited"),
@@ -62,8 +62,8 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
 def walk_the_plain_model(model_id, frame, tmp_path):
     """Oracle: both partial models in one hand, node by node, straight from the one table."""
     glassleaf = Glassleaf(pools=False)
-    runtime = glassleaf._catalogue.runtime(glassleaf.model(model_id).federation)
-    model = glassleaf.guest_model(model_id)
+    runtime = glassleaf._catalogue.runtime(glassleaf.models.get(model_id).federation)
+    model = glassleaf.models.guest_model(model_id)
     rules = dict(model.rules)
     for host in runtime._simulated.hosts.values():
         rules.update(host._halves.get(model_id).model.rules)

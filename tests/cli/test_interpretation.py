@@ -11,7 +11,7 @@ from backend.services import Glassleaf
 def used(home):
     """(party, feature) of every split, the Guest's first."""
     glassleaf = Glassleaf(home, pools=False)
-    model = glassleaf.guest_model("latest")
+    model = glassleaf.models.guest_model("latest")
     glassleaf.close()
     found = {(s.owner, s.feature) for tree in model.trees for s in tree.splits.values()}
     return sorted(found, key=lambda pair: (pair[0] != model.guest, pair))

@@ -10,7 +10,7 @@ from backend.services import Glassleaf
 @pytest.fixture
 def person(home):
     glassleaf = Glassleaf(home, pools=False)
-    found = str(glassleaf.samples("latest").index[0])
+    found = str(glassleaf.samples.table("latest").index[0])
     glassleaf.close()
     return found
 

@@ -55,7 +55,7 @@ WATCH = """title => new Promise(resolve => {
 def _demo() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         glassleaf = Glassleaf(Path(folder) / "home", pools=False)
-        glassleaf.prepare_demo()
+        glassleaf.training.prepare_demo()
         glassleaf.close()
         with served(Path(folder) / "home", Path(folder) / "dashboard.log") as url:
             yield url

@@ -106,18 +106,18 @@ def test_too_few_elderly_people_are_told_of_by_nobody(tmp_path):
 
 def test_the_finding_the_report_and_the_log_show_it(context):
     glassleaf, model = context.glassleaf, context.record.id
-    [finding] = [f for f in glassleaf.compliance(model).findings if f.check]
+    [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert (finding.feature, finding.ages) == (OWN, None)
-    page = glassleaf.export_report(model, "html").decode()
+    page = glassleaf.reports.export(model, "html").decode()
     assert "Not checked yet whether an age of 62 or more scores worse" in page
-    done = glassleaf.start_evidence(AgeRequest(model, OWN, cipher="none")).get()
-    [finding] = [f for f in glassleaf.compliance(model).findings if f.check]
+    done = glassleaf.fairness.start(AgeRequest(model, OWN, cipher="none")).get()
+    [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert finding.ages == done
-    [line] = [f for f in glassleaf.report(model).content.assessment.findings if f.check]
+    [line] = [f for f in glassleaf.reports.make(model).content.assessment.findings if f.check]
     assert (line.ages.verdict, line.ages.n) == (done.verdict, done.n)
     assert [g.worse for g in line.ages.gaps] == [round(g.worse, 4) for g in done.gaps]
-    assert f"{done.gaps[0].worse:+.4f}" in glassleaf.export_report(model, "html", "zh").decode()
-    assert "elderly" in [e.action for e in glassleaf.audit_entries(context.record.federation)]
+    assert f"{done.gaps[0].worse:+.4f}" in glassleaf.reports.export(model, "html", "zh").decode()
+    assert "elderly" in [e.action for e in glassleaf.audit.entries(context.record.federation)]
 
 
 def test_the_shell_measures_it(context, monkeypatch):

@@ -24,46 +24,46 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def glassleaf(home):
     glassleaf = Glassleaf(home, pools=False, actor="ana", key_floor=512)
-    glassleaf.add_federation(home / "demo")
-    glassleaf.start_training(TrainingRequest("demo", SMALL)).get()
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", SMALL)).get()
     yield glassleaf
     glassleaf.close()
 
 
 def sheet_of(glassleaf, *ids):
-    federation = glassleaf.federation("demo")
-    return glassleaf.read_samples("latest", "\n".join([federation.guest.id, *ids]).encode())
+    federation = glassleaf.federations.get("demo")
+    return glassleaf.samples.read("latest", "\n".join([federation.guest.id, *ids]).encode())
 
 
 def last(glassleaf):
-    return glassleaf.audit_entries("demo")[-1]
+    return glassleaf.audit.entries("demo")[-1]
 
 
 def test_a_training_is_logged_with_hashes_counts_and_the_rule_packs(glassleaf):
-    record = glassleaf.model("latest")
-    entry = next(e for e in glassleaf.audit_entries("demo") if e.action == "train")
+    record = glassleaf.models.get("latest")
+    entry = next(e for e in glassleaf.audit.entries("demo") if e.action == "train")
     assert (entry.actor, entry.role) == ("ana", "operator")
     assert entry.body["model_sha256"] == record.content_hash and entry.body["host_sha256"] == record.host_hashes
     assert entry.body["parts"] == record.parts and entry.body["outcome"] == "done"
-    assert entry.body["rule_packs"] == {p.name: p.version for p in glassleaf.compliance("latest").packs}
+    assert entry.body["rule_packs"] == {p.name: p.version for p in glassleaf.compliance.assess("latest").packs}
 
 
 def test_a_key_is_logged_once_when_it_is_made(glassleaf):
     for _ in range(2):
-        sheet = sheet_of(glassleaf, *glassleaf.samples("latest").index[:1])
-        glassleaf.start_scoring(ScoringRequest("latest", sheet, cipher="paillier", key_bits=2048)).get()
-    made = [e.body for e in glassleaf.audit_entries("demo") if e.action == "key" and e.body["cipher"] == "paillier"]
+        sheet = sheet_of(glassleaf, *glassleaf.samples.table("latest").index[:1])
+        glassleaf.scoring.start(ScoringRequest("latest", sheet, cipher="paillier", key_bits=2048)).get()
+    made = [e.body for e in glassleaf.audit.entries("demo") if e.action == "key" and e.body["cipher"] == "paillier"]
     assert [body["key_bits"] for body in made] == [2048]
 
 
 def test_a_scoring_is_logged_without_an_id_a_value_or_a_score(glassleaf):
-    frame = glassleaf.samples("latest")
+    frame = glassleaf.samples.table("latest")
     sheet = sheet_of(glassleaf, *frame.index[:2], "nobody-knows-me")
     batch = glassleaf.acting("bo", "analyst").start_scoring(ScoringRequest("latest", sheet, cipher="none")).get()
     entry = last(glassleaf)
     assert (entry.action, entry.actor, entry.role) == ("score", "bo", "analyst")
     assert entry.body["rows"] == 3 and entry.body["input_sha256"] == sheet_hash(sheet)
-    text = glassleaf.export_audit("demo")
+    text = glassleaf.audit.export("demo")
     values = {f"{v}" for v in frame.iloc[:2].drop(columns="part").to_numpy().ravel() if len(f"{v}") > 5}
     for secret in (
         *sheet.ids,
@@ -77,26 +77,26 @@ def test_a_scoring_is_logged_without_an_id_a_value_or_a_score(glassleaf):
 
 
 def test_the_same_input_has_the_same_hash_and_another_value_another(glassleaf):
-    ids = list(glassleaf.samples("latest").index[:3])
+    ids = list(glassleaf.samples.table("latest").index[:3])
     assert sheet_hash(sheet_of(glassleaf, *ids)) == sheet_hash(sheet_of(glassleaf, *ids))
     assert sheet_hash(sheet_of(glassleaf, *ids)) != sheet_hash(sheet_of(glassleaf, *reversed(ids)))
 
 
 def test_equal_acts_have_different_salts_so_that_a_hash_confirms_no_guess(glassleaf):
     for _ in range(2):
-        glassleaf.note_sign_in("test")
-    first, second = (e.body for e in glassleaf.audit_entries("demo")[-2:])
+        glassleaf.audit.note_sign_in("test")
+    first, second = (e.body for e in glassleaf.audit.entries("demo")[-2:])
     assert first["salt"] != second["salt"] and len(first["salt"]) == 32
 
 
 def test_a_scoring_that_failed_is_logged_with_the_errors_type(glassleaf):
     with pytest.raises(ParameterError):
-        glassleaf.start_scoring(ScoringRequest("latest", sheet_of(glassleaf, "x"), cutoff=7, cipher="none")).get()
+        glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, "x"), cutoff=7, cipher="none")).get()
     assert last(glassleaf).body["outcome"] == "ParameterError"
 
 
 def test_a_training_that_was_stopped_is_logged(glassleaf):
-    job = glassleaf.start_training(TrainingRequest("demo", SMALL))
+    job = glassleaf.training.start(TrainingRequest("demo", SMALL))
     job.cancel()
     with pytest.raises(Cancelled):
         job.get()
@@ -104,7 +104,7 @@ def test_a_training_that_was_stopped_is_logged(glassleaf):
 
 
 def test_a_comparison_is_logged(glassleaf):
-    glassleaf.start_comparison(ComparisonRequest("latest", 1, "none", names=("fed-eini",))).get()
+    glassleaf.protocol_comparison.start(ComparisonRequest("latest", 1, "none", names=("fed-eini",))).get()
     assert last(glassleaf).action == "compare" and last(glassleaf).body["rows"] == 1
 
 
@@ -114,27 +114,27 @@ def test_an_unknown_role_is_refused(glassleaf):
 
 
 def test_the_hosts_witness_the_log_and_a_cut_shows(glassleaf, home):
-    glassleaf.note_sign_in("test")
-    assert glassleaf.verify_audit("demo").holds
-    assert set(glassleaf.verify_audit("demo").witnesses) == {h.name for h in glassleaf.federation("demo").hosts}
-    file = home / "parties" / "demo" / glassleaf.federation("demo").guest.name / "audit.db"
+    glassleaf.audit.note_sign_in("test")
+    assert glassleaf.audit.verify("demo").holds
+    assert set(glassleaf.audit.verify("demo").witnesses) == {h.name for h in glassleaf.federations.get("demo").hosts}
+    file = home / "parties" / "demo" / glassleaf.federations.get("demo").guest.name / "audit.db"
     with sqlite3.connect(file) as database:
         database.execute("delete from audit where number = (select max(number) from audit)")
     database.close()
-    problems = glassleaf.verify_audit("demo").problems
-    assert len(problems) == len(glassleaf.federation("demo").hosts) and "was cut off" in problems[0]
-    glassleaf.note_sign_in("test")  # another entry in its place does not hide it
-    assert any("was rewritten" in p for p in glassleaf.verify_audit("demo").problems)
+    problems = glassleaf.audit.verify("demo").problems
+    assert len(problems) == len(glassleaf.federations.get("demo").hosts) and "was cut off" in problems[0]
+    glassleaf.audit.note_sign_in("test")  # another entry in its place does not hide it
+    assert any("was rewritten" in p for p in glassleaf.audit.verify("demo").problems)
 
 
 def test_a_host_that_is_down_stops_no_entry(glassleaf):
     runtime = glassleaf._catalogue.runtime("demo")
     runtime.stop_host(runtime.hosts[0])
-    before = len(glassleaf.audit_entries("demo"))
-    glassleaf.note_sign_in("test")
-    assert len(glassleaf.audit_entries("demo")) == before + 1
+    before = len(glassleaf.audit.entries("demo"))
+    glassleaf.audit.note_sign_in("test")
+    assert len(glassleaf.audit.entries("demo")) == before + 1
 
 
 def test_an_export_is_lines_of_json_and_logged_itself(glassleaf):
-    lines = [json.loads(line) for line in glassleaf.export_audit("demo").splitlines()]
+    lines = [json.loads(line) for line in glassleaf.audit.export("demo").splitlines()]
     assert lines[-1]["action"] == "export" and lines[-1]["body"]["what"] == "audit"

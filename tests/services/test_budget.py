@@ -12,8 +12,8 @@ KEY = 2048
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     glassleaf = Glassleaf(home, pools=False)
-    glassleaf.prepare_demo()
-    federation = glassleaf.federation("demo")
+    glassleaf.training.prepare_demo()
+    federation = glassleaf.federations.get("demo")
     hosts = tuple(h.model_copy(update={"budget": 1}) for h in federation.hosts)
     write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
     assert load_federation(federation.folder).hosts[0].budget == 1
@@ -30,20 +30,20 @@ def glassleaf(home):
 
 def people(glassleaf):
     """Two ids that every Host holds, at random but always the same."""
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     return [i for i, part in glassleaf._part_of(record).items() if part == "test"][:2]
 
 
 def score(glassleaf, *ids, cipher="none"):
-    sheet = glassleaf.read_samples("latest", "\n".join([glassleaf.federation("demo").guest.id, *ids]).encode())
-    return glassleaf.start_scoring(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
+    sheet = glassleaf.samples.read("latest", "\n".join([glassleaf.federations.get("demo").guest.id, *ids]).encode())
+    return glassleaf.scoring.start(ScoringRequest("latest", sheet, cipher=cipher, key_bits=KEY)).get()
 
 
 def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, home):
     first, second = people(glassleaf)
     for _ in range(2):
-        assert glassleaf.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
-        compared = glassleaf.start_comparison(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
+        assert glassleaf.scoring.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
+        compared = glassleaf.protocol_comparison.start(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
         assert all(row.equal for row in compared.runs.rows)
     assert [s.status for s in score(glassleaf, first).scores] == ["ok"]
     again = Glassleaf(home, pools=False)
@@ -61,5 +61,5 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
 
 
 def test_a_plain_cipher_is_counted_like_any_other(glassleaf):
-    third = [i for i, part in glassleaf._part_of(glassleaf.model("latest")).items() if part == "test"][2]
+    third = [i for i, part in glassleaf._part_of(glassleaf.models.get("latest")).items() if part == "test"][2]
     assert [score(glassleaf, third).scores[0].status for _ in range(2)] == ["ok", "failed"]

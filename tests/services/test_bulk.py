@@ -22,8 +22,8 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bulk")
     write_demo(folder / "demo", rows=400)
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    name = glassleaf.add_federation(folder / "demo").name
-    glassleaf.start_training(TrainingRequest(name, GROWN)).get()
+    name = glassleaf.federations.add(folder / "demo").name
+    glassleaf.training.start(TrainingRequest(name, GROWN)).get()
     glassleaf.close()
     return folder / "home"
 
@@ -45,7 +45,7 @@ def first(glassleaf, n):
 
 
 def units(glassleaf, n, cipher):
-    batch = glassleaf.start_scoring(ScoringRequest("latest", first(glassleaf, n), 0.5, cipher, KEY)).get()
+    batch = glassleaf.scoring.start(ScoringRequest("latest", first(glassleaf, n), 0.5, cipher, KEY)).get()
     assert batch.cipher == cipher.removesuffix("-short")
     return [s.units for s in batch.scores], batch
 
@@ -96,7 +96,7 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_scores(home):
 @pytest.mark.usefixtures("shared")
 def test_a_bulk_job_is_stopped_in_the_middle(home):
     glassleaf = opened(home, Workers(2))
-    job = glassleaf.start_scoring(ScoringRequest("latest", first(glassleaf, 240), 0.5, "paillier", KEY))
+    job = glassleaf.scoring.start(ScoringRequest("latest", first(glassleaf, 240), 0.5, "paillier", KEY))
     while not job.done:
         time.sleep(0.01)
     job.cancel()
@@ -109,7 +109,7 @@ def test_a_bulk_job_is_stopped_in_the_middle(home):
 @pytest.mark.parametrize(("cipher", "few", "many"), [("paillier", 10, 200), ("rlwe", 10, 100_000), ("none", 1, 10**9)])
 def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
     glassleaf = opened(home)
-    model = glassleaf._compiled_model(glassleaf.model("latest")).guest
+    model = glassleaf._compiled_model(glassleaf.models.get("latest")).guest
     key = glassleaf._catalogue.runtime("demo").key(cipher, KEY, model)
     glassleaf.close()
     assert not key.should_parallelise(few, 100)
@@ -123,21 +123,21 @@ def test_nothing_is_trained_under_rlwe(home):
 
 def test_a_scale_that_the_lattice_cannot_hold_is_refused_in_words(home):
     glassleaf = opened(home)
-    record = glassleaf.start_training(TrainingRequest("demo", replace(GROWN, score_bits=24))).get()
+    record = glassleaf.training.start(TrainingRequest("demo", replace(GROWN, score_bits=24))).get()
     request = ScoringRequest(record.id, first(glassleaf, 1), 0.5, "rlwe", KEY)
     with pytest.raises(ParameterError, match="fewer score bits"):
-        glassleaf.start_scoring(request).get()
+        glassleaf.scoring.start(request).get()
     glassleaf.close()
 
 
 def test_both_ways_to_align_give_the_same_model_and_say_how_many_records_met(home):
     glassleaf = opened(home)
     records = [
-        glassleaf.start_training(TrainingRequest("demo", replace(GROWN, trees=1, alignment=method))).get()
+        glassleaf.training.start(TrainingRequest("demo", replace(GROWN, trees=1, alignment=method))).get()
         for method in ("dh", "bloom")
     ]
-    parties = glassleaf.federation("demo").parties
-    again = glassleaf.model(records[1].id)
+    parties = glassleaf.federations.get("demo").parties
+    again = glassleaf.models.get(records[1].id)
     glassleaf.close()
     assert records[0].id == records[1].id
     for record, method in zip((records[0], again), ("dh", "bloom"), strict=True):

@@ -34,20 +34,20 @@ def walk(credit_card_csv, tmp_path_factory):
         few.write_text("".join(line for line, _ in zip(table, range(ROWS + 1), strict=False)))
     split_credit_card(few, home / "cards")
     glassleaf = Glassleaf(home / "home", pools=False, actor="ana")
-    name = glassleaf.add_federation(home / "cards").name
+    name = glassleaf.federations.add(home / "cards").name
     asked = SecureBoostParameters(trees=40, depth=4, cipher="none")
-    before = glassleaf.start_training(TrainingRequest(name, asked)).get().id
-    glassleaf.start_ages(AgeRequest(before, "AGE", cipher="none")).get()
-    glassleaf.start_proxies(ProxyRequest(before, "SEX", records=1000, cipher="none")).get()
-    pair = glassleaf.start_retraining(RetrainingRequest(before, WITHOUT, by=WITHOUT, cipher="none")).get()
-    for finding in glassleaf.compliance(before).findings:
+    before = glassleaf.training.start(TrainingRequest(name, asked)).get().id
+    glassleaf.age_check.start(AgeRequest(before, "AGE", cipher="none")).get()
+    glassleaf.fairness.start_proxies(ProxyRequest(before, "SEX", records=1000, cipher="none")).get()
+    pair = glassleaf.retraining.start(RetrainingRequest(before, WITHOUT, by=WITHOUT, cipher="none")).get()
+    for finding in glassleaf.compliance.assess(before).findings:
         if finding.status == "prohibited":
-            glassleaf.review(before, finding.rule_id, finding.feature, "confirmed", REASON, "Rita")
-    glassleaf.sign_off(before, "Rita", "Not to be used; see the model that replaces it.")
-    files = {form: glassleaf.export_report(before, form) for form in ("json", "html", "pdf")}
+            glassleaf.reviews.decide(before, finding.rule_id, finding.feature, "confirmed", REASON, "Rita")
+    glassleaf.reports.sign_off(before, "Rita", "Not to be used; see the model that replaces it.")
+    files = {form: glassleaf.reports.export(before, form) for form in ("json", "html", "pdf")}
     pages = pypdfium2.PdfDocument(files["pdf"])
     pdf = re.sub(r"\s", "", "".join(page.get_textpage().get_text_range() for page in pages))
-    report = glassleaf.check_report(files["json"]).report
+    report = glassleaf.reports.check(files["json"]).report
     yield SimpleNamespace(
         glassleaf=glassleaf, home=home / "home", name=name, pair=pair, report=report, pdf=pdf, files=files
     )
@@ -68,7 +68,7 @@ def finding_on(walk, feature):
 @pytest.mark.parametrize("feature", WITHOUT)
 def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_their_share_of_gain(walk, feature):
     found = finding_on(walk, feature)
-    importance = {row.feature: row for row in walk.glassleaf.importance(walk.pair.before.record.id)}[feature]
+    importance = {row.feature: row for row in walk.glassleaf.explanation.importance(walk.pair.before.record.id)}[feature]
     assert (found.status, found.party) == ("prohibited", "platform") and found.splits == importance.splits > 0
     assert found.gain_share == pytest.approx(importance.gain_share, abs=1e-4)
     title = next(p.title for p in walk.report.content.parties if p.name == "platform")
@@ -162,13 +162,13 @@ def test_it_says_how_well_it_predicts_and_how_sure_that_is(walk):
             for row in found.calibration
         ),
     )
-    card = walk.glassleaf.model_card(walk.pair.before.record.id).parts[0]
+    card = walk.glassleaf.model_cards.get(walk.pair.before.record.id).parts[0]
     assert {f.name: f.value for f in found.figures} == {f.name: pytest.approx(f.value, abs=1e-4) for f in card.figures}
 
 
 def test_it_says_how_to_verify_it_and_the_three_forms_agree(walk):
     says(walk, walk.report.content_sha256, "python -m backend report --check FILE", "python -m backend audit verify")
-    checked = {form: walk.glassleaf.check_report(blob) for form, blob in walk.files.items()}
+    checked = {form: walk.glassleaf.reports.check(blob) for form, blob in walk.files.items()}
     assert {c.report.content_sha256 for c in checked.values()} == {walk.report.content_sha256}
     assert [c.drawn for c in checked.values()] == ["json", "yes", "yes"] and all(c.named_by for c in checked.values())
 

@@ -19,15 +19,15 @@ FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 @pytest.fixture(scope="module")
 def glassleaf(tmp_path_factory):
     opened = Glassleaf(tmp_path_factory.mktemp("home"), key_floor=512, pools=False)
-    opened.prepare_demo()
-    opened.start_training(TrainingRequest("demo", FOREST)).get()
+    opened.training.prepare_demo()
+    opened.training.start(TrainingRequest("demo", FOREST)).get()
     yield opened
     opened.close()
 
 
 def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(glassleaf, monkeypatch):
     monkeypatch.setattr(forest_serving, "PACE", 0.03)
-    done = glassleaf.start_serving(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
+    done = glassleaf.forest_serving.start(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
     assert [batch.number for batch in done.batches] == list(range(1, 201))
     assert [batch.missing for batch in done.batches[:2]] == [(), ()]
     lost = done.without
@@ -35,7 +35,7 @@ def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(
     assert any(batch.shift > 0 for batch in lost)
     assert done.whole_again == lost[-1].number + 1
     assert all(batch.shift == 0 for batch in done.batches if not batch.missing)
-    (entry,) = [e for e in glassleaf.audit_entries("demo") if e.action == "serve"]
+    (entry,) = [e for e in glassleaf.audit.entries("demo") if e.action == "serve"]
     assert entry.body["rows"] == 8
 
 
@@ -46,9 +46,9 @@ def test_where_no_worker_comes_back_in_time_the_trial_says_so():
 
 
 def test_boosted_trees_cannot_go_on_without_one(glassleaf):
-    boosted = next(m for m in glassleaf.models("demo") if m.algorithm != "forest")
+    boosted = next(m for m in glassleaf.models.all("demo") if m.algorithm != "forest")
     with pytest.raises(ModelError, match="Only a forest"):
-        glassleaf.start_serving(ServingRequest(boosted.id, samples=2)).get()
+        glassleaf.forest_serving.start(ServingRequest(boosted.id, samples=2)).get()
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_boosted_trees_cannot_go_on_without_one(glassleaf):
 )
 def test_a_trial_out_of_range_is_refused_with_its_range(glassleaf, change, said):
     with pytest.raises(ParameterError, match=said):
-        glassleaf.start_serving(ServingRequest("latest", **change)).get()
+        glassleaf.forest_serving.start(ServingRequest("latest", **change)).get()
 
 
 def test_a_trial_can_be_stopped_and_keeps_what_it_answered(glassleaf):
-    job = glassleaf.start_serving(ServingRequest("latest", samples=2, batches=200))
+    job = glassleaf.forest_serving.start(ServingRequest("latest", samples=2, batches=200))
     while job.result is None or not job.result.batches:
         job.wait(0.05)
     job.cancel()

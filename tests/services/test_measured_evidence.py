@@ -13,29 +13,29 @@ from backend.services.fairness import group_names
 @pytest.fixture(scope="module")
 def glassleaf(tmp_path_factory):
     glassleaf = Glassleaf(tmp_path_factory.mktemp("evidence"), pools=False)
-    glassleaf.prepare_demo()
+    glassleaf.training.prepare_demo()
     yield glassleaf
     glassleaf.close()
 
 
 def test_a_disparity_is_on_the_finding_and_in_the_report(glassleaf):
-    [record] = glassleaf.models()
-    assert glassleaf.report(record.id).content.fairness in (None, ())
-    done = glassleaf.start_disparity(DisparityRequest(record.id, "gender", cipher="none")).get()
-    [finding, *_] = [f for f in glassleaf.compliance(record.id).findings if f.feature == "gender"]
+    [record] = glassleaf.models.all()
+    assert glassleaf.reports.make(record.id).content.fairness in (None, ())
+    done = glassleaf.fairness.start_disparity(DisparityRequest(record.id, "gender", cipher="none")).get()
+    [finding, *_] = [f for f in glassleaf.compliance.assess(record.id).findings if f.feature == "gender"]
     assert finding.disparities is not None and finding.proxies is None
     shown = [e for e in finding.disparities if e.measure == "selection rate"]
     assert [e.n for e in shown] == [g.rates["selection rate"].n for g in done.groups]
     assert "code" not in shown[0].about  # the dictionary's word for the code
-    assert glassleaf.report(record.id).content.fairness
-    assert glassleaf.audit_entries(record.federation)[-1].action == "disparity"
+    assert glassleaf.reports.make(record.id).content.fairness
+    assert glassleaf.audit.entries(record.federation)[-1].action == "disparity"
 
 
 def test_the_planted_proxy_is_found_and_kept(glassleaf):
-    [record] = glassleaf.models()
-    found = glassleaf.start_proxies(ProxyRequest(record.id, "gender", cipher="none")).get()
+    [record] = glassleaf.models.all()
+    found = glassleaf.fairness.start_proxies(ProxyRequest(record.id, "gender", cipher="none")).get()
     assert "basket_mix" in [a.feature for a in found.features if a.found]
-    [finding, *_] = [f for f in glassleaf.compliance(record.id).findings if f.feature == "gender"]
+    [finding, *_] = [f for f in glassleaf.compliance.assess(record.id).findings if f.feature == "gender"]
     assert "basket_mix" in [e.about for e in finding.proxies]
 
 
@@ -52,23 +52,23 @@ def test_rules_of_ones_own_apply_and_broken_ones_are_named(glassleaf, tmp_path, 
 def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_finding_and_in_the_report(
     glassleaf, monkeypatch
 ):
-    [record, *_] = glassleaf.models()
+    [record, *_] = glassleaf.models.all()
     monkeypatch.setattr(measuring, "proxy_evidence", lambda features: ())  # as if no feature went with it
-    done = glassleaf.start_proxies(ProxyRequest(record.id, "marital_status", records=400, cipher="none")).get()
-    [finding, *_] = [f for f in glassleaf.compliance(record.id).findings if f.feature == "marital_status"]
+    done = glassleaf.fairness.start_proxies(ProxyRequest(record.id, "marital_status", records=400, cipher="none")).get()
+    [finding, *_] = [f for f in glassleaf.compliance.assess(record.id).findings if f.feature == "marital_status"]
     assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)
-    told = next(e for e in glassleaf.report(record.id).content.proxies if e.feature == "marital_status")
+    told = next(e for e in glassleaf.reports.make(record.id).content.proxies if e.feature == "marital_status")
     assert told.measures == () and (told.on.n, told.on.cutoff) == (400, None)
     assert (
         "(marital_status): measured on n = 400. Nothing was found."
-        in glassleaf.export_report(record.id, "html").decode()
+        in glassleaf.reports.export(record.id, "html").decode()
     )
 
 
 def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(glassleaf):
-    [record, *_] = glassleaf.models()
-    done = glassleaf.start_disparity(DisparityRequest(record.id, "gender", 0.3, cipher="none")).get()
-    [finding, *_] = [f for f in glassleaf.compliance(record.id).findings if f.feature == "gender"]
+    [record, *_] = glassleaf.models.all()
+    done = glassleaf.fairness.start_disparity(DisparityRequest(record.id, "gender", 0.3, cipher="none")).get()
+    [finding, *_] = [f for f in glassleaf.compliance.assess(record.id).findings if f.feature == "gender"]
     assert finding.disparities_on == Basis(done.n, 0.3)
 
 

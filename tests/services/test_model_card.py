@@ -31,7 +31,7 @@ def context(tmp_path_factory):
 
 
 def test_the_card_has_the_registered_figures_on_all_three_parts(context):
-    card = context.glassleaf.model_card(context.record.id)
+    card = context.glassleaf.model_cards.get(context.record.id)
     assert [(p.part, p.n) for p in card.parts] == [
         (n, context.record.parts[n]) for n in ("test", "validation", "training")
     ]
@@ -72,11 +72,11 @@ def test_without_kept_scores_the_card_is_empty_until_test_records_are_scored_aga
     kept = glassleaf._kept(record.id, "scores")
     bare = make_card(record, Outputs(), {})
     assert bare.parts == () and bare.shifts == ()
-    card = glassleaf.start_model_card(CardRequest(record.id, samples=120)).get()
+    card = glassleaf.model_cards.start(CardRequest(record.id, samples=120)).get()
     try:
         assert (card.parts[0].part, card.parts[0].n, card.sources["test"]) == ("test", 120, "scoring")
         assert card.sources["training"] == "training"
-        assert glassleaf.audit_entries("demo")[-1].action == "scores"
+        assert glassleaf.audit.entries("demo")[-1].action == "scores"
     finally:
         glassleaf._keep_scores(record, kept)
 
@@ -87,7 +87,7 @@ def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(context):
     with pytest.raises(Cancelled):
         job.start().get()
     with pytest.raises(ParameterError, match="0 test records"):
-        context.glassleaf.start_model_card(CardRequest(context.record.id, samples=0)).get()
+        context.glassleaf.model_cards.start(CardRequest(context.record.id, samples=0)).get()
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(context):
     ids=["forest", "median", "opboost"],
 )
 def test_every_way_of_growing_leaves_the_scores_its_metrics_are_made_of(context, parameters):
-    record = context.glassleaf.start_training(TrainingRequest("demo", parameters)).get()
-    card = context.glassleaf.model_card(record.id)
+    record = context.glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+    card = context.glassleaf.model_cards.get(record.id)
     assert card.parts[0].part == "test" and card.parts[0].figure("auc").value == pytest.approx(record.metrics.auc)
     assert [p.part for p in card.parts] == [p for p in PARTS if p in card.sources]
 
 
 def test_the_card_is_written_as_json(context):
-    body = json.loads(json.dumps(context.glassleaf.model_card(context.record.id).as_dict()))
+    body = json.loads(json.dumps(context.glassleaf.model_cards.get(context.record.id).as_dict()))
     assert body["parts"][0]["source"] == "training" and "curve" not in body["model"]
     assert {f["name"] for f in body["parts"][0]["figures"]} == {"auc", "ks", "brier", "log_loss", "accuracy"}
 
@@ -136,24 +136,24 @@ def test_other_tasks_have_what_applies_to_them(context, outputs):
 
 def test_worth_and_means_are_kept_and_logged(context):
     glassleaf, model_id = context.glassleaf, context.record.id
-    assert glassleaf.permutation(model_id) == () and glassleaf.means(model_id) == {}
-    worth = glassleaf.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
-    means = glassleaf.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
-    assert glassleaf.permutation(model_id) == worth and glassleaf.means(model_id) == {"gender": means}
-    assert [e.action for e in glassleaf.audit_entries("demo")[-2:]] == ["permutation", "means"]
+    assert glassleaf.explanation.permutation(model_id) == () and glassleaf.explanation.means(model_id) == {}
+    worth = glassleaf.explanation.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
+    means = glassleaf.explanation.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
+    assert glassleaf.explanation.permutation(model_id) == worth and glassleaf.explanation.means(model_id) == {"gender": means}
+    assert [e.action for e in glassleaf.audit.entries("demo")[-2:]] == ["permutation", "means"]
 
 
 def test_structure_alone_answers_the_other_questions(context):
     glassleaf, model_id = context.glassleaf, context.record.id
-    shares = {r.feature: r.share for r in glassleaf.steady_importance(model_id)}
-    assert shares == pytest.approx({r.feature: r.gain_share for r in glassleaf.importance(model_id)})
-    assert {r.party for r in glassleaf.steady_importance(model_id, "splits", by_party=True)} == {
+    shares = {r.feature: r.share for r in glassleaf.explanation.steady_importance(model_id)}
+    assert shares == pytest.approx({r.feature: r.gain_share for r in glassleaf.explanation.importance(model_id)})
+    assert {r.party for r in glassleaf.explanation.steady_importance(model_id, "splits", by_party=True)} == {
         "bank",
         "telecom",
         "platform",
     }
-    assert -1 <= glassleaf.agreement(model_id) <= 1 and glassleaf.interactions(model_id)[0].gain > 0
+    assert -1 <= glassleaf.explanation.agreement(model_id) <= 1 and glassleaf.explanation.interactions(model_id)[0].gain > 0
     used = next(
-        s.feature for tree in glassleaf.guest_model(model_id).trees for s in tree.splits.values() if s.owner == "bank"
+        s.feature for tree in glassleaf.models.guest_model(model_id).trees for s in tree.splits.values() if s.owner == "bank"
     )
-    assert len(glassleaf.partial_dependence(model_id, used).levels) > 1
+    assert len(glassleaf.explanation.partial_dependence(model_id, used).levels) > 1

@@ -25,7 +25,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("import")
     federation = write_demo(folder / "demo", rows=500)
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    glassleaf.add_federation(folder / "demo")
+    glassleaf.federations.add(folder / "demo")
     joint = None
     for party in federation.parties:
         own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
@@ -47,14 +47,14 @@ def trained(tmp_path_factory):
 
 def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisation_bound(trained):
     glassleaf, file, margins = trained
-    record, notes = glassleaf.import_model("demo", file, score_bits=BITS)
+    record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
     assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12 and isinstance(notes, tuple)
     own = glassleaf._catalogue.runtime("demo").table
     rows = np.array([own.row_of[i] for i in list(margins)[:6]])
     table = own.take(rows)
     for cipher in ("paillier", "rlwe"):
         request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, cipher, KEY)
-        for score in glassleaf.start_scoring(request).get().scores:
+        for score in glassleaf.scoring.start(request).get().scores:
             assert abs(score.margin - margins[score.id]) <= (12 + 1) * 2.0 ** -(BITS + 1) + 1e-5
 
 
@@ -82,7 +82,7 @@ def of_kind(request, tmp_path_factory):
     bank.to_csv(folder / "demo" / federation.guest.file, index=False)
     write_federation(federation.model_copy(update={"label": label}), folder / "demo")
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    glassleaf.add_federation(folder / "demo")
+    glassleaf.federations.add(folder / "demo")
     objective = "multi:softprob" if request.param == "classes" else "reg:squarederror"
     matrix = xgboost.DMatrix(joint[names].astype(float), grade if request.param == "classes" else worth)
     booster = xgboost.train({"objective": objective, "max_depth": 3, "nthread": 1} | options, matrix, 4)
@@ -94,12 +94,12 @@ def of_kind(request, tmp_path_factory):
 
 def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
     glassleaf, file, own, task = of_kind
-    record, notes = glassleaf.import_model("demo", file, score_bits=BITS)
+    record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
     numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in notes]
     assert record.task == task and numbered == [True] * (task == "classes")
     table = glassleaf._catalogue.runtime("demo").table.take(np.arange(5))
     request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)
-    scores = glassleaf.start_scoring(request).get().scores
+    scores = glassleaf.scoring.start(request).get().scores
     bound = (4 + 1) * 2.0 ** -(BITS + 1)  # softmax changes by less than its margins do
     for score in scores:
         assert score.predictions == pytest.approx(own[score.id], abs=bound, rel=1e-6)
@@ -112,20 +112,20 @@ def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
 def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, of_kind):
     (glassleaf, file, _), (other, other_file, _, _) = trained, of_kind
     for refused, model in [(glassleaf, other_file), (other, file)]:
-        before = len(refused.models())
+        before = len(refused.models.all())
         with pytest.raises(ModelError, match=r"found a model that predicts .*, expected .* as the federation's label"):
-            refused.import_model("demo", model)
-        assert len(refused.models()) == before
+            refused.model_import.import_file("demo", model)
+        assert len(refused.models.all()) == before
 
 
 def test_an_imported_model_is_registered_with_metrics_on_the_joint_records(trained):
     glassleaf, file, margins = trained
-    record, _ = glassleaf.import_model("demo", file, score_bits=BITS)
+    record, _ = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
     assert record.metrics.n == len(margins) == record.parts["joint"] and record.metrics.auc > 0.8
-    assert repr(glassleaf.model(record.id)) == repr(record) and record.curve == ()  # NaN differs from itself
-    assert glassleaf.evaluate(record.id, 3, KEY).encrypted.n == 3
-    assert set(glassleaf.samples(record.id)["part"]) == {"joint", "not in training"}
-    assert {f.feature for f in glassleaf.compliance(record.id).findings}
+    assert repr(glassleaf.models.get(record.id)) == repr(record) and record.curve == ()  # NaN differs from itself
+    assert glassleaf.scoring.evaluate(record.id, 3, KEY).encrypted.n == 3
+    assert set(glassleaf.samples.table(record.id)["part"]) == {"joint", "not in training"}
+    assert {f.feature for f in glassleaf.compliance.assess(record.id).findings}
 
 
 def test_two_files_that_differ_in_a_threshold_are_two_models(trained, tmp_path):
@@ -134,14 +134,14 @@ def test_two_files_that_differ_in_a_threshold_are_two_models(trained, tmp_path):
     first = document["learner"]["gradient_booster"]["model"]["trees"][0]
     first["split_conditions"][0] += 0.25
     (tmp_path / "other.json").write_text(json.dumps(document))
-    ids = {glassleaf.import_model("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
+    ids = {glassleaf.model_import.import_file("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
     assert len(ids) == 2
 
 
 def test_the_guests_half_of_an_import_holds_no_threshold_of_a_host(trained):
     glassleaf, file, _ = trained
-    record, _ = glassleaf.import_model("demo", file, score_bits=BITS)
-    model = glassleaf.guest_model(record.id)
+    record, _ = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
+    model = glassleaf.models.guest_model(record.id)
     own = {f.name for p, f in model.dictionary if p == model.guest}
     assert {rule.feature for rule in model.rules.values()} <= own
     assert any(split.owner != model.guest for tree in model.trees for split in tree.nodes if hasattr(split, "owner"))
@@ -149,10 +149,10 @@ def test_the_guests_half_of_an_import_holds_no_threshold_of_a_host(trained):
 
 def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(trained, tmp_path):
     glassleaf, file, _ = trained
-    before = len(glassleaf.models())
+    before = len(glassleaf.models.all())
     (tmp_path / "half.json").write_bytes(file.read_bytes()[:5000])
     with pytest.raises(ModelError, match=r"half\.json"):
-        glassleaf.import_model("demo", tmp_path / "half.json")
+        glassleaf.model_import.import_file("demo", tmp_path / "half.json")
     with pytest.raises(ParameterError, match="from 4 to 24"):
-        glassleaf.import_model("demo", file, score_bits=3)
-    assert len(glassleaf.models()) == before
+        glassleaf.model_import.import_file("demo", file, score_bits=3)
+    assert len(glassleaf.models.all()) == before

@@ -40,43 +40,43 @@ def glassleaf(old_home):
 
 
 def test_its_audit_log_verifies_with_the_hosts_heads(glassleaf, expected):
-    verdict = glassleaf.verify_audit("demo")
+    verdict = glassleaf.audit.verify("demo")
     assert verdict.problems == ()
     assert list(verdict.witnesses) == expected["witnesses"] != []
-    old = glassleaf.audit_entries("demo")[: expected["audit"]["entries"]]
+    old = glassleaf.audit.entries("demo")[: expected["audit"]["entries"]]
     assert (old[-1].number, old[-1].hash) == (expected["audit"]["head"]["number"], expected["audit"]["head"]["hash"])
 
 
 def test_its_models_are_listed_newest_first(glassleaf, expected):
-    assert [record.id for record in glassleaf.models("demo")] == expected["models"]
+    assert [record.id for record in glassleaf.models.all("demo")] == expected["models"]
 
 
 def test_a_sample_gets_the_score_that_the_old_version_gave(glassleaf, expected):
     for model, scores in expected["scores"].items():
         for person, score in scores.items():
-            request = ScoringRequest(model, glassleaf.sample_of(model, person), key_bits=BITS)
-            (found,) = glassleaf.start_scoring(request).get().scores
+            request = ScoringRequest(model, glassleaf.samples.of_person(model, person), key_bits=BITS)
+            (found,) = glassleaf.scoring.start(request).get().scores
             assert {name: getattr(found, name) for name in score} == score
 
 
 def test_a_report_that_it_issued_checks_and_is_named_in_its_log(glassleaf, old_home):
-    checked = glassleaf.check_report((old_home / "report.json").read_bytes())
+    checked = glassleaf.reports.check((old_home / "report.json").read_bytes())
     assert [federation for federation, _ in checked.named_by] == ["demo"]
 
 
 def test_what_was_decided_and_stated_is_there(glassleaf, expected):
     boosted = expected["models"][-1]
-    (review,) = glassleaf.reviews(boosted)
+    (review,) = glassleaf.reviews.history(boosted)
     assert {name: getattr(review, name) for name in expected["review"]} == expected["review"]
-    assert [line.person for line in glassleaf.sign_offs(boosted)] == ["R. Egulator"]
+    assert [line.person for line in glassleaf.reports.sign_offs(boosted)] == ["R. Egulator"]
 
 
 def test_what_was_measured_is_there(glassleaf, expected):
     boosted = expected["models"][-1]
-    assert {p.feature or p.party: p.fall for p in glassleaf.permutation(boosted)} == expected["permutation"]
-    [finding, *_] = [f for f in glassleaf.compliance(boosted).findings if f.feature == "gender"]
+    assert {p.feature or p.party: p.fall for p in glassleaf.explanation.permutation(boosted)} == expected["permutation"]
+    [finding, *_] = [f for f in glassleaf.compliance.assess(boosted).findings if f.feature == "gender"]
     assert finding.disparities and finding.proxies is not None
 
 
 def test_a_report_is_made_of_it_today(glassleaf, expected):
-    glassleaf.check_report(glassleaf.export_report(expected["models"][-1], "json"))
+    glassleaf.reports.check(glassleaf.reports.export(expected["models"][-1], "json"))

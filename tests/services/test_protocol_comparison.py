@@ -32,7 +32,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compare")
     write_demo(folder / "demo", rows=400)
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    glassleaf.start_training(TrainingRequest(glassleaf.add_federation(folder / "demo").name, GROWN)).get()
+    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(folder / "demo").name, GROWN)).get()
     glassleaf.close()
     return folder / "home"
 
@@ -45,7 +45,7 @@ def glassleaf(home):
 
 
 def ask(glassleaf, **wanted):
-    return glassleaf.start_comparison(ComparisonRequest("latest", **{"samples": 2, "key_bits": KEY, **wanted}))
+    return glassleaf.protocol_comparison.start(ComparisonRequest("latest", **{"samples": 2, "key_bits": KEY, **wanted}))
 
 
 def test_every_protocol_gives_the_same_scores_and_only_fed_eini_hides_the_path(glassleaf):
@@ -70,11 +70,11 @@ def test_another_network_changes_the_times_and_nothing_else(glassleaf):
 
 
 def test_samples_are_test_records_and_the_same_for_the_same_seed(glassleaf):
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     runtime = glassleaf._catalogue.runtime("demo")
     rows = [glassleaf._test_rows(record, runtime, 5, seed).tolist() for seed in (1, 1, 2)]
     assert rows[0] == rows[1] != rows[2]
-    parts = glassleaf.samples("latest")["part"]
+    parts = glassleaf.samples.table("latest")["part"]
     assert {parts.iloc[row] for row in rows[0]} == {"test"}
 
 
@@ -165,7 +165,7 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
     assert done.runs.cipher == cipher
     assert (
         glassleaf._catalogue.runtime("demo").key(
-            cipher, KEY, glassleaf._compiled_model(glassleaf.model("latest")).guest
+            cipher, KEY, glassleaf._compiled_model(glassleaf.models.get("latest")).guest
         )
         is not None
     )
@@ -174,7 +174,7 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
 def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
     write_demo(tmp_path / "demo", rows=400)
     glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY, pools=False)
-    glassleaf.start_training(TrainingRequest(glassleaf.add_federation(tmp_path / "demo").name, GROWN)).get()
+    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(tmp_path / "demo").name, GROWN)).get()
 
     def files():
         return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}

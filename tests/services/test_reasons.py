@@ -48,11 +48,11 @@ def declined(context):
 
 def ask(context, ids, **kwargs):
     table = context.runtime.table
-    sheet = context.glassleaf.sample_of(context.record.id, ids[0])
+    sheet = context.glassleaf.samples.of_person(context.record.id, ids[0])
     if len(ids) > 1:
         own = table.take(np.array([table.row_of[i] for i in ids]))
         sheet = type(sheet)(tuple(ids), own, {}, {}, ())
-    return context.glassleaf.start_reasons(ReasonsRequest(context.record.id, sheet, key_bits=KEY, **kwargs)).get()
+    return context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY, **kwargs)).get()
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
@@ -74,8 +74,8 @@ def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declin
 
 
 def test_reasons_of_a_scoring_that_was_made_need_no_second_one(context, declined):
-    sheet = context.glassleaf.sample_of(context.record.id, declined[0])
-    batch = context.glassleaf.start_scoring(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
+    sheet = context.glassleaf.samples.of_person(context.record.id, declined[0])
+    batch = context.glassleaf.scoring.start(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
     found = ask(context, [declined[0]], scored=batch)
     assert found.people[0].score == batch.scores[0]
     assert not {"DecisionVectors", "EncryptedScores"} & {m.kind for m in found.transcript}
@@ -88,14 +88,14 @@ def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(conte
     blocked = [p for p in found.people if p.blocked]
     free = [p for p in found.people if not p.blocked and p.reasons]
     assert blocked and free
-    text = context.glassleaf.notice(found, free[0].score.id, "en", "txt").decode()
+    text = context.glassleaf.reasons.notice(found, free[0].score.id, "en", "txt").decode()
     for reason in free[0].reasons:
         assert context.measured.model.feature(reason.feature).meaning in text
     assert "not in order of weight" in text and "Equal Credit Opportunity Act" in text
-    chinese = context.glassleaf.notice(found, free[0].score.id, "zh", "html").decode()
+    chinese = context.glassleaf.reasons.notice(found, free[0].score.id, "zh", "html").decode()
     assert context.measured.model.feature(free[0].reasons[0].feature).meaning_zh in chinese
-    assert context.glassleaf.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
-    stopped = context.glassleaf.notice(found, blocked[0].score.id, "en", "txt").decode()
+    assert context.glassleaf.reasons.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
+    stopped = context.glassleaf.reasons.notice(found, blocked[0].score.id, "en", "txt").decode()
     law = next(r.blockers[0] for r in blocked[0].reasons if r.blockers)
     assert "No notice can be given" in stopped and law in stopped and "Principal reasons" not in stopped
 
@@ -104,9 +104,9 @@ def test_an_overridden_finding_blocks_no_more(context, declined):
     found = ask(context, list(declined[:6]), cutoff=0.0)
     person = next(p for p in found.people if p.blocked)
     for reason in person.reasons:
-        for finding in context.glassleaf.compliance(context.record.id).findings:
+        for finding in context.glassleaf.compliance.assess(context.record.id).findings:
             if finding.feature == reason.feature and finding.status == "prohibited":
-                context.glassleaf.review(
+                context.glassleaf.reviews.decide(
                     context.record.id,
                     finding.rule_id,
                     finding.feature,
@@ -120,16 +120,16 @@ def test_an_overridden_finding_blocks_no_more(context, declined):
 def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
     found = ask(context, [declined[-1]], cutoff=0.99)
     with pytest.raises(ParameterError, match="was not declined"):
-        context.glassleaf.notice(found, declined[-1], "en", "txt")
+        context.glassleaf.reasons.notice(found, declined[-1], "en", "txt")
     with pytest.raises(ParameterError, match="ask for them first"):
-        context.glassleaf.notice(found, declined[0], "en", "txt")
+        context.glassleaf.reasons.notice(found, declined[0], "en", "txt")
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, cipher):
     ids = tuple(plain.index[:60])
     asked = CohortRequest(context.record.id, ids, cipher=cipher, key_bits=KEY)
-    found = context.glassleaf.start_cohort_importance(asked).get()
+    found = context.glassleaf.reasons.start_cohort(asked).get()
     for row in found:
         assert (
             row.people == 60
@@ -137,27 +137,27 @@ def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, ciph
             and abs(row.mean - plain.loc[list(ids), row.feature].mean()) <= row.error_bound + 1e-12
         )
     with pytest.raises(SecurityError, match="people apart"):
-        context.glassleaf.start_cohort_importance(CohortRequest(context.record.id, ids[1:], key_bits=KEY)).get()
+        context.glassleaf.reasons.start_cohort(CohortRequest(context.record.id, ids[1:], key_bits=KEY)).get()
     with pytest.raises(ParameterError, match="50 or more"):
-        context.glassleaf.start_cohort_importance(CohortRequest(context.record.id, ids[:49], key_bits=KEY)).get()
+        context.glassleaf.reasons.start_cohort(CohortRequest(context.record.id, ids[:49], key_bits=KEY)).get()
 
 
 def test_the_audit_log_counts_reasons_and_notices_and_names_nobody(context, declined):
     found = ask(context, [declined[0]], cutoff=0.0)
-    context.glassleaf.notice(found, declined[0], "en", "txt")
-    entries = context.glassleaf.audit_entries("demo")
+    context.glassleaf.reasons.notice(found, declined[0], "en", "txt")
+    entries = context.glassleaf.audit.entries("demo")
     reasons, notice = entries[-2], entries[-1]
     assert (reasons.action, notice.action) == ("reasons", "notice")
     assert reasons.body["rows"] == 1 and reasons.body["outcome"] == "done" and len(notice.body["sha256"]) == 64
     assert declined[0] not in str(reasons.body) + str(notice.body)
     with pytest.raises(ParameterError, match="paillier"):
         ask(context, [declined[0]], cipher="none")
-    assert context.glassleaf.audit_entries("demo")[-1].body["outcome"] == "ParameterError"
+    assert context.glassleaf.audit.entries("demo")[-1].body["outcome"] == "ParameterError"
 
 
 def test_where_nobody_was_scored_there_is_nothing_to_explain(context, declined):
-    sheet = context.glassleaf.sample_of(context.record.id, declined[0])
-    batch = context.glassleaf.start_scoring(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
+    sheet = context.glassleaf.samples.of_person(context.record.id, declined[0])
+    batch = context.glassleaf.scoring.start(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no record"),))
     with pytest.raises(ParameterError, match="nothing to explain: no record"):
         ask(context, [declined[0]], scored=failed)

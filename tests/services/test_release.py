@@ -20,15 +20,15 @@ from backend.services.leakage import MOST_NAMED, finest, refuse_if_named, usual_
 def glassleaf(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
     opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.prepare_demo()
+    opened.training.prepare_demo()
     yield opened
     opened.close()
 
 
 def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     release = record.release
-    assert release is not None and release.dither == 0.0625 == glassleaf.dither(record.id)
+    assert release is not None and release.dither == 0.0625 == glassleaf.models.dither(record.id)
     assert [bits for bits, _ in release.unique] == [10, 8, 6] and release.people == 200
     assert release.named == release.unique[0][1] < 0.1 and release.paths > 2
     assert release.without_dither > release.named
@@ -37,60 +37,60 @@ def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
 def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
     bare = Glassleaf(glassleaf.home / "other", key_floor=512, pools=False)
-    bare.prepare_demo()
-    release, before = bare.model("latest").release, glassleaf.model("latest").release
+    bare.training.prepare_demo()
+    release, before = bare.models.get("latest").release, glassleaf.models.get("latest").release
     assert (release.dither, release.without_dither) == (0.0, None) and release.named == before.without_dither
     bare.close()
 
 
 def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
-    record = glassleaf.start_training(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
-    assert record.release.dither == glassleaf.dither(record.id) == 0.0625 / 4
-    sheet = glassleaf.sample_of(record.id, glassleaf.samples(record.id).index[0])
-    moved = glassleaf.start_scoring(ScoringRequest(record.id, sheet, cipher="none")).get()
+    record = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
+    assert record.release.dither == glassleaf.models.dither(record.id) == 0.0625 / 4
+    sheet = glassleaf.samples.of_person(record.id, glassleaf.samples.table(record.id).index[0])
+    moved = glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none")).get()
     assert moved.dither == 0.0625 / 8  # either way
 
 
 def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, monkeypatch):
-    before = [record.id for record in glassleaf.models()]
+    before = [record.id for record in glassleaf.models.all()]
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="fit one path only among 2,000 records"):
-        glassleaf.start_training(TrainingRequest("demo", asked, most_named=0.0)).get()
-    assert [record.id for record in glassleaf.models()] == before
-    assert glassleaf.start_training(TrainingRequest("demo", asked)).get().release.named > 0.0
+        glassleaf.training.start(TrainingRequest("demo", asked, most_named=0.0)).get()
+    assert [record.id for record in glassleaf.models.all()] == before
+    assert glassleaf.training.start(TrainingRequest("demo", asked)).get().release.named > 0.0
 
 
 def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    fine = glassleaf.start_training(TrainingRequest("demo", asked)).get()
+    fine = glassleaf.training.start(TrainingRequest("demo", asked)).get()
     shares = [share for _, share in fine.release.unique]
     assert shares[0] > shares[-1] and fine.release.asked_bits is None
     most = shares[-1]
-    job = glassleaf.start_training(TrainingRequest("demo", asked, most_named=most, coarser=True))
+    job = glassleaf.training.start(TrainingRequest("demo", asked, most_named=most, coarser=True))
     record = job.get()
     expected = finest(fine.release, most)
     assert record.score_bits == expected < 16 and record.release.asked_bits == 16 and record.release.named <= most
-    assert record.parameters["score_bits"] == expected and glassleaf.model(record.id).release.asked_bits == 16
+    assert record.parameters["score_bits"] == expected and glassleaf.models.get(record.id).release.asked_bits == 16
     assert len(job.points) == 4  # the curve of the model that stayed
-    entry = [e for e in glassleaf.audit_entries("demo") if e.action == "train"][-1]
+    entry = [e for e in glassleaf.audit.entries("demo") if e.action == "train"][-1]
     assert (entry.body["score_bits"], entry.body["score_bits_asked"]) == (expected, 16)
 
 
 def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    record = glassleaf.start_training(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
+    record = glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
 def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(glassleaf, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
     bare = Glassleaf(glassleaf.home / "bare", key_floor=512, pools=False)
-    bare.prepare_demo()
-    before = [record.id for record in bare.models()]
+    bare.training.prepare_demo()
+    before = [record.id for record in bare.models.all()]
     asked = SecureBoostParameters(trees=1, depth=4, cipher="none", score_bits=16)  # of one tree every leaf names itself
-    job = bare.start_training(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)
+    job = bare.training.start(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)
     assert isinstance(job.failure, ReleaseRefused) and job.failure.bits is None and job.state == "failed"
-    assert [record.id for record in bare.models()] == before
+    assert [record.id for record in bare.models.all()] == before
     bare.close()
 
 
@@ -115,26 +115,26 @@ def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monk
     monkeypatch.setattr("backend.services.running.usual_bound", lambda release, synthetic: 0.0)
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="It was not registered"):
-        glassleaf.start_training(TrainingRequest("demo", asked)).get()
+        glassleaf.training.start(TrainingRequest("demo", asked)).get()
 
 
 def test_scores_say_how_far_dither_may_have_moved_them_and_that_their_canaries_are_well(glassleaf):
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     table = glassleaf._catalogue.runtime("demo").table.take(np.arange(4))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
-    moved = glassleaf.start_scoring(ScoringRequest(record.id, sheet, key_bits=512)).get()
-    plain = glassleaf.start_scoring(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()
+    moved = glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)).get()
+    plain = glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()
     assert moved.dither == 2.0**-5 and plain.dither == 0.0
     assert moved.canaries == 4 and plain.canaries == 0
     differences = [a.margin - b.margin for a, b in zip(moved.scores, plain.scores, strict=True)]
     assert any(differences) and max(map(abs, differences)) <= moved.dither
     bare = ScoringRequest(record.id, sheet, key_bits=512, canaries=False)
-    assert glassleaf.start_scoring(bare).get().canaries == 0
+    assert glassleaf.scoring.start(bare).get().canaries == 0
 
 
 def test_the_frontier_marks_what_the_hosts_add(glassleaf):
-    record = glassleaf.model("latest")
-    points = glassleaf.start_frontier(record.id, people=100).get()
+    record = glassleaf.models.get("latest")
+    points = glassleaf.leakage.start_tradeoff(record.id, people=100).get()
     found = {(point.score_bits, point.dither): point for point in points}
     assert found[10, 0.0625].unique < found[10, 0.0].unique and found[10, 0.0].people == 100
-    assert [e.action for e in glassleaf.audit_entries("demo")][-1] == "leak-audit"
+    assert [e.action for e in glassleaf.audit.entries("demo")][-1] == "leak-audit"

@@ -53,12 +53,12 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def glassleaf(home):
     glassleaf = Glassleaf(home, pools=False, actor="ana")
-    glassleaf.add_federation(home / "demo")
-    glassleaf.start_training(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
-    federation = glassleaf.federation("demo")
-    ids = "\n".join([federation.guest.id, *glassleaf.samples("latest").index[:2]])
-    glassleaf.start_scoring(
-        ScoringRequest("latest", glassleaf.read_samples("latest", ids.encode()), cipher="none")
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
+    federation = glassleaf.federations.get("demo")
+    ids = "\n".join([federation.guest.id, *glassleaf.samples.table("latest").index[:2]])
+    glassleaf.scoring.start(
+        ScoringRequest("latest", glassleaf.samples.read("latest", ids.encode()), cipher="none")
     ).get()
     yield glassleaf
     glassleaf.close()
@@ -66,10 +66,10 @@ def glassleaf(home):
 
 @pytest.fixture(scope="module")
 def report(glassleaf):
-    first = glassleaf.compliance("latest").findings[0]
-    glassleaf.review("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
-    glassleaf.sign_off("latest", "Rita", "Read, and discussed with the owner.")
-    return glassleaf.report("latest")
+    first = glassleaf.compliance.assess("latest").findings[0]
+    glassleaf.reviews.decide("latest", first.rule_id, first.feature, "confirmed", "It has to go before use.", "Rita")
+    glassleaf.reports.sign_off("latest", "Rita", "Read, and discussed with the owner.")
+    return glassleaf.reports.make("latest")
 
 
 class _Shown(HTMLParser):
@@ -145,33 +145,33 @@ def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report):
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, report, form, language):
-    record, thresholds = glassleaf.model("latest"), []
-    for host in glassleaf.federation("demo").hosts:
+    record, thresholds = glassleaf.models.get("latest"), []
+    for host in glassleaf.federations.get("demo").hosts:
         store = PartyStore(home / "parties" / "demo" / host.name)
         rules = load_host(store.artefact(record.id)).rules.values()
         thresholds += [r.threshold for r in rules if r.threshold is not None and r.threshold > OFFSET / 2]
         store.close()
     assert thresholds
-    blob = glassleaf.export_report("latest", form, language)
+    blob = glassleaf.reports.export("latest", form, language)
     text = pdf_text(blob) + canonical(pdf_form.read_pdf(blob).body()) if form == "pdf" else blob.decode()
     text = re.sub(r'"bytes":\d+', "", HASH.sub("", text))
     assert HOST_NUMBER.search(f"below {thresholds[0]:.1f} months") and not HOST_NUMBER.search(text)
     assert not [t for t in thresholds if f"{t:.6g}" in text or f"{t:,.1f}" in text]
     assert str(home) not in text and "federation.toml" not in text
-    assert not [i for i in glassleaf.samples("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
+    assert not [i for i in glassleaf.samples.table("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
 def test_a_written_report_passes_its_check_and_the_log_names_it(glassleaf, form):
-    blob = glassleaf.export_report("latest", form)
+    blob = glassleaf.reports.export("latest", form)
     made = check(blob).report
-    entry = glassleaf.audit_entries("demo")[-1]
-    assert [(name, e.number) for name, e in glassleaf.check_report(blob).named_by] == [("demo", entry.number)]
+    entry = glassleaf.audit.entries("demo")[-1]
+    assert [(name, e.number) for name, e in glassleaf.reports.check(blob).named_by] == [("demo", entry.number)]
     assert entry.action == "report" and entry.body["report_sha256"] == made.sha256 and entry.body["format"] == form
 
 
 def test_a_changed_number_in_the_json_shows(glassleaf):
-    text = glassleaf.export_report("latest", "json").decode()
+    text = glassleaf.reports.export("latest", "json").decode()
     body = json.loads(text)
     body["content"]["quality"]["auc"] = 0.999
     with pytest.raises(ModelError, match="does not have its hash"):
@@ -229,10 +229,10 @@ def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_con
     decided = [f.decision for f in report.content.assessment.findings if f.decision]
     assert [d.reason for d in decided] == ["It has to go before use."]
     assert [(s.person, s.role, s.covers) for s in report.issued.sign_offs] == [("Rita", "operator", True)]
-    last = glassleaf.compliance("latest").findings[-1]
-    glassleaf.review("latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita")
-    assert [s.covers for s in glassleaf.report("latest").issued.sign_offs] == [False]
-    assert [e.action for e in glassleaf.audit_entries("demo") if e.action in ("override", "sign-off")] == [
+    last = glassleaf.compliance.assess("latest").findings[-1]
+    glassleaf.reviews.decide("latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita")
+    assert [s.covers for s in glassleaf.reports.make("latest").issued.sign_offs] == [False]
+    assert [e.action for e in glassleaf.audit.entries("demo") if e.action in ("override", "sign-off")] == [
         "override",
         "sign-off",
         "override",
@@ -241,7 +241,7 @@ def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_con
 
 def test_a_finding_that_there_is_not_cannot_be_overridden(glassleaf):
     with pytest.raises(ParameterError, match="has no finding"):
-        glassleaf.review("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
+        glassleaf.reviews.decide("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
 
 
 def test_what_was_not_measured_is_said_to_be_so(report):
@@ -255,7 +255,7 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
     feature = report.content.features[0].name
     told = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
     few = Evidence("others", "selection rate", 7, None, None, None)
-    sources = replace(glassleaf._sources(glassleaf.model("latest")), disparities={feature: (told, few)}, proxies={})
+    sources = replace(glassleaf._sources(glassleaf.models.get("latest")), disparities={feature: (told, few)}, proxies={})
     made = make(content_of(sources), report.issued)
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))
@@ -271,9 +271,9 @@ def test_the_report_counts_what_travelled(glassleaf, report):
 
 def test_an_unknown_form_or_language_is_refused(glassleaf):
     with pytest.raises(ParameterError, match="json, html, pdf"):
-        glassleaf.export_report("latest", "docx")
+        glassleaf.reports.export("latest", "docx")
     with pytest.raises(ParameterError, match="en, zh"):
-        glassleaf.export_report("latest", "html", "fr")
+        glassleaf.reports.export("latest", "html", "fr")
 
 
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):

@@ -15,32 +15,32 @@ from backend.store.request_log import RequestLog
 def glassleaf(tmp_path, monkeypatch):
     monkeypatch.setattr(simulator, "RequestLog", partial(RequestLog, rate=1.0))
     opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.prepare_demo()
+    opened.training.prepare_demo()
     yield opened
     opened.close()
 
 
 def scored(glassleaf, people=3, counted=True):
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     table = glassleaf._catalogue.runtime("demo").table.take(range(people))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
-    return glassleaf.start_scoring(ScoringRequest(record.id, sheet, key_bits=512), counted=counted).get()
+    return glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512), counted=counted).get()
 
 
 def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(glassleaf):
     scored(glassleaf, counted=False)
-    assert glassleaf.replay_requests("demo") == ()
+    assert glassleaf.audit.replay("demo") == ()
     batch = scored(glassleaf)
     assert batch.canaries == 3
-    [found] = glassleaf.replay_requests("demo")
+    [found] = glassleaf.audit.replay("demo")
     assert found.found.rows == 3 and found.found.problems == () and found.model_id == batch.model_id
-    assert glassleaf.replay_requests("demo") == ()
-    logged = [entry for entry in glassleaf.audit_entries("demo") if entry.action == "replay"]
+    assert glassleaf.audit.replay("demo") == ()
+    logged = [entry for entry in glassleaf.audit.entries("demo") if entry.action == "replay"]
     assert [(e.body["rows"], e.body["problems"]) for e in logged] == [(0, 0), (3, 0), (0, 0)]
 
 
 def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
-    record = glassleaf.start_training(
+    record = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
     ).get()
     _, registered = glassleaf._catalogue.runtime("demo").logged(record.hosts[0])
@@ -54,6 +54,6 @@ def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])
     log.note(row.model_id, (row.subject,), other, row.vector)
-    [found] = glassleaf.replay_requests("demo")
+    [found] = glassleaf.audit.replay("demo")
     assert "a key that this Guest does not have" in found.found.problems[0][1]
-    assert len(glassleaf.replay_requests("demo")) == 1  # what is wrong stays in the log
+    assert len(glassleaf.audit.replay("demo")) == 1  # what is wrong stays in the log

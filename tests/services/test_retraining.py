@@ -22,8 +22,8 @@ def glassleaf(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     write_demo(home / "demo", rows=600)
     glassleaf = Glassleaf(home, pools=False, actor="ana")
-    glassleaf.add_federation(home / "demo")
-    glassleaf.start_training(TrainingRequest("demo", PARAMETERS, exclude=("in_blacklist",))).get()
+    glassleaf.federations.add(home / "demo")
+    glassleaf.training.start(TrainingRequest("demo", PARAMETERS, exclude=("in_blacklist",))).get()
     yield glassleaf
     glassleaf.close()
 
@@ -35,28 +35,28 @@ def home(glassleaf):
 
 @pytest.fixture(scope="module")
 def before(glassleaf):
-    return glassleaf.models()[-1]
+    return glassleaf.models.all()[-1]
 
 
 @pytest.fixture(scope="module")
 def found(glassleaf, before):
-    return glassleaf.start_retraining(RetrainingRequest(before.id, WITHOUT, by=("gender",), cipher="none")).get()
+    return glassleaf.retraining.start(RetrainingRequest(before.id, WITHOUT, by=("gender",), cipher="none")).get()
 
 
 def test_the_new_model_is_what_a_training_without_the_features_gives(glassleaf, before, found):
     after = found.after.record
     asked = TrainingRequest("demo", PARAMETERS, before.hosts, ("in_blacklist", *WITHOUT))
-    oracle = glassleaf.start_training(asked).get()
+    oracle = glassleaf.training.start(asked).get()
     assert after.content_hash == oracle.content_hash and repr(after.metrics) == repr(oracle.metrics)
     assert after.parameters == before.parameters and after.exclude == ("in_blacklist", *WITHOUT)
-    assert set(WITHOUT).isdisjoint(f.name for _, f in glassleaf.guest_model(after.id).dictionary)
+    assert set(WITHOUT).isdisjoint(f.name for _, f in glassleaf.models.guest_model(after.id).dictionary)
 
 
 def test_the_new_model_knows_which_one_it_replaces_and_the_old_one_stays(glassleaf, before, found):
     assert found.after.record.retrained_from == before.id and set(found.without) == set(WITHOUT)
-    assert glassleaf.lineage(before.id)[1][0].id == found.after.record.id
-    assert glassleaf.lineage(found.after.record.id)[0] == glassleaf.model(before.id)
-    assert glassleaf.model(before.id).content_hash == before.content_hash
+    assert glassleaf.models.lineage(before.id)[1][0].id == found.after.record.id
+    assert glassleaf.models.lineage(found.after.record.id)[0] == glassleaf.models.get(before.id)
+    assert glassleaf.models.get(before.id).content_hash == before.content_hash
 
 
 def test_both_are_measured_on_the_same_people_and_by_the_same_groups(glassleaf, found):
@@ -68,7 +68,7 @@ def test_both_are_measured_on_the_same_people_and_by_the_same_groups(glassleaf, 
 
 
 def test_it_is_logged_with_both_models(glassleaf, before, found):
-    [entry] = [e for e in glassleaf.audit_entries("demo") if e.action == "retrain"]
+    [entry] = [e for e in glassleaf.audit.entries("demo") if e.action == "retrain"]
     assert (entry.body["model"], entry.body["new_model"]) == (before.id, found.after.record.id)
     assert entry.body["without"] == list(WITHOUT) and entry.actor == "ana"
 
@@ -83,19 +83,19 @@ def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
         round(found.before.record.metrics.auc, 4),
         round(found.after.record.metrics.auc, 4),
     )
-    page = glassleaf.export_report(record.id, "html").decode()
-    done = dict(glassleaf.report_answers(glassleaf.report(record.id), "en"))["What was done about it?"]
+    page = glassleaf.reports.export(record.id, "html").decode()
+    done = dict(glassleaf.reports.answers(glassleaf.reports.make(record.id), "en"))["What was done about it?"]
     assert f"{auc.before:.4f}" in done and f"{auc.after:.4f}" in done and "gender" in done
     assert "not given" in page and "Trained again without flagged features" in page
-    assert glassleaf.check_report(page.encode()).drawn == "yes"
+    assert glassleaf.reports.check(page.encode()).drawn == "yes"
 
 
 def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languages(glassleaf, found):
     record = found.after.record
-    [fairness] = glassleaf.report(record.id).content.fairness
+    [fairness] = glassleaf.reports.make(record.id).content.fairness
     assert fairness.on.n > 100 and fairness.on.cutoff == 0.5 and fairness.meaning == "Gender of the subscriber"
     assert next(m.about_zh for m in fairness.measures if m.about == "all groups") == "所有群体"
-    page = glassleaf.export_report(record.id, "html", "zh").decode()
+    page = glassleaf.reports.export(record.id, "html", "zh").decode()
     shown = page.split("<script")[0]
     assert "最小除以最大" in shown and "smallest over largest" not in shown and "selection rate" not in shown
 
@@ -111,10 +111,10 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
     ],
 )
 def test_what_cannot_be_trained_anew_is_refused_before_anything_is_trained(glassleaf, before, request_, reason):
-    known = len(glassleaf.models())
+    known = len(glassleaf.models.all())
     with pytest.raises(ParameterError, match=reason):
-        glassleaf.start_retraining(RetrainingRequest(before.id, **request_)).get()
-    assert len(glassleaf.models()) == known
+        glassleaf.retraining.start(RetrainingRequest(before.id, **request_)).get()
+    assert len(glassleaf.models.all()) == known
 
 
 def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before, monkeypatch):
@@ -123,35 +123,35 @@ def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before
         Glassleaf, "model", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
     )
     with pytest.raises(ParameterError, match="was not grown here"):
-        glassleaf.start_retraining(RetrainingRequest(before.id, ("gender",))).get()
+        glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
 
 
 def test_a_forest_is_trained_anew_as_a_forest(glassleaf):
-    grown = glassleaf.start_training(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
-    found = glassleaf.start_retraining(RetrainingRequest(grown.id, ("gender",))).get()
+    grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
+    found = glassleaf.retraining.start(RetrainingRequest(grown.id, ("gender",))).get()
     assert found.after.record.algorithm == "forest" and found.after.record.parameters == grown.parameters
     assert found.outcomes == ()
 
 
 def test_it_can_be_stopped_and_leaves_no_model(glassleaf, before):
-    known = [m.id for m in glassleaf.models()]
-    job = glassleaf.start_retraining(RetrainingRequest(before.id, ("gender",)))
+    known = [m.id for m in glassleaf.models.all()]
+    job = glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",)))
     job.cancel()
     with pytest.raises(Cancelled):
         job.get()
-    assert [m.id for m in glassleaf.models()] == known
+    assert [m.id for m in glassleaf.models.all()] == known
 
 
 def test_two_models_of_two_federations_are_not_compared(glassleaf, before, tmp_path):
     other = write_demo(tmp_path / "other", rows=300)
     toml = tmp_path / "other" / "federation.toml"
     toml.write_text(toml.read_text().replace('name = "demo"', 'name = "second"', 1))
-    glassleaf.add_federation(tmp_path / "other")
-    grown = glassleaf.start_training(TrainingRequest("second", PARAMETERS)).get()
+    glassleaf.federations.add(tmp_path / "other")
+    grown = glassleaf.training.start(TrainingRequest("second", PARAMETERS)).get()
     with pytest.raises(ParameterError, match="two models of one federation"):
-        glassleaf.side_by_side(before.id, grown.id)
+        glassleaf.reports.compare(before.id, grown.id)
     with pytest.raises(ModelError):
-        glassleaf.side_by_side(before.id, "nowhere")
+        glassleaf.reports.compare(before.id, "nowhere")
     assert other.name == "demo"
 
 

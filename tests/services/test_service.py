@@ -23,62 +23,62 @@ GENDER = PLANTED.gender[1]
 def glassleaf(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     glassleaf = Glassleaf(home, pools=False)
-    glassleaf.prepare_demo()
+    glassleaf.training.prepare_demo()
     yield glassleaf
     glassleaf.close()
 
 
 def sheet_of(glassleaf, *ids):
-    federation = glassleaf.federation("demo")
-    return glassleaf.read_samples("latest", "\n".join([federation.guest.id, *ids]).encode())
+    federation = glassleaf.federations.get("demo")
+    return glassleaf.samples.read("latest", "\n".join([federation.guest.id, *ids]).encode())
 
 
 def score(glassleaf, sheet, **kwargs):
-    return glassleaf.start_scoring(ScoringRequest("latest", sheet, key_bits=KEY, **kwargs)).get()
+    return glassleaf.scoring.start(ScoringRequest("latest", sheet, key_bits=KEY, **kwargs)).get()
 
 
 def test_the_demo_has_a_model_that_says_it_was_grown_on_plain_numbers(glassleaf):
-    record = glassleaf.model("latest")
+    record = glassleaf.models.get("latest")
     assert record.cipher == "none" and record.key_bits == 0
     assert 0.75 < record.metrics.auc < 0.9 and record.metrics.part == "test"
     assert sum(record.parts.values()) < 6000 and record.n_trees == 20
-    assert glassleaf.models("demo") == [record] and len(record.curve) == 20
-    assert glassleaf.prepare_demo() == "demo" and len(glassleaf.models()) == 1  # a second time changes nothing
+    assert glassleaf.models.all("demo") == [record] and len(record.curve) == 20
+    assert glassleaf.training.prepare_demo() == "demo" and len(glassleaf.models.all()) == 1  # a second time changes nothing
 
 
 def test_the_demo_checks_find_what_was_planted(glassleaf):
-    findings = glassleaf.compliance("latest").findings
+    findings = glassleaf.compliance.assess("latest").findings
     flagged = {f.feature: f.status for f in findings}
     assert flagged[GENDER] == "prohibited" and flagged[PLANTED.marital_status[1]] == "prohibited"
     assert flagged[PLANTED.age[1]] == "conditional"
     assert PLANTED.proxy_of_gender[1] not in flagged  # neutral by name and meaning; found by association only
-    contradictions = {d.feature for d in glassleaf.directions("latest") if d.contradicts}
+    contradictions = {d.feature for d in glassleaf.explanation.directions("latest") if d.contradicts}
     assert contradictions == {PLANTED.contradiction[1]}
-    used = {r.feature for r in glassleaf.importance("latest") if r.splits}
+    used = {r.feature for r in glassleaf.explanation.importance("latest") if r.splits}
     assert {PLANTED.blacklist[1], GENDER} <= used
 
 
 def test_a_model_is_found_by_id_beginning_and_latest(glassleaf):
-    record = glassleaf.model("latest")
-    assert glassleaf.model(record.id) == glassleaf.model(record.id[:5]) == record
+    record = glassleaf.models.get("latest")
+    assert glassleaf.models.get(record.id) == glassleaf.models.get(record.id[:5]) == record
     with pytest.raises(ModelError, match=r"No model found for 'x'\. Known, newest first: m"):
-        glassleaf.model("x")
+        glassleaf.models.get("x")
 
 
 def test_an_unknown_federation_says_what_to_do(glassleaf):
     with pytest.raises(FederationError, match="python -m backend init"):
-        glassleaf.federation("nowhere")
+        glassleaf.federations.get("nowhere")
 
 
 def test_samples_are_the_guests_own_columns_only(glassleaf):
-    frame = glassleaf.samples("latest")
-    federation = glassleaf.federation("demo")
+    frame = glassleaf.samples.table("latest")
+    federation = glassleaf.federations.get("demo")
     assert set(frame.columns) == {f.name for f in federation.guest.features} | {"part"}
     assert set(frame["part"]) == {"training", "validation", "test", "not in training"}
 
 
 def test_scores_under_encryption_equal_the_plain_models_and_add_up(glassleaf):
-    ids = [*glassleaf.samples("latest").index[:3]]
+    ids = [*glassleaf.samples.table("latest").index[:3]]
     encrypted, plain = (
         score(glassleaf, sheet_of(glassleaf, *ids)),
         score(glassleaf, sheet_of(glassleaf, *ids), cipher="none"),
@@ -94,15 +94,15 @@ def test_scores_under_encryption_equal_the_plain_models_and_add_up(glassleaf):
 
 
 def test_a_person_no_host_knows_is_scored_and_the_hosts_are_named(glassleaf):
-    federation = glassleaf.federation("demo")
+    federation = glassleaf.federations.get("demo")
     values = {f.name: None for f in federation.guest.features}
-    sheet = glassleaf.sample_from_values("latest", "stranger", values)
+    sheet = glassleaf.samples.typed_in("latest", "stranger", values)
     (result,) = score(glassleaf, sheet).scores
     assert result.status == "ok" and result.not_held_by == tuple(h.name for h in federation.hosts)
 
 
 def test_a_bad_row_never_stops_the_others(glassleaf):
-    known = glassleaf.samples("latest").index[0]
+    known = glassleaf.samples.table("latest").index[0]
     batch = score(glassleaf, sheet_of(glassleaf, known, "nobody", known))
     assert [s.status for s in batch.scores] == ["ok", "failed", "failed"]
     assert "no record with the id 'nobody'" in batch.scores[1].problem
@@ -114,52 +114,52 @@ def test_a_sheet_of_bad_rows_only_gives_problems_and_no_error(glassleaf):
 
 def test_an_unknown_id_and_a_wrong_cut_off_are_refused_in_words(glassleaf):
     with pytest.raises(SampleError, match="holds no record 'nobody'"):
-        glassleaf.sample_of("latest", "nobody")
+        glassleaf.samples.of_person("latest", "nobody")
     with pytest.raises(ParameterError, match=r"cut-off is 1\.5"):
         score(glassleaf, sheet_of(glassleaf, "nobody"), cutoff=1.5)
 
 
 def test_host_columns_in_the_sheet_play_the_host(glassleaf):
-    federation = glassleaf.federation("demo")
-    known = glassleaf.samples("latest").index[1]
+    federation = glassleaf.federations.get("demo")
+    known = glassleaf.samples.table("latest").index[1]
     host = federation.hosts[0]
     header = [federation.guest.id, *(f.name for f in host.features)]
     blank = ",".join([known, *("" for _ in host.features)])
-    sheet = glassleaf.read_samples("latest", f"{','.join(header)}\n{blank}\n".encode())
+    sheet = glassleaf.samples.read("latest", f"{','.join(header)}\n{blank}\n".encode())
     played, own = score(glassleaf, sheet).scores[0], score(glassleaf, sheet_of(glassleaf, known)).scores[0]
     assert played.not_held_by == () and any("plays" in note for note in sheet.notes)
     assert played.guest_part == own.guest_part
 
 
 def test_candidate_leaves_of_the_guest_are_some_of_the_trees_leaves(glassleaf):
-    sheet = sheet_of(glassleaf, glassleaf.samples("latest").index[0])
-    model = glassleaf.guest_model("latest")
+    sheet = sheet_of(glassleaf, glassleaf.samples.table("latest").index[0])
+    model = glassleaf.models.guest_model("latest")
     for t, tree in enumerate(model.trees):
-        kept = glassleaf.candidate_leaves("latest", t, sheet)
+        kept = glassleaf.models.candidate_leaves("latest", t, sheet)
         assert kept and set(kept) <= set(tree.leaves)
     with pytest.raises(ModelError, match="trees 0 to 19"):
-        glassleaf.candidate_leaves("latest", 20, sheet)
+        glassleaf.models.candidate_leaves("latest", 20, sheet)
 
 
 def test_the_template_can_be_uploaded_as_it_is(glassleaf):
-    sheet = glassleaf.read_samples("latest", glassleaf.sample_template("latest"))
+    sheet = glassleaf.samples.read("latest", glassleaf.samples.template("latest"))
     assert len(sheet.ids) == 2 and not sheet.problems
 
 
 def test_the_download_neutralises_formulas_and_keeps_numbers(glassleaf):
-    federation = glassleaf.federation("demo")
-    sheet = glassleaf.sample_from_values("latest", "=HYPERLINK(1)", {f.name: None for f in federation.guest.features})
-    rows = list(csv.DictReader(io.StringIO(glassleaf.scores_csv(score(glassleaf, sheet)).decode())))
+    federation = glassleaf.federations.get("demo")
+    sheet = glassleaf.samples.typed_in("latest", "=HYPERLINK(1)", {f.name: None for f in federation.guest.features})
+    rows = list(csv.DictReader(io.StringIO(glassleaf.scoring.csv(score(glassleaf, sheet)).decode())))
     assert rows[0]["id"] == "'=HYPERLINK(1)"
     assert float(rows[0]["score"]) and float(rows[0]["base"]) < 0
 
 
 def test_training_is_registered_with_its_curve_and_can_leave_features_out(glassleaf):
     parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
-    job = glassleaf.start_training(TrainingRequest("demo", parameters, exclude=(GENDER,)))
+    job = glassleaf.training.start(TrainingRequest("demo", parameters, exclude=(GENDER,)))
     record = job.get()
     assert job.state == "done" and len(job.points) == 2 and record.exclude == (GENDER,)
-    assert GENDER not in {f.feature for f in glassleaf.compliance(record.id).findings}
+    assert GENDER not in {f.feature for f in glassleaf.compliance.assess(record.id).findings}
     assert {e.kind for e in job.transcript} >= {"StartAlignment", "JointRecords", "BinSums", "KeepModel", "ModelKept"}
 
 
@@ -173,7 +173,7 @@ def test_training_is_registered_with_its_curve_and_can_leave_features_out(glassl
 def test_a_training_request_that_does_not_fit_is_refused(glassleaf, request_changes, text):
     request = TrainingRequest("demo", SecureBoostParameters(trees=1, cipher="none"), **request_changes)
     with pytest.raises(ParameterError, match=text):
-        glassleaf.start_training(request).get()
+        glassleaf.training.start(request).get()
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_parameters_outside_their_range_are_refused_with_the_range(bad):
 
 
 def test_a_scoring_can_be_cancelled(glassleaf):
-    ids = [*glassleaf.samples("latest").index[:200]]
-    job = glassleaf.start_scoring(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=KEY))
+    ids = [*glassleaf.samples.table("latest").index[:200]]
+    job = glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=KEY))
     while not job.transcript and job.state == "running":
         job.wait(0.01)
     job.cancel()
@@ -199,29 +199,29 @@ def test_a_scoring_can_be_cancelled(glassleaf):
 def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door(glassleaf, tmp_path):
     write_demo(tmp_path / "d", rows=200)
     other = Glassleaf(tmp_path / "home", pools=False)
-    name = other.add_federation(tmp_path / "d").name
+    name = other.federations.add(tmp_path / "d").name
     request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
-    other.start_training(request).get()
-    host = other.federation(name).hosts[0].name
+    other.training.start(request).get()
+    host = other.federations.get(name).hosts[0].name
     other._catalogue.runtime(name).stop_host(host)
-    job = other.start_training(request).wait(20)
+    job = other.training.start(request).wait(20)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
     again = Glassleaf(tmp_path / "home", pools=False)
-    assert again.start_training(request).get().n_trees == 1
+    assert again.training.start(request).get().n_trees == 1
     again.close()
 
 
 def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hangs(tmp_path):
     write_demo(tmp_path / "d", rows=400)
     glassleaf = Glassleaf(tmp_path / "home", pools=False)
-    name = glassleaf.add_federation(tmp_path / "d").name
-    glassleaf.start_training(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"))).get()
-    ids = [*glassleaf.samples("latest").index]
-    job = glassleaf.start_scoring(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=KEY))
+    name = glassleaf.federations.add(tmp_path / "d").name
+    glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"))).get()
+    ids = [*glassleaf.samples.table("latest").index]
+    job = glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=KEY))
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
         job.wait(0.01)
-    host = glassleaf.federation(name).hosts[-1].name
+    host = glassleaf.federations.get(name).hosts[-1].name
     glassleaf._catalogue.runtime(name).stop_host(host)
     job.wait(30)
     assert job.state == "failed" and host in job.error and "Start it again" in job.error
@@ -239,18 +239,18 @@ def test_a_fault_inside_shows_no_traceback_and_no_value(caplog):
 def test_a_federation_name_that_is_taken_is_refused(glassleaf, tmp_path):
     write_demo(tmp_path, rows=200)
     with pytest.raises(FederationError, match="already the name of the federation"):
-        glassleaf.add_federation(tmp_path)
+        glassleaf.federations.add(tmp_path)
 
 
 def test_a_taken_name_is_refused_before_a_table_is_split_or_fetched(glassleaf, tmp_path):
     division = Division("y", ("a",), {"other": ("b",)}, id_column="id", name="demo")
     (tmp_path / "t.csv").write_text("id,a,b,y\n" + "".join(f"{i},{i},{i % 7},{i % 2}\n" for i in range(40)))
     with pytest.raises(FederationError, match="already the name of the federation"):
-        glassleaf.init(tmp_path / "t.csv", division, tmp_path / "out")
+        glassleaf.federations.init(tmp_path / "t.csv", division, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    glassleaf.init(tmp_path / "t.csv", replace(division, name="credit_card"), tmp_path / "free")
+    glassleaf.federations.init(tmp_path / "t.csv", replace(division, name="credit_card"), tmp_path / "free")
     with pytest.raises(FederationError, match="already the name of the federation"):
-        glassleaf.fetch_credit_card(tmp_path / "out")
+        glassleaf.federations.fetch_credit_card(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -262,20 +262,20 @@ def test_the_same_data_under_two_names_gives_two_models_that_are_both_found(tmp_
         text = file.read_text(encoding="utf-8")
         assert 'name = "demo"' in text
         file.write_text(text.replace('name = "demo"', f'name = "{name}"', 1), encoding="utf-8")
-        glassleaf.add_federation(tmp_path / name)
-        glassleaf.start_training(TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))).get()
-    records = glassleaf.models()
+        glassleaf.federations.add(tmp_path / name)
+        glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))).get()
+    records = glassleaf.models.all()
     assert {r.federation for r in records} == {"first", "second"}
-    assert [glassleaf.model(r.id).federation for r in records] == [r.federation for r in records]
+    assert [glassleaf.models.get(r.id).federation for r in records] == [r.federation for r in records]
     glassleaf.close()
 
 
 def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(glassleaf):
-    result = glassleaf.evaluate("latest", 5, KEY)
+    result = glassleaf.scoring.evaluate("latest", 5, KEY)
     assert result.registered.n > 1000 and result.encrypted.n == 5
-    assert glassleaf.evaluate("latest", 0).encrypted is None
+    assert glassleaf.scoring.evaluate("latest", 0).encrypted is None
     with pytest.raises(ParameterError, match="the model has"):
-        glassleaf.evaluate("latest", 10**6)
+        glassleaf.scoring.evaluate("latest", 10**6)
 
 
 def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, monkeypatch):
@@ -283,11 +283,11 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
     monkeypatch.setattr("backend.protocols.simulation.simulator.HOST_POOL", 16)
     write_demo(tmp_path / "d", rows=200)
     glassleaf = Glassleaf(tmp_path / "home")
-    name = glassleaf.add_federation(tmp_path / "d").name
-    glassleaf.start_key(name, KEY)
+    name = glassleaf.federations.add(tmp_path / "d").name
+    glassleaf.federations.warm_up(name, KEY)
     waited = threading.Event()
     for _ in range(600):
-        levels = {p.party: p.ready for p in glassleaf.pools(name)}
+        levels = {p.party: p.ready for p in glassleaf.federations.pools(name)}
         if levels["bank"] >= 32 and min(levels.values()) >= 16:
             break
         waited.wait(0.1)
@@ -298,26 +298,26 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
 def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
     """Every result, as text, holds no threshold of a Host and no value of a Host's record of the scored person."""
     runtime = glassleaf._catalogue.runtime("demo")
-    record = glassleaf.models()[-1]
-    known = glassleaf.samples(record.id).index[2]
+    record = glassleaf.models.all()[-1]
+    known = glassleaf.samples.table(record.id).index[2]
     batch = score(glassleaf, sheet_of(glassleaf, known))
     handed_out = " ".join(
         repr(thing)
         for thing in (
             record,
-            glassleaf.guest_model(record.id),
-            glassleaf.importance(record.id),
-            glassleaf.directions(record.id),
-            glassleaf.compliance(record.id),
+            glassleaf.models.guest_model(record.id),
+            glassleaf.explanation.importance(record.id),
+            glassleaf.explanation.directions(record.id),
+            glassleaf.compliance.assess(record.id),
             batch,
-            glassleaf.scores_csv(batch),
+            glassleaf.scoring.csv(batch),
         )
     )
     hosts = runtime._simulated.hosts.values()
     thresholds = {
         r.threshold for h in hosts for r in h._halves.get(record.id).model.rules.values() if r.threshold is not None
     }
-    own = {r.threshold for r in glassleaf.guest_model(record.id).rules.values()}
+    own = {r.threshold for r in glassleaf.models.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10
     numbers = set(pd.Series(handed_out).str.findall(r"\d+\.\d+").iloc[0])
     telling = {f"{t:.10g}" for t in thresholds - own if len(f"{t:.10g}".replace(".", "")) >= 4}

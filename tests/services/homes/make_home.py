@@ -34,36 +34,36 @@ LEFT_OUT = (".key", ".tables", "-wal", "-shm")
 def main(home: Path, archive: Path) -> None:
     write_demo(home / "demo", rows=600)
     glassleaf = Glassleaf(home, key_floor=BITS, pools=False, actor="A. Analyst")
-    glassleaf.add_federation(home / "demo")
-    boosted = glassleaf.start_training(
+    glassleaf.federations.add(home / "demo")
+    boosted = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
     ).get()
-    forest = glassleaf.start_training(TrainingRequest("demo", ForestParameters(trees=3, depth=2, cipher="none"))).get()
+    forest = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=3, depth=2, cipher="none"))).get()
     expected = {"models": [forest.id, boosted.id], "scores": {}}
     for record in (boosted, forest):
-        people = [str(person) for person in glassleaf.samples(record.id).index[:5]]
+        people = [str(person) for person in glassleaf.samples.table(record.id).index[:5]]
         scores = []
         for person in people:
-            sheet = glassleaf.sample_of(record.id, person)
-            scores += glassleaf.start_scoring(ScoringRequest(record.id, sheet, key_bits=BITS)).get().scores
+            sheet = glassleaf.samples.of_person(record.id, person)
+            scores += glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=BITS)).get().scores
         expected["scores"][record.id] = {
             s.id: {"units": s.units, "margin": s.margin, "probability": s.probability, "decision": s.decision}
             for s in scores
         }
-    glassleaf.start_permutation(PermutationRequest(boosted.id, samples=60, repeats=1, cipher="none")).get()
-    glassleaf.start_disparity(DisparityRequest(boosted.id, "gender", cipher="none")).get()
-    glassleaf.start_proxies(ProxyRequest(boosted.id, "gender", cipher="none")).get()
-    finding = glassleaf.compliance(boosted.id).findings[0]
-    review = glassleaf.review(
+    glassleaf.explanation.start_permutation(PermutationRequest(boosted.id, samples=60, repeats=1, cipher="none")).get()
+    glassleaf.fairness.start_disparity(DisparityRequest(boosted.id, "gender", cipher="none")).get()
+    glassleaf.fairness.start_proxies(ProxyRequest(boosted.id, "gender", cipher="none")).get()
+    finding = glassleaf.compliance.assess(boosted.id).findings[0]
+    review = glassleaf.reviews.decide(
         boosted.id, finding.rule_id, finding.feature, "confirmed", "As the law says.", "R. Egulator"
     )
-    glassleaf.sign_off(boosted.id, "R. Egulator", "Reviewed with its findings.")
-    (home / "report.json").write_bytes(glassleaf.export_report(boosted.id, "json"))
-    verdict = glassleaf.verify_audit("demo")
+    glassleaf.reports.sign_off(boosted.id, "R. Egulator", "Reviewed with its findings.")
+    (home / "report.json").write_bytes(glassleaf.reports.export(boosted.id, "json"))
+    verdict = glassleaf.audit.verify("demo")
     expected["review"] = {"rule": finding.rule_id, "feature": finding.feature, "number": review.number}
     expected["audit"] = {"entries": verdict.entries, "head": json.loads(json.dumps(asdict(verdict.head), default=str))}
     expected["witnesses"] = list(verdict.witnesses)
-    expected["permutation"] = {p.feature or p.party: p.fall for p in glassleaf.permutation(boosted.id)}
+    expected["permutation"] = {p.feature or p.party: p.fall for p in glassleaf.explanation.permutation(boosted.id)}
     glassleaf.close()
     (home / "expected.json").write_text(json.dumps(expected, indent=1))
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
