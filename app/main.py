@@ -16,7 +16,7 @@ import streamlit as st  # noqa: E402
 from app import session  # noqa: E402
 from app.panels import frame, sidebar  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
-from backend.services import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
 
 ICONS = {
     "overview": "home",

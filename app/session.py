@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
@@ -21,17 +21,16 @@ import streamlit as st
 from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
-from backend.services import (
-    LANGUAGES,
-    OPERATOR,
-    ROLES,
-    Glassleaf,
-    ImportanceMeasure,
-    Interaction,
-    Job,
-    ModelRecord,
-    SteadyImportance,
-)
+from backend.i18n import LANGUAGES
+from backend.services import Glassleaf
+from backend.services.audit import OPERATOR, ROLES
+
+if TYPE_CHECKING:
+    from backend.explain.importance import Measure as ImportanceMeasure
+    from backend.explain.stability import Interaction
+    from backend.jobs import Job
+    from backend.results import ModelRecord
+    from backend.services.explanation import SteadyImportance
 
 PAGES = Path(str(files("pages")))
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 import html
 import math
 import re
+from typing import TYPE_CHECKING
 
-from backend.services import Feature, Federation, brief, catalogue
+from backend.i18n import brief, catalogue
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.data.federation import Federation
 
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds

@@ -6,24 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from backend.services import (
-    ComplianceReport,
-    FeatureImportance,
-    Federation,
-    Finding,
-    GuestModel,
-    GuestTree,
-    Leaf,
-    LearnedDirection,
-    ModelRecord,
-    Reasons,
-    Score,
-    ScoreBatch,
-    Split,
-    TranscriptEntry,
-)
+from backend.services.explanation import Leaf, Split
+
+if TYPE_CHECKING:
+    from backend.compliance.assessment import ComplianceReport
+    from backend.data.federation import Federation
+    from backend.explain.direction import LearnedDirection
+    from backend.explain.importance import FeatureImportance
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import ModelRecord, Score, ScoreBatch
+    from backend.services.compliance import Finding
+    from backend.services.reasons import Reasons
+    from backend.trees.ensemble import GuestModel, GuestTree
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
 PAGE = 100  # rows of a table shown at a time

@@ -16,7 +16,9 @@ from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.data.table import PartyTable, read_table
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host_plan
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import load_host

@@ -10,7 +10,9 @@ import pandas as pd
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from bench.setting import train
 
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}

@@ -14,7 +14,8 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from backend.services import Glassleaf, RetrainingRequest
+from backend.services import Glassleaf
+from backend.services.retraining import RetrainingRequest
 from bench.large import grow_large
 from bench.setting import machine, progress, run
 from bench.tables import pages as describe

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
 from backend.data.table import read_labels, read_table
-from backend.services import Glassleaf, ModelRecord
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 
 FIRST = 0.7  # share of training records in FL-DT §4.1.1
 

@@ -16,7 +16,8 @@ from backend.crypto.plain import PlainKeySide
 from backend.privacy.leakage import LeakMeter
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.services import Glassleaf, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import privacy as describe
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
 from backend.data.table import read_labels
-from backend.services import Glassleaf, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
 from backend.trees.compiled import candidate_leaves
 from backend.trees.metrics import measure as metrics_of
 from bench.cases import case_of, weights_by_tree

@@ -18,7 +18,9 @@ from typing import Any
 import gmpy2
 
 from backend.data.credit_card import split_credit_card
-from backend.services import Glassleaf, ModelRecord, TrainingRequest
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 CREDIT_CARD = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci_credit_card.csv"
 ABSENT = "the credit-card data is not in ../shared/data; `python -m backend credit-card` fetches a copy of it"

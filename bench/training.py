@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Kind
 from backend.data.federation import write_federation
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from backend.trees.metrics import Metrics
 from backend.trees.metrics import measure as metrics_of
 from bench.pooled import pooled

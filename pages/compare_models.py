@@ -11,7 +11,10 @@ model_id = frame.model_or_stop(t, "compare_models")
 view, backend = session.view(model_id), session.service()
 before, after = backend.models.lineage(model_id)
 relatives = [*after, *([before] if before else [])]
-others = [*relatives, *(m for m in backend.models.all(view.record.federation) if m.id != model_id and m not in relatives)]
+others = [
+    *relatives,
+    *(m for m in backend.models.all(view.record.federation) if m.id != model_id and m not in relatives),
+]
 ids = [record.id for record in others]
 key = session.bind("other", ids, ids[0] if ids else None)
 frame.header(t, "compare_models", session.notices(), view.federation)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import session, view_models
 from app.panels import compliance, evidence, findings, frame, job_form, retraining, reviews
-from backend.services import OPERATOR
+from backend.services.audit import OPERATOR
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
@@ -67,5 +67,7 @@ compliance.duties(t, view)
 compliance.packs(t, view)
 frame.section(t, "report.sign")
 reviews.acting(t, role, session.actor())
-reviews.sign_offs(t, backend.reports.sign_offs(model_id), session.attempt, lambda **given: backend.reports.sign_off(model_id, **given))
+reviews.sign_offs(
+    t, backend.reports.sign_offs(model_id), session.attempt, lambda **given: backend.reports.sign_off(model_id, **given)
+)
 st.caption(t("compliance.limits"))

@@ -14,7 +14,8 @@ from app.panels import (
     importance_shap,
     measurement,
 )
-from backend.services import CohortRequest, MeansRequest, PermutationRequest
+from backend.services.explanation import MeansRequest, PermutationRequest
+from backend.services.reasons import CohortRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "importance")
@@ -30,7 +31,9 @@ if measure == importance.WORTH:
     parties = importance.parties(view, measured)
     st.markdown(t("importance.worth_why"), help=t("glossary.permutation"))
     words = "importance.worth_again" if rows else "importance.worth_go"
-    measurement.offer(t, view, worth, words, lambda: backend.explanation.start_permutation(PermutationRequest(model_id)))
+    measurement.offer(
+        t, view, worth, words, lambda: backend.explanation.start_permutation(PermutationRequest(model_id))
+    )
 elif measure == importance.SHAP:
     st.markdown(t("importance.shap_why"), help=t("glossary.shap"))
     measurement.offer(

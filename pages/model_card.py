@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, measurement, model_card, model_card_charts
-from backend.services import CardRequest
+from backend.services.model_card import CardRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "model_card")

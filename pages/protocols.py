@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, protocols, race, serving
-from backend.services import BATCHES, ComparisonRequest
+from backend.services.protocol_comparison import BATCHES, ComparisonRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "protocols")

@@ -7,7 +7,8 @@ import streamlit as st
 from app import session, view_models
 from app.panels import engine, frame, person, reasons, result, run
 from backend.errors import GlassleafError
-from backend.services import ReasonsRequest, ScoringRequest
+from backend.services.reasons import ReasonsRequest
+from backend.services.scoring import ScoringRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")

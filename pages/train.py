@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, release, run, training
-from backend.services import TrainingRequest
+from backend.services.training import TrainingRequest
 
 t = session.texts()
 frame.header(t, "train", session.notices())

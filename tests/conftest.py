@@ -10,7 +10,9 @@ from backend.cli import main
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.data.demo import write_demo
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -5,8 +5,10 @@ import pandas as pd
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
-from backend.services import Glassleaf, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
 from backend.services.measurement import MeasurementContext as Measured
+from backend.services.training import TrainingRequest
 
 KEY = 512
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")

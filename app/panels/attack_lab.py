@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette, run
 from app.texts import Texts, number, percent
-from backend.services import Attack, AttackResult, Job, attack_works
+from backend.services.attack_runs import AttackResult
+from backend.services.attack_runs import works as attack_works
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.services.attack_runs import Attack
 
 SEVERITIES = ("critical", "high", "medium", "by design")
 ICONS = {

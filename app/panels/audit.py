@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -11,7 +12,11 @@ from app.panels import charts, controls, frame, palette
 from app.panels.controls import narrow
 from app.texts import Texts, markdown
 from app.view_models import View
-from backend.services import Entry, Federation, ModelRecord, Verdict
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.results import ModelRecord
+    from backend.store.audit_log import Entry, Verdict
 
 SHORT = 12  # digits of a hash in the table
 ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}

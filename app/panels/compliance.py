@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -12,7 +13,11 @@ from app.panels import findings, frame, palette
 from app.panels.findings import citation, force, law_badges
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services import Duty, Finding, LearnedDirection
+
+if TYPE_CHECKING:
+    from backend.compliance.assessment import Duty
+    from backend.explain.direction import LearnedDirection
+    from backend.services.compliance import Finding
 
 
 def summary(t: Texts, view: View) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +13,10 @@ from app import view_models
 from app.panels import controls, findings, frame, palette
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services import Feature, Finding
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.services.compliance import Finding
 
 ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
 

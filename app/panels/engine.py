@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from app.panels import controls
 from app.texts import Texts, number, size
 from app.view_models import Speed
-from backend.services import ScoreBatch, ScoringRequest
+from backend.services.scoring import ScoringRequest
+
+if TYPE_CHECKING:
+    from backend.results import ScoreBatch
 
 Engine = Literal["paillier", "rlwe"]
 ENGINES: tuple[Engine, ...] = ("paillier", "rlwe")

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.panels import frame, palette, run
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services import (
-    AgeCheck,
-    AgeRequest,
-    Basis,
+from backend.services.age_check import AgeCheck, AgeRequest
+from backend.services.compliance import Finding
+from backend.services.fairness import (
     Disparity,
     DisparityRequest,
-    Evidence,
-    Feature,
-    Finding,
-    Job,
-    KeptOut,
     Proxies,
     ProxyRequest,
     ages_in_words,
     measure_in_words,
 )
+
+if TYPE_CHECKING:
+    from backend.compliance.assessment import KeptOut
+    from backend.data.dictionary import Feature
+    from backend.fairness.evidence import Basis, Evidence
+    from backend.jobs import Job
 
 EVIDENCE = {"proxies": "link", "outcomes": "groups"}
 SHOWN = 5  # rows of proxy evidence on a card; the others are one press away

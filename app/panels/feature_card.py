@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from app import view_models
@@ -9,7 +11,9 @@ from app.panels import frame, links, palette
 from app.session import page
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services import Finding
+
+if TYPE_CHECKING:
+    from backend.services.compliance import Finding
 
 LINKED = 6  # splits that a card leads to at once; its table leads to all
 TALL = 300  # pixels of that table

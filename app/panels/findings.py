@@ -15,7 +15,10 @@ from app.panels.reviews import ReviewForm
 from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services import Finding, Review
+
+if TYPE_CHECKING:
+    from backend.services.compliance import Finding
+    from backend.store.reviews import Review
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import Law

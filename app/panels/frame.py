@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,7 +13,12 @@ import streamlit as st
 from app import session, view_models
 from app.panels import charts, palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.services import Federation, Job, Metrics, ModelRecord, Score
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.jobs import Job
+    from backend.results import ModelRecord, Score
+    from backend.trees.metrics import Metrics
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines

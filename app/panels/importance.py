@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import streamlit as st
 
@@ -14,7 +14,11 @@ from app.panels.charts import Bar
 from app.panels.importance_directions import SIGNS, explained
 from app.texts import Texts, label, markdown, percent, wrap
 from app.view_models import View
-from backend.services import MEASURES, ImportanceMeasure, LearnedDirection, Permuted, SteadyImportance
+from backend.services.explanation import MEASURES, Permuted, SteadyImportance
+from backend.services.explanation import Measure as ImportanceMeasure
+
+if TYPE_CHECKING:
+    from backend.explain.direction import LearnedDirection
 
 WORTH: Final = "worth"  # this measure and the next ask the Hosts
 SHAP: Final = "shap"

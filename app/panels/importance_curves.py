@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,7 +14,11 @@ from app.panels import charts, frame, palette
 from app.texts import Texts, amount, bare, label, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
-from backend.services import Dependence, Feature, GroupMean, GroupMeans, Level
+from backend.services.explanation import GroupMean
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.explain.dependence import Dependence, GroupMeans, Level
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 HEIGHT = 360

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import frame, links, palette
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services import LearnedDirection
+
+if TYPE_CHECKING:
+    from backend.explain.direction import LearnedDirection
 
 SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
 SHOWN = 12  # rows of the table that are shown at a time

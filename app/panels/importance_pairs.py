@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -10,7 +11,9 @@ import streamlit as st
 from app.panels import charts, frame, palette
 from app.texts import Texts, markdown, percent, wrap
 from app.view_models import View
-from backend.services import Interaction
+
+if TYPE_CHECKING:
+    from backend.explain.stability import Interaction
 
 SHOWN = 10  # features of the picture
 LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,7 +11,9 @@ from app.panels import charts, frame, palette
 from app.panels.importance import SHOWN
 from app.texts import Texts, label, markdown, signed, wrap
 from app.view_models import View, scale
-from backend.services import CohortImportance
+
+if TYPE_CHECKING:
+    from backend.services.reasons import CohortImportance
 
 
 def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,7 +11,9 @@ from app.panels import frame, run
 from app.session import Work
 from app.texts import Texts
 from app.view_models import View
-from backend.services import Job
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
 
 
 def offer(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import charts, controls, frame, palette
 from app.texts import Texts, amount, label, markdown, number, percent
 from app.view_models import View
-from backend.services import Estimate, ModelCard, Performance, Stability
+
+if TYPE_CHECKING:
+    from backend.evaluation.performance import Estimate, Stability
+    from backend.services.model_card import ModelCard, Performance
 
 TILES = {
     "binary": ("auc", "ks", "brier", "log_loss"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,7 +12,10 @@ import streamlit as st
 from app.panels import charts, frame, palette
 from app.texts import Texts, amount, label, markdown, number, percent
 from app.view_models import View
-from backend.services import Performance, Separation, Spread
+from backend.services.model_card import Performance
+
+if TYPE_CHECKING:
+    from backend.evaluation.performance import Separation, Spread
 
 HEIGHT = 340
 STEP = 10  # of the points of a curve, every so many are in its table

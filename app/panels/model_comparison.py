@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,7 +13,13 @@ from app.panels import charts, evidence, frame, links, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
-from backend.services import Evidence, Figure, Finding, ModelRecord, OutcomePair, Shift, SideBySide, measure_in_words
+from backend.services.fairness import measure_in_words
+
+if TYPE_CHECKING:
+    from backend.fairness.evidence import Evidence
+    from backend.reports.model_comparison import Figure, OutcomePair, Shift, SideBySide
+    from backend.results import ModelRecord
+    from backend.services.compliance import Finding
 
 SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
 TILES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the figures that decide

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.texts import Texts, markdown
-from backend.services import Federation
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
 
 INK = "#6B7C8C"  # lines and bars that belong to nobody
 LIGHT_TEXT = "#55606A"  # chart text on the light page, 6:1; the dark page keeps its own

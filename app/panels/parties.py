@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -10,7 +12,11 @@ from app.panels import charts, frame, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
-from backend.services import Alignment, Federation, ModelRecord
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.protocols.alignment.exchange import Alignment
+    from backend.results import ModelRecord
 
 BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,10 @@ import streamlit as st
 from app.panels import controls, frame, palette
 from app.texts import Texts, markdown, number
 from app.view_models import View
-from backend.services import Feature, SampleSheet
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.data.table import SampleSheet
 
 PARTS = ("test", "validation", "training")
 WAYS = ("pick", "type", "upload")

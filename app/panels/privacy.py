@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite, ldexp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,7 +12,14 @@ import streamlit as st
 from app.panels import charts, frame, palette
 from app.texts import Texts, bare, label, markdown, number, percent
 from app.view_models import View
-from backend.services import Job, LeakPoint, LeakReading, LedgerLine, LedgerRow, Score, ScoreBatch, TradeoffPoint
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.privacy.disclosure import DisclosedField as LedgerLine
+    from backend.privacy.disclosure import PartyDisclosure as LedgerRow
+    from backend.privacy.leakage import LeakPoint, LeakReading
+    from backend.privacy.tradeoff import TradeoffPoint
+    from backend.results import Score, ScoreBatch
 
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))

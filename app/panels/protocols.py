@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.panels import controls, engine, frame, palette
 from app.texts import Texts, markdown, size
 from app.view_models import View
-from backend.services import (
-    NODE_BY_NODE_SAMPLES,
-    PROTOCOLS,
-    SHAPE_LIMITS,
-    Compared,
-    Job,
-    Learned,
-    Link,
-    ProtocolResult,
-    Shape,
-)
+from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, PROTOCOLS, SHAPE_LIMITS, Link, Shape
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.protocols.baselines.comparison import ProtocolResult
+    from backend.protocols.baselines.disclosure import Learned
+    from backend.services.protocol_comparison import Compared
 
 OURS = PROTOCOLS[0]
 SOURCES = ("own", "synthetic")

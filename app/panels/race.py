@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,7 +12,12 @@ import streamlit as st
 from app.panels import charts, frame, palette
 from app.panels.protocols import OURS, bits, marked, model, named
 from app.texts import Texts, bare, label, number, wrap
-from backend.services import PAIR, Compared, Lead, Point, ProtocolResult, leads
+from backend.services.protocol_comparison import PAIR, leads
+
+if TYPE_CHECKING:
+    from backend.protocols.baselines.batch_sizes import Lead, Point
+    from backend.protocols.baselines.comparison import ProtocolResult
+    from backend.services.protocol_comparison import Compared
 
 FRAMES, FRAME_MS = 40, 80
 CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's

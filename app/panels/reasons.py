@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import frame, palette, run
 from app.texts import Texts, markdown, size
 from app.view_models import View, explained
-from backend.services import NOTICE_FORMATS, Job, PersonReasons, Reason, Reasons, SampleSheet, ScoreBatch
+from backend.services.reasons import FORMATS as NOTICE_FORMATS
+
+if TYPE_CHECKING:
+    from backend.data.table import SampleSheet
+    from backend.jobs import Job
+    from backend.results import ScoreBatch
+    from backend.services.reasons import PersonReasons, Reason, Reasons
 
 MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.texts import Texts, percent
 from backend.errors import ReleaseRefused
-from backend.services import Job, ModelRecord
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.results import ModelRecord
 
 
 def bound(t: Texts) -> tuple[float | None, bool]:

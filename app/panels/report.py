@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -12,7 +13,12 @@ from app.panels.reviews import Attempt
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
-from backend.services import FORMS, Checked, Report, brief
+from backend.i18n import brief
+from backend.services.reports import FORMS
+
+if TYPE_CHECKING:
+    from backend.reports.build.files import Checked
+    from backend.reports.document import Report
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 from app.panels import charts, frame, palette, result_batch, result_person, transcript
 from app.texts import Texts, amount, markdown, number
 from app.view_models import View, speed
-from backend.services import ScoreBatch
+
+if TYPE_CHECKING:
+    from backend.results import ScoreBatch
 
 
 def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:

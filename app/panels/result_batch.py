@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +12,9 @@ import streamlit as st
 from app.panels import controls
 from app.texts import Texts, amount, markdown, number
 from app.view_models import ORDERS, PAGE, Speed, View, page_of, scale
-from backend.services import Score, ScoreBatch
+
+if TYPE_CHECKING:
+    from backend.results import Score, ScoreBatch
 
 PARTS = {  # of a scale: factor and format of a part in the table
     "log_odds": (1, "%+.3f"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.texts import Texts, amount, cut, label, markdown, percent, signed
 from app.view_models import View, scale
-from backend.services import Score, ScoreBatch
+
+if TYPE_CHECKING:
+    from backend.results import Score, ScoreBatch
 
 BARS = 12  # classes in the picture; the table holds all
 

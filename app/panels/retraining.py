@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from app.panels import evidence, model_comparison, run
 from app.session import page
 from app.texts import Texts
 from app.view_models import View
-from backend.services import Job, RetrainingRequest, SideBySide
+from backend.services.retraining import RetrainingRequest
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.reports.model_comparison import SideBySide
 
 
 def request(t: Texts, view: View) -> RetrainingRequest:

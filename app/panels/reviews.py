@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, markdown
-from backend.services import Finding, Review, SignOffLine
+
+if TYPE_CHECKING:
+    from backend.reports.schema import SignOffLine
+    from backend.services.compliance import Finding
+    from backend.store.reviews import Review
 
 ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")

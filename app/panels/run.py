@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,7 +13,15 @@ from app.panels import charts, frame, links, palette, parties, release
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
 from app.view_models import View
-from backend.services import Federation, Job, Label, ModelRecord, PoolLevel, ScoringRequest, TreeProgress
+from backend.services.scoring import ScoringRequest
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.data.label import Label
+    from backend.jobs import Job
+    from backend.protocols.simulation.simulator import PoolLevel
+    from backend.protocols.training.parameters import TreeProgress
+    from backend.results import ModelRecord
 
 STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,7 +11,11 @@ from app.panels import charts, frame, palette, run
 from app.session import Work
 from app.texts import Texts, number
 from app.view_models import View
-from backend.services import Job, ServedBatch, ServingRequest, ServingTrial
+from backend.services.forest_serving import ServingRequest
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.services.forest_serving import ServedBatch, ServingTrial
 
 
 def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Job[ServingTrial]]) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, cut, markdown
-from backend.services import LANGUAGES, ROLES, Federation, ModelRecord
+from backend.i18n import LANGUAGES
+from backend.services.audit import ROLES
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.results import ModelRecord
 
 SHOWN = {"en": "English", "zh": "中文"}
 

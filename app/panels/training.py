@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -17,7 +17,13 @@ from app import view_models
 from app.panels import charts, controls, frame, links, palette
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
-from backend.services import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, RANKS, Federation, ModelRecord, Parameters
+from backend.results import RANKS
+from backend.services.training import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.protocols.training.algorithms import Parameters
+    from backend.results import ModelRecord
 
 FIRST = {  # the few that matter; all others stand under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.texts import Texts, label, size, wrap
 from app.view_models import View, released, speed
-from backend.services import ScoreBatch, TranscriptEntry
+
+if TYPE_CHECKING:
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all
 ARROW = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": palette.INK, "text": ""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,7 +14,11 @@ from app.panels import charts, frame, palette
 from app.panels.tree_choice import LEVELS, WHOLE
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from app.view_models import View
-from backend.services import Feature, GuestTree, Leaf, Split
+from backend.services.explanation import Leaf, Split
+
+if TYPE_CHECKING:
+    from backend.data.dictionary import Feature
+    from backend.trees.ensemble import GuestTree
 
 QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,7 +11,10 @@ from app import view_models
 from app.panels import frame, links, palette
 from app.texts import Texts, cut, markdown, number, percent
 from app.view_models import View
-from backend.services import GuestTree, Split
+from backend.services.explanation import Split
+
+if TYPE_CHECKING:
+    from backend.trees.ensemble import GuestTree
 
 STRIP = 7  # previews beside each other
 WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts

@@ -46,17 +46,19 @@ from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
 from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
-from backend.trees.ensemble import Columns
+from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
     "MEASURES",
     "Explanation",
     "GroupMean",
     "Interaction",
+    "Leaf",
     "MeansRequest",
     "Measure",
     "PermutationRequest",
     "Permuted",
+    "Split",
     "SteadyImportance",
 ]
 

@@ -22,6 +22,8 @@ from backend.services.measurement import Measurement, MeasurementContext, Sessio
 from backend.store.measurements import Kept
 from backend.trees.outputs import Outputs
 
+__all__ = ["CardRequest", "ModelCard", "ModelCards", "Performance"]
+
 PARTS = ("test", JOINT, "validation", "training")  # the first that is kept is what counts
 REFERENCE = TRAINING  # the part that others are held against
 

@@ -49,8 +49,8 @@ __all__ = [
     "ReasonsService",
 ]
 
+DEFAULT_CIPHER = preferred("rlwe")
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
-CIPHER = preferred("rlwe")  # where nobody chooses one
 COHORT = 200  # people of a group where nobody says how many
 
 
@@ -71,7 +71,7 @@ class ReasonsRequest:
     samples: SampleSheet
     names: int = MOST_REASONS
     cutoff: float = 0.5
-    cipher: Cipher = CIPHER
+    cipher: Cipher = DEFAULT_CIPHER
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
 
@@ -149,7 +149,7 @@ class CohortRequest:
     model_id: str
     ids: tuple[str, ...] = ()
     samples: int = COHORT
-    cipher: Cipher = CIPHER
+    cipher: Cipher = DEFAULT_CIPHER
     key_bits: int = KEY_BITS
     seed: int = 7
 

@@ -15,8 +15,9 @@ import pandas as pd
 
 from backend.data.credit_card import DICTIONARY
 from backend.data.demo import write_demo
+from backend.data.split import Division
 from backend.errors import FederationError
-from backend.services import Division, Glassleaf
+from backend.services import Glassleaf
 from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent
@@ -97,7 +98,9 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     hosts = {HOST: [c for c in table.features if c not in guest]}
     options = {"id_column": ID, "positive": table.positive, "dictionary": table.dictionary, "name": name}
     division = Division(label=table.label, guest=guest, hosts=hosts, **options)
-    return glassleaf.federations.init(folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name).name
+    return glassleaf.federations.init(
+        folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name
+    ).name
 
 
 _FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}

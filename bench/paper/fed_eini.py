@@ -18,9 +18,11 @@ from backend.crypto.workers import Workers, cores
 from backend.data.table import read_labels
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Link, simulate
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, ID, SEED, Table, federate
 from bench.setting import fresh_glassleaf, progress, train

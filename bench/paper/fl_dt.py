@@ -7,8 +7,12 @@ from dataclasses import replace
 from statistics import mean
 
 from backend.protocols.training.decision_tree import DecisionTreeParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.simulated_latency import Link
-from backend.services import ComparisonRequest, Glassleaf, ModelRecord, SecureBoostParameters, Split
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.protocol_comparison import ComparisonRequest
+from backend.trees.ensemble import Split
 from bench.paper.centralised_trees import decision_tree
 from bench.paper.data import BANK, CAR, CREDIT, Table, federate
 from bench.pooled import pooled

@@ -11,17 +11,15 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from backend.crypto.registry import Cipher
+from backend.protocols.baselines.comparison import ProtocolResult
 from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import as_bits, as_gaps, as_json, pack_rows, unpack_rows
 from backend.protocols.transport.simulated_latency import Link, simulate
-from backend.services import (
-    ComparisonRequest,
-    Glassleaf,
-    ModelRecord,
-    ProtocolResult,
-    SecureBoostParameters,
-    TrainingRequest,
-)
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.protocol_comparison import ComparisonRequest
+from backend.services.training import TrainingRequest
 from bench.paper.centralised_trees import random_forest
 from bench.paper.data import BANK, CREDIT, SEED, Table, federate
 from bench.pooled import pooled
@@ -133,7 +131,9 @@ def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, qui
 def _served(glassleaf: Glassleaf, record: ModelRecord, protocol: str, together: int, times: int) -> Results:
     """Means over `times` queries, or batches of `together` queries, one after the other."""
     rows = [
-        glassleaf.protocol_comparison.start(ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed))
+        glassleaf.protocol_comparison.start(
+            ComparisonRequest(record.id, together, cipher="none", names=(protocol,), seed=seed)
+        )
         .get()
         .runs.over(LINK)
         .rows[0]

@@ -16,7 +16,10 @@ from app import session
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
-from backend.services import Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 771_300_000  # added to every number of a Host, so that none of them can turn up by chance, not even as bytes

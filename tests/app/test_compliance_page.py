@@ -10,15 +10,13 @@ from streamlit.testing.v1 import AppTest
 from app import session, view_models
 from app.panels import evidence, findings, frame, tree_choice
 from app.texts import Texts
-from backend.services import (
-    LANGUAGES,
-    Glassleaf,
-    Job,
-    RetrainingRequest,
-    SecureBoostParameters,
-    SideBySide,
-    TrainingRequest,
-)
+from backend.i18n import LANGUAGES
+from backend.jobs import Job
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.reports.model_comparison import SideBySide
+from backend.services import Glassleaf
+from backend.services.retraining import RetrainingRequest
+from backend.services.training import TrainingRequest
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything, says
 

@@ -14,7 +14,9 @@ from app import session, view_models
 from app.panels import frame
 from app.texts import Texts
 from app.view_models import PAGE, Speed
-from backend.services import Glassleaf, PoolLevel, Score
+from backend.protocols.simulation.simulator import PoolLevel
+from backend.results import Score
+from backend.services import Glassleaf
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded

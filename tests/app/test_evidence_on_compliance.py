@@ -13,8 +13,13 @@ from app import session
 from app.panels import evidence, frame
 from app.texts import Texts, number
 from backend.errors import Cancelled
-from backend.fairness.age_discrimination import AgeGap
-from backend.services import LANGUAGES, AgeCheck, Disparity, Evidence, Glassleaf, Job, Proxies
+from backend.fairness.age_discrimination import AgeCheck, AgeGap
+from backend.fairness.disparity import Disparity
+from backend.fairness.evidence import Evidence
+from backend.i18n import LANGUAGES
+from backend.jobs import Job
+from backend.services import Glassleaf
+from backend.services.fairness import Proxies
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything, says
 

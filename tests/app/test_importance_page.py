@@ -5,18 +5,14 @@ import pytest
 from app import session
 from app.panels import frame, importance
 from app.texts import Texts, markdown
-from backend.services import (
-    MEASURES,
-    CohortImportance,
-    Glassleaf,
-    Group,
-    GroupMean,
-    GroupMeans,
-    Job,
-    MeansRequest,
-    PermutationRequest,
-    Permuted,
-)
+from backend.explain.dependence import GroupMean, GroupMeans
+from backend.explain.permutation import Permuted
+from backend.explain.stability import MEASURES
+from backend.jobs import Job
+from backend.protocols.group_sums.grouping import Group
+from backend.services import Glassleaf
+from backend.services.explanation import MeansRequest, PermutationRequest
+from backend.services.reasons import CohortImportance
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
@@ -27,7 +23,9 @@ PAIR = T("importance.pair_one")
 
 @pytest.fixture(scope="module")
 def worth(glassleaf: Glassleaf, world: World) -> tuple[Permuted, ...]:
-    return glassleaf.explanation.start_permutation(PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")).get()
+    return glassleaf.explanation.start_permutation(
+        PermutationRequest(world.record.id, samples=60, repeats=1, cipher="none")
+    ).get()
 
 
 def used(glassleaf: Glassleaf, world: World) -> list[str]:
@@ -103,7 +101,11 @@ def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_op
 def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    guest = [name for name in used(glassleaf, world) if glassleaf.models.guest_model(world.record.id).owner_of(name) == "bank"]
+    guest = [
+        name
+        for name in used(glassleaf, world)
+        if glassleaf.models.guest_model(world.record.id).owner_of(name) == "bank"
+    ]
     at = opened("importance")
     for name in guest:
         at.selectbox(key="curve_feature").select(name).run()
@@ -114,7 +116,11 @@ def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
 def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
     opened: Opened, glassleaf: Glassleaf, world: World
 ) -> None:
-    hosts = [name for name in used(glassleaf, world) if glassleaf.models.guest_model(world.record.id).owner_of(name) != "bank"]
+    hosts = [
+        name
+        for name in used(glassleaf, world)
+        if glassleaf.models.guest_model(world.record.id).owner_of(name) != "bank"
+    ]
     at = opened("importance")
     at.selectbox(key="curve_feature").select(hosts[0]).run()
     assert says(at, "importance.means_why")

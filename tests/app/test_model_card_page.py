@@ -4,7 +4,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.texts import Texts
-from backend.services import CardRequest, Glassleaf, ModelCard
+from backend.services import Glassleaf
+from backend.services.model_card import CardRequest, ModelCard
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks

@@ -10,7 +10,11 @@ from streamlit.testing.v1 import AppTest
 from app.panels.privacy import _many
 from app.texts import Texts, percent
 from backend.errors import SampleError
-from backend.services import Glassleaf, Job, LeakPoint, LeakReading, ScoreBatch, ScoringRequest
+from backend.jobs import Job
+from backend.privacy.leakage import LeakPoint, LeakReading
+from backend.results import ScoreBatch
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from app.panels import frame
 from app.texts import Texts, markdown
 from app.view_models import explained
-from backend.services import Reason
+from backend.services.reasons import Reason
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import says
 

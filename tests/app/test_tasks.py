@@ -14,7 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
-from backend.services import Division, ForestParameters, Glassleaf, ModelRecord, SecureBoostParameters, TrainingRequest
+from backend.data.split import Division
+from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
 from tests.app.conftest import PAGES, Opened, _fresh
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored

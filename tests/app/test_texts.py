@@ -11,8 +11,9 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from backend.i18n import LANGUAGES
+from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
-from backend.services import ALGORITHMS, LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]

@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from app.panels import training
 from app.texts import Texts
 from backend.errors import ParameterError, ReleaseRefused
+from backend.i18n import LANGUAGES
+from backend.protocols.training.algorithms import ALGORITHMS
 from backend.results import ReleaseCheck
-from backend.services import ALGORITHMS, LANGUAGES
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import says
 

@@ -1,7 +1,7 @@
 """What the pages read out of a model, by hand on a tree of two splits."""
 
 from app import view_models
-from backend.services import GuestTree, Leaf, Split
+from backend.trees.ensemble import GuestTree, Leaf, Split
 
 # 0 ─ left → leaf 1; right → 2 ─ left → leaf 3; right → leaf 4
 TREE = GuestTree(

@@ -8,7 +8,9 @@ import pytest
 from app import view_models
 from app.panels import frame, tree
 from app.texts import Texts, amount
-from backend.services import GuestTree, Leaf, Metrics, Score, ScoreBatch, Split
+from backend.results import Score, ScoreBatch
+from backend.trees.ensemble import GuestTree, Leaf, Split
+from backend.trees.metrics import Metrics
 from backend.trees.outputs import Outputs
 
 T = Texts("en")

@@ -8,8 +8,12 @@ import pytest
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
-from backend.services import ComparisonRequest, Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
 from backend.services.audit import sheet_hash
+from backend.services.protocol_comparison import ComparisonRequest
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 
 SMALL = SecureBoostParameters(trees=3, depth=2, cipher="none")
 

@@ -3,7 +3,9 @@
 import pytest
 
 from backend.data.federation import load_federation, write_federation
-from backend.services import ComparisonRequest, Glassleaf, ScoringRequest
+from backend.services import Glassleaf
+from backend.services.protocol_comparison import ComparisonRequest
+from backend.services.scoring import ScoringRequest
 
 KEY = 2048
 
@@ -43,7 +45,9 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     first, second = people(glassleaf)
     for _ in range(2):
         assert glassleaf.scoring.evaluate("latest", 2, key_bits=KEY).encrypted.n == 2
-        compared = glassleaf.protocol_comparison.start(ComparisonRequest("latest", cipher="none", names=("fed-eini",))).get()
+        compared = glassleaf.protocol_comparison.start(
+            ComparisonRequest("latest", cipher="none", names=("fed-eini",))
+        ).get()
         assert all(row.equal for row in compared.runs.rows)
     assert [s.status for s in score(glassleaf, first).scores] == ["ok"]
     again = Glassleaf(home, pools=False)

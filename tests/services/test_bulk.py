@@ -10,7 +10,10 @@ from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled, ParameterError
-from backend.services import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 
 KEY = 512
 GROWN = SecureBoostParameters(trees=12, depth=3, cipher="none")

@@ -8,15 +8,13 @@ import pytest
 
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.render.wording import figure, percent, signed
-from backend.services import (
-    AgeRequest,
-    Glassleaf,
-    ProxyRequest,
-    RetrainingRequest,
-    SecureBoostParameters,
-    TrainingRequest,
-)
+from backend.services import Glassleaf
+from backend.services.age_check import AgeRequest
+from backend.services.fairness import ProxyRequest
+from backend.services.retraining import RetrainingRequest
+from backend.services.training import TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
@@ -68,7 +66,9 @@ def finding_on(walk, feature):
 @pytest.mark.parametrize("feature", WITHOUT)
 def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_their_share_of_gain(walk, feature):
     found = finding_on(walk, feature)
-    importance = {row.feature: row for row in walk.glassleaf.explanation.importance(walk.pair.before.record.id)}[feature]
+    importance = {row.feature: row for row in walk.glassleaf.explanation.importance(walk.pair.before.record.id)}[
+        feature
+    ]
     assert (found.status, found.party) == ("prohibited", "platform") and found.splits == importance.splits > 0
     assert found.gain_share == pytest.approx(importance.gain_share, abs=1e-4)
     title = next(p.title for p in walk.report.content.parties if p.name == "platform")

@@ -3,15 +3,10 @@
 import pytest
 
 from backend.errors import Cancelled, ModelError, ParameterError
-from backend.services import (
-    ForestParameters,
-    Glassleaf,
-    ServedBatch,
-    ServingRequest,
-    ServingTrial,
-    TrainingRequest,
-    forest_serving,
-)
+from backend.protocols.training.forest import ForestParameters
+from backend.services import Glassleaf, forest_serving
+from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
+from backend.services.training import TrainingRequest
 
 FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 

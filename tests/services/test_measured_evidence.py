@@ -5,9 +5,10 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.data.dictionary import Feature, Kind
+from backend.fairness.evidence import Basis
 from backend.protocols.group_sums.grouping import Group
-from backend.services import Basis, DisparityRequest, Glassleaf, ProxyRequest, measuring
-from backend.services.fairness import group_names
+from backend.services import Glassleaf, fairness
+from backend.services.fairness import DisparityRequest, ProxyRequest, group_names
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_findin
     glassleaf, monkeypatch
 ):
     [record, *_] = glassleaf.models.all()
-    monkeypatch.setattr(measuring, "proxy_evidence", lambda features: ())  # as if no feature went with it
+    monkeypatch.setattr(fairness, "proxy_evidence", lambda features: ())  # as if no feature went with it
     done = glassleaf.fairness.start_proxies(ProxyRequest(record.id, "marital_status", records=400, cipher="none")).get()
     [finding, *_] = [f for f in glassleaf.compliance.assess(record.id).findings if f.feature == "marital_status"]
     assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)

@@ -9,16 +9,12 @@ from measurement_contexts import TrainedDemo
 from sqlalchemy import create_engine, text
 
 from backend.errors import Cancelled, ParameterError
-from backend.services import (
-    CardRequest,
-    ForestParameters,
-    Job,
-    MeansRequest,
-    OpBoostParameters,
-    PermutationRequest,
-    TrainingRequest,
-)
-from backend.services.model_card import PARTS, make_card, measure_card, without_ids
+from backend.jobs import Job
+from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.opboost.parameters import OpBoostParameters
+from backend.services.explanation import MeansRequest, PermutationRequest
+from backend.services.model_card import PARTS, CardRequest, make_card, measure_card, without_ids
+from backend.services.training import TrainingRequest
 from backend.trees.metrics import measure
 from backend.trees.outputs import Outputs
 
@@ -139,7 +135,9 @@ def test_worth_and_means_are_kept_and_logged(context):
     assert glassleaf.explanation.permutation(model_id) == () and glassleaf.explanation.means(model_id) == {}
     worth = glassleaf.explanation.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
     means = glassleaf.explanation.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
-    assert glassleaf.explanation.permutation(model_id) == worth and glassleaf.explanation.means(model_id) == {"gender": means}
+    assert glassleaf.explanation.permutation(model_id) == worth and glassleaf.explanation.means(model_id) == {
+        "gender": means
+    }
     assert [e.action for e in glassleaf.audit.entries("demo")[-2:]] == ["permutation", "means"]
 
 
@@ -152,8 +150,14 @@ def test_structure_alone_answers_the_other_questions(context):
         "telecom",
         "platform",
     }
-    assert -1 <= glassleaf.explanation.agreement(model_id) <= 1 and glassleaf.explanation.interactions(model_id)[0].gain > 0
+    assert (
+        -1 <= glassleaf.explanation.agreement(model_id) <= 1
+        and glassleaf.explanation.interactions(model_id)[0].gain > 0
+    )
     used = next(
-        s.feature for tree in glassleaf.models.guest_model(model_id).trees for s in tree.splits.values() if s.owner == "bank"
+        s.feature
+        for tree in glassleaf.models.guest_model(model_id).trees
+        for s in tree.splits.values()
+        if s.owner == "bank"
     )
     assert len(glassleaf.explanation.partial_dependence(model_id, used).levels) > 1

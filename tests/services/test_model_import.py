@@ -12,7 +12,8 @@ from backend.data.federation import write_federation
 from backend.data.label import Label
 from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError
-from backend.services import Glassleaf, ScoringRequest
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
 KEY = 512
@@ -134,7 +135,9 @@ def test_two_files_that_differ_in_a_threshold_are_two_models(trained, tmp_path):
     first = document["learner"]["gradient_booster"]["model"]["trees"][0]
     first["split_conditions"][0] += 0.25
     (tmp_path / "other.json").write_text(json.dumps(document))
-    ids = {glassleaf.model_import.import_file("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")}
+    ids = {
+        glassleaf.model_import.import_file("demo", f, score_bits=BITS)[0].id for f in (file, tmp_path / "other.json")
+    }
     assert len(ids) == 2
 
 

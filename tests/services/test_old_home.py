@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.services import Glassleaf, ScoringRequest
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
 
 HOMES = Path(__file__).with_name("homes")
 BITS = 512

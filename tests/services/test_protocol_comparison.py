@@ -6,16 +6,13 @@ import pytest
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
-from backend.services import (
-    PROTOCOLS,
-    ComparisonRequest,
-    Glassleaf,
-    Link,
-    SecureBoostParameters,
-    Shape,
-    TrainingRequest,
-    usual_protocols,
-)
+from backend.protocols.baselines.comparison import PROTOCOLS
+from backend.protocols.simulation.synthetic_model import Shape
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.protocol_comparison import ComparisonRequest, usual_protocols
+from backend.services.training import TrainingRequest
+from backend.trees.outputs import Link
 
 KEY = 512
 SMALL = Shape(trees=3, depth=2, features=6)

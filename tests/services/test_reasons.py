@@ -8,7 +8,8 @@ import pytest
 from measurement_contexts import KEY, TrainedDemo
 
 from backend.errors import ParameterError, SecurityError
-from backend.services import CohortRequest, ReasonsRequest, ScoringRequest
+from backend.services.reasons import CohortRequest, ReasonsRequest
+from backend.services.scoring import ScoringRequest
 from backend.trees.serialization import load_host
 from backend.trees.shap import shap_values
 

@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 
+from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
+from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ReleaseCheck
-from backend.services import (
-    ForestParameters,
-    Glassleaf,
-    SampleSheet,
-    ScoringRequest,
-    SecureBoostParameters,
-    TrainingRequest,
-)
+from backend.services import Glassleaf
 from backend.services.leakage import MOST_NAMED, finest, refuse_if_named, usual_bound
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import check, content_of
 from backend.reports.document import canonical, content_hash, make, read, schema, sha256
 from backend.reports.render import page as pdf_page
@@ -22,7 +23,9 @@ from backend.reports.render import pdf_form
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.render.wording import figure, percent
-from backend.services import Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
@@ -230,7 +233,9 @@ def test_decisions_and_sign_offs_are_in_the_report_and_a_sign_off_covers_its_con
     assert [d.reason for d in decided] == ["It has to go before use."]
     assert [(s.person, s.role, s.covers) for s in report.issued.sign_offs] == [("Rita", "operator", True)]
     last = glassleaf.compliance.assess("latest").findings[-1]
-    glassleaf.reviews.decide("latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita")
+    glassleaf.reviews.decide(
+        "latest", last.rule_id, last.feature, "overridden", "Allowed under the stated conditions.", "Rita"
+    )
     assert [s.covers for s in glassleaf.reports.make("latest").issued.sign_offs] == [False]
     assert [e.action for e in glassleaf.audit.entries("demo") if e.action in ("override", "sign-off")] == [
         "override",
@@ -255,7 +260,9 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
     feature = report.content.features[0].name
     told = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
     few = Evidence("others", "selection rate", 7, None, None, None)
-    sources = replace(glassleaf._sources(glassleaf.models.get("latest")), disparities={feature: (told, few)}, proxies={})
+    sources = replace(
+        glassleaf._sources(glassleaf.models.get("latest")), disparities={feature: (told, few)}, proxies={}
+    )
     made = make(content_of(sources), report.issued)
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))

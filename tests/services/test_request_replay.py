@@ -6,8 +6,12 @@ from functools import partial
 
 import pytest
 
+from backend.data.table import SampleSheet
 from backend.protocols.simulation import simulator
-from backend.services import Glassleaf, SampleSheet, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 from backend.store.request_log import RequestLog
 
 

@@ -8,10 +8,12 @@ import pytest
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ModelError, ParameterError
 from backend.protocols.training.forest import ForestParameters
+from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
-from backend.services import Glassleaf, RetrainingRequest, SecureBoostParameters, TrainingRequest
-from backend.services.retraining import lineage
+from backend.services import Glassleaf
+from backend.services.retraining import RetrainingRequest, lineage
+from backend.services.training import TrainingRequest
 
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none", seed=11)
 WITHOUT = ("gender", "marital_status")

@@ -10,10 +10,13 @@ import pandas as pd
 import pytest
 
 from backend.data.demo import PLANTED, write_demo
+from backend.data.split import Division
 from backend.errors import Cancelled, FederationError, ModelError, ParameterError, SampleError
 from backend.jobs import Job
-from backend.protocols.training.parameters import KEY_SIZES
-from backend.services import Division, Glassleaf, ScoringRequest, SecureBoostParameters, TrainingRequest
+from backend.protocols.training.parameters import KEY_SIZES, SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
 
 KEY = 2048
 GENDER = PLANTED.gender[1]
@@ -43,7 +46,9 @@ def test_the_demo_has_a_model_that_says_it_was_grown_on_plain_numbers(glassleaf)
     assert 0.75 < record.metrics.auc < 0.9 and record.metrics.part == "test"
     assert sum(record.parts.values()) < 6000 and record.n_trees == 20
     assert glassleaf.models.all("demo") == [record] and len(record.curve) == 20
-    assert glassleaf.training.prepare_demo() == "demo" and len(glassleaf.models.all()) == 1  # a second time changes nothing
+    assert (
+        glassleaf.training.prepare_demo() == "demo" and len(glassleaf.models.all()) == 1
+    )  # a second time changes nothing
 
 
 def test_the_demo_checks_find_what_was_planted(glassleaf):
