@@ -75,6 +75,7 @@ try:
             session.publish("model")
         sidebar.language(t, "language")
         sidebar.role(t, "role", session.account())
+        sidebar.version()
     session.note_sign_in()
     if role in FOR.get(here.url_path, ROLES):
         here.run()

@@ -1,4 +1,4 @@
-"""The words of a printed report, from the catalogues in assets/texts that the pages use too; knows no model."""
+"""Text catalogues in English and Chinese (assets/texts), which the pages and the printed reports share; knows no model."""
 
 from __future__ import annotations
 

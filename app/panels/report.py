@@ -17,8 +17,8 @@ from backend.i18n import brief
 from backend.services.reports import FORMS
 
 if TYPE_CHECKING:
-    from backend.reports.build.files import Checked
     from backend.reports.document import Report
+    from backend.reports.files import Checked
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}

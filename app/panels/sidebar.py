@@ -1,4 +1,4 @@
-"""The sidebar below the navigation: which model, which language, what runs in the background."""
+"""The sidebar below the navigation: which model, which language, in which role, which version."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.panels import frame
 from app.texts import Texts, cut, markdown
+from backend import __version__
 from backend.i18n import LANGUAGES
 from backend.services.audit import ROLES
 
@@ -61,6 +62,11 @@ def role(t: Texts, key: str, account: str) -> None:
     if account:
         st.caption(t("sidebar.signed_in", name=markdown(account)))
         st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+
+
+def version() -> None:
+    """Which version this is, below everything else."""
+    st.caption(f"Glassleaf {__version__}")
 
 
 def sign_in(t: Texts) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, watched
 from backend.errors import ParameterError
-from backend.services.reasons import FORMATS, MOST_REASONS, CohortRequest, ReasonsRequest
+from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False)
 def reasons(
     model: ModelId,
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
-    names: Annotated[int, typer.Option(help="Reasons at most.")] = MOST_REASONS,
+    names: Annotated[int, typer.Option(help="Reasons at most.")] = MAX_REASONS,
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,

@@ -8,6 +8,7 @@ unlawful ground or hide it.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -17,15 +18,15 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.compliance.phrases import Concept, Pattern, PhraseMatch
-from backend.compliance.rule_pack import words
+from backend.compliance.rule_pack import words as compliance_words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
-from backend.reports.render.blocks import Block, Facts, Heading, Outline, Text
+from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
-MOST_REASONS = 4  # by convention; comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
+MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
 FORMATS = ("txt", "html", "pdf")
 
 Party = Literal["guest", "host", "any"]
@@ -52,7 +53,7 @@ class Form(BaseModel):
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
         """What each reason looks for."""
-        return tuple(reason.pattern(words().lists) for reason in self.reasons)
+        return tuple(reason.pattern(compliance_words().lists) for reason in self.reasons)
 
 
 @cache
@@ -85,10 +86,8 @@ class NoticeLine:
 
     Attributes
     ----------
-    feature : Feature
     party, party_zh : str
         Title of who holds it.
-    of_guest : bool
     learned : str
         What a higher value does to the risk: ``up``, ``down``, or no one direction.
     blockers : tuple of str
@@ -102,6 +101,23 @@ class NoticeLine:
     learned: str
     blockers: tuple[str, ...] = ()
 
+    @cached_property
+    def form_reason(self) -> FormReason | None:
+        """The form's words, where they are accurate."""
+        return form_reason(self.feature, self.learned, of_guest=self.of_guest)
+
+    def meaning(self, words: Catalogue) -> str:
+        """What the feature means."""
+        return words.either(self.feature.meaning, self.feature.meaning_zh)
+
+    def in_words(self, words: Catalogue) -> str:
+        """The reason: the form's words where they fit, the feature's meaning, who holds it, which way it works."""
+        way = words(f"notice.way_{self.learned if self.learned in ('up', 'down') else 'mixed'}")
+        party = words.either(self.party, self.party_zh)
+        own = words("notice.reason", meaning=self.meaning(words), party=party, way=way)
+        found = self.form_reason
+        return f"• {words.either(found.text, found.text_zh)} — {own}" if found else f"• {own}"
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -109,12 +125,10 @@ class Notice:
 
     Attributes
     ----------
-    creditor, creditor_zh : str
     subject : str
         Id of the person.
     date : str
         ISO day.
-    model_id : str
     lines : tuple of NoticeLine
         By name of feature; their order says nothing.
     """
@@ -133,58 +147,34 @@ class Notice:
 
     def outline(self, language: str) -> Outline:
         """The notice, or why there is none, as blocks."""
-        says = Catalogue(language)
-        creditor = says.either(self.creditor, self.creditor_zh)
-        head = Facts(
-            (
-                (says("notice.subject"), self.subject),
-                (says("notice.date"), self.date),
-                (says("notice.model"), self.model_id),
-            )
-        )
-        if self.blocked:
-            stopped: list[Block] = [head, Text(says("notice.blocked_why"), "finding")]
-            stopped += [
-                Text(
-                    says("notice.blocked_line", meaning=_meaning(line, says), law="; ".join(line.blockers)),
-                    "finding",
-                )
-                for line in self.lines
-                if line.blockers
-            ]
-            stopped.append(Text(says("notice.blocked_do")))
-            return Outline(says("notice.blocked"), creditor, tuple(stopped))
-        blocks: list[Block] = [head, Text(says("notice.action")), Heading(says("notice.reasons"), 2)]
-        blocks += [Text(_said(line, says)) for line in self.lines] or [Text(says("notice.none"))]
-        others = sorted({says.either(line.party, line.party_zh) for line in self.lines if not line.of_guest})
-        blocks.append(Heading(says("notice.sources"), 2))
-        shown = (
-            says("notice.sources_others", parties=says("words.comma").join(others))
-            if others
-            else says("notice.sources_own")
-        )
-        blocks += [Text(shown), Heading(says("notice.rights"), 2), Text(says("notice.ecoa"))]
-        how = says("notice.how")
-        if any(_form_reason(line) for line in self.lines):
-            how += " " + says("notice.form", source=form().source, day=form().as_of)
-        blocks.append(Text(how, "note"))
-        return Outline(says("notice.title"), creditor, tuple(blocks))
+        words = Catalogue(language)
+        facts = ("notice.subject", self.subject), ("notice.date", self.date), ("notice.model", self.model_id)
+        title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
+        head = Facts(tuple((words(key), value) for key, value in facts))
+        return Outline(words(title), words.either(self.creditor, self.creditor_zh), (head, *blocks(words)))
 
+    def _stopped(self, words: Catalogue) -> Iterator[Block]:
+        yield Text(words("notice.blocked_why"), "finding")
+        for line in self.lines:
+            if line.blockers:
+                law = "; ".join(line.blockers)
+                yield Text(words("notice.blocked_line", meaning=line.meaning(words), law=law), "finding")
+        yield Text(words("notice.blocked_do"))
 
-def _form_reason(line: NoticeLine) -> FormReason | None:
-    return form_reason(line.feature, line.learned, of_guest=line.of_guest)
-
-
-def _meaning(line: NoticeLine, says: Catalogue) -> str:
-    return says.either(line.feature.meaning, line.feature.meaning_zh)
-
-
-def _said(line: NoticeLine, says: Catalogue) -> str:
-    """A reason in words: the form's where they fit, the feature's meaning, who holds it, which way it works."""
-    found = _form_reason(line)
-    way = says(f"notice.way_{line.learned}" if line.learned in ("up", "down") else "notice.way_mixed")
-    own = says("notice.reason", meaning=_meaning(line, says), party=says.either(line.party, line.party_zh), way=way)
-    return f"• {says.either(found.text, found.text_zh)} — {own}" if found else f"• {own}"
+    def _reasons(self, words: Catalogue) -> Iterator[Block]:
+        others = sorted({words.either(line.party, line.party_zh) for line in self.lines if not line.of_guest})
+        how = words("notice.how")
+        if any(line.form_reason for line in self.lines):
+            how += " " + words("notice.form", source=form().source, day=form().as_of)
+        yield Text(words("notice.action"))
+        yield Heading(words("notice.reasons"), 2)
+        yield from [Text(line.in_words(words)) for line in self.lines] or [Text(words("notice.none"))]
+        yield Heading(words("notice.sources"), 2)
+        parties = words("words.comma").join(others)
+        yield Text(words("notice.sources_others", parties=parties) if others else words("notice.sources_own"))
+        yield Heading(words("notice.rights"), 2)
+        yield Text(words("notice.ecoa"))
+        yield Text(how, "note")
 
 
 def draw(notice: Notice, language: str, kind: str) -> bytes:
@@ -203,7 +193,8 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
     if kind not in FORMATS:
         raise ParameterError(f"A notice was asked for as {kind!r}; choose one of {', '.join(FORMATS)}.")
     if kind == "pdf":
-        from backend.reports.render.pdf_form import language_of_pdf, pages  # noqa: PLC0415 - slow to import, and few runs need it
+        # Slow to import, and few runs need it.
+        from backend.reports.render.pdf_form import language_of_pdf, pages  # noqa: PLC0415
 
         shown = language_of_pdf(language)
         time = dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)

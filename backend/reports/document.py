@@ -1,7 +1,6 @@
-"""The canonical report on one model: its fields put together, and the hashes by which a copy is checked. Built from what the Guest knows.
+"""The canonical report on one model: its parts put together, and the hashes by which a copy is checked.
 
-``content`` depends on the model, its findings and what people decided about them; a sign-off names its hash. ``issued`` is what belongs to
-the day of the report: who asked, how much the model was used, the head of the audit log.
+A sign-off names the hash of ``content``; the audit log names that of the whole document.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from backend.errors import ModelError
-from backend.reports.schema import Content, Issued
-from backend.reports.schema_claims import Part
+from backend.reports.schema import Content, Issued, Part
 
 SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
 VERSION = 2
-SHARE_DIGITS = 4  # a share of 0.6142 is written as 61.42 % everywhere
 
 
 class Report(Part):
@@ -41,7 +38,8 @@ def make(content: Content, issued: Issued) -> Report:
     parts = {"content": content.model_dump(mode="json"), "issued": issued.model_dump(mode="json")}
     document = {"schema": SCHEMA, "version": VERSION, "content_sha256": content_hash(content), **parts}
     whole = canonical({**document, "sha256": sha256(document)})
-    return Report.model_validate_json(whole)  # as a reader gets it: names in their canonical order
+    # Read back, so that mappings are in canonical order here as in every copy, and both draw the same bytes.
+    return Report.model_validate_json(whole)
 
 
 def content_hash(content: Content) -> str:
@@ -76,9 +74,8 @@ def read(text: str) -> Report:
         body = json.loads(text)
         report = Report.model_validate(body)
     except (ValueError, ValidationError) as error:
-        raise ModelError(f"This is no report of version {VERSION}: {_first_line(error)}") from error
-    without = {key: value for key, value in body.items() if key != "sha256"}
-    if sha256(without) != report.sha256:
+        raise ModelError(f"This is no report of version {VERSION}: {str(error).splitlines()[0]}") from error
+    if sha256({key: value for key, value in body.items() if key != "sha256"}) != report.sha256:
         raise ModelError("The report does not have its hash: it was changed after it was issued. Ask for it again.")
     if sha256(body["content"]) != report.content_sha256:
         raise ModelError("The report's content does not have its hash: it was put together from two reports.")
@@ -88,7 +85,3 @@ def read(text: str) -> Report:
 def schema() -> str:
     """JSON Schema of a report, as in docs/report-schema.json."""
     return json.dumps(Report.model_json_schema(by_alias=True), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]

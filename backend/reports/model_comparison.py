@@ -1,13 +1,14 @@
 """Two models of one federation side by side: quality, size, importance, findings, outcomes by group, and what was done differently.
 
-As the Guest knows them: from its halves, its records and what was measured as evidence. A difference is a difference, no verdict.
+As the Guest knows them: from its partial models, its records and what was measured as evidence. A difference is no verdict.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
 
 from backend.compliance.assessment import ComplianceReport, Finding
 from backend.explain.importance import FeatureImportance
@@ -17,6 +18,9 @@ from backend.trees.ensemble import GuestModel
 
 FIGURES = ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
 HIGHER_IS_BETTER = {"auc", "ks", "accuracy", "r2"}
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -85,12 +89,25 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of quality; `better` is +1 where the second model's is better, -1 where it is worse, else 0."""
+class Difference(Generic[V]):
+    """One thing in both models.
+
+    Attributes
+    ----------
+    name : str
+        Of how they were made: a parameter, ``algorithm``, ``hosts``, ``exclude``, ``cipher`` or ``key_bits``. Of what scores give away:
+        ``score_bits``, or a field of :class:`backend.results.ReleaseCheck`.
+    """
 
     name: str
-    before: float
-    after: float
+    before: V
+    after: V
+
+
+@dataclass(frozen=True)
+class Figure(Difference[float]):
+    """One figure of quality; `better` is +1 where the second model's is better, -1 where it is worse, else 0."""
+
     better: int
 
 
@@ -110,61 +127,24 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class FindingPair:
-    """A finding in either model; None where a model has none."""
-
-    before: Finding | None
-    after: Finding | None
-
-    @property
-    def either(self) -> Finding:
-        """The first that there is."""
-        found = self.before or self.after
-        if found is None:
-            raise ValueError("a pair of findings holds at least one")
-        return found
-
-
-@dataclass(frozen=True)
-class OutcomePair:
-    """One figure about a group, or a gap between groups, in either model; None where it was not measured."""
+class Pair(Generic[V]):
+    """A finding about a feature, or a measured outcome of its groups, in either model; None where a model has none."""
 
     feature: str
-    before: Evidence | None
-    after: Evidence | None
+    before: V | None
+    after: V | None
 
     @property
-    def either(self) -> Evidence:
+    def either(self) -> V:
         """The first that there is."""
         found = self.before or self.after
         if found is None:
-            raise ValueError("a pair of outcomes holds at least one")
+            raise ValueError("a pair holds at least one")
         return found
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One thing that was done differently: the name of a parameter, ``algorithm``, ``hosts``, ``exclude``, ``cipher`` or ``key_bits``."""
-
-    name: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Leak:
-    """What scores give away in either model, as both were measured before they were registered.
-
-    Attributes
-    ----------
-    name : {"score_bits", "dither", "named", "without_dither", "paths"}
-        As in :class:`backend.results.Release`: resolution, width of the dither, share of people whose score identifies their path with and
-        without it, paths that fit a score (median).
-    """
-
-    name: str
-    before: float
-    after: float
+FindingPair = Pair[Finding]
+OutcomePair = Pair[Evidence]
 
 
 @dataclass(frozen=True)
@@ -180,13 +160,13 @@ class SideBySide:
     findings : tuple of FindingPair
         Worst first, as in the first model's report; then those of the second alone.
     outcomes : tuple of OutcomePair
-        By feature.
-    differences : tuple of Difference
+        By feature: one figure about a group, or a gap between groups.
+    differences : tuple of Difference of str
         In how they were made.
     same_people : bool
         Whether both were measured on the same records, so that their figures can be compared.
-    leaks : tuple of Leak
-        Empty where it was not measured of both.
+    leaks : tuple of Difference of float
+        What scores give away; empty where it was not measured of both.
     """
 
     before: Side
@@ -195,9 +175,9 @@ class SideBySide:
     shifts: tuple[Shift, ...]
     findings: tuple[FindingPair, ...]
     outcomes: tuple[OutcomePair, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference[str], ...]
     same_people: bool
-    leaks: tuple[Leak, ...] = ()
+    leaks: tuple[Difference[float], ...] = ()
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -211,92 +191,87 @@ def compare(before: Side, after: Side) -> SideBySide:
     return SideBySide(
         before=before,
         after=after,
-        figures=_figures(before.record, after.record),
+        figures=tuple(_figures(before.record, after.record)),
         shifts=_shifts(before.importance, after.importance),
-        findings=_findings(before.compliance.findings, after.compliance.findings),
-        outcomes=_outcomes(before.disparities, after.disparities),
-        differences=_differences(before.record, after.record),
+        findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
+        outcomes=tuple(_outcomes(before.disparities, after.disparities)),
+        differences=tuple(_differences(before.record, after.record)),
         same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
-        leaks=_leaks(before.record, after.record),
+        leaks=tuple(_leaks(before.record, after.record)),
     )
 
 
-def _figures(before: ModelRecord, after: ModelRecord) -> tuple[Figure, ...]:
-    found = []
+def _figures(before: ModelRecord, after: ModelRecord) -> Iterator[Figure]:
     for name in FIGURES:
         one, other = getattr(before.metrics, name), getattr(after.metrics, name)
         if math.isfinite(one) and math.isfinite(other):
             sign = (other > one) - (other < one)
-            found.append(Figure(name, one, other, sign if name in HIGHER_IS_BETTER else -sign))
-    return tuple(found)
+            yield Figure(name, one, other, sign if name in HIGHER_IS_BETTER else -sign)
 
 
-def _leaks(before: ModelRecord, after: ModelRecord) -> tuple[Leak, ...]:
-    one, other = before.release, after.release
-    if one is None or other is None:
-        return ()
-    bits = Leak("score_bits", before.score_bits, after.score_bits)
-    told = ((name, getattr(one, name), getattr(other, name)) for name in ("dither", "named", "without_dither", "paths"))
-    return (bits, *(Leak(name, a, b) for name, a, b in told if a is not None and b is not None))
+def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:
+    if before.release is None or after.release is None:
+        return
+    yield Difference("score_bits", before.score_bits, after.score_bits)
+    for name in ("dither", "named", "without_dither", "paths"):
+        one, other = getattr(before.release, name), getattr(after.release, name)
+        if one is not None and other is not None:
+            yield Difference(name, one, other)
 
 
 def _shifts(before: Sequence[FeatureImportance], after: Sequence[FeatureImportance]) -> tuple[Shift, ...]:
-    one, other = ({row.feature: row for row in rows} for rows in (before, after))
     shifts = []
-    for name in dict.fromkeys((*one, *other)):
-        rows = one.get(name), other.get(name)
-        if None in rows or any(row is not None and row.splits for row in rows):
-            party = next(row.party for row in rows if row is not None)
-            shifts.append(Shift(party, name, *(None if row is None else row.gain_share for row in rows)))
+    for name, *rows in _paired(*({row.feature: row for row in rows} for rows in (before, after))):
+        known = [row for row in rows if row is not None]
+        if len(known) == 1 or any(row.splits for row in known):
+            shifts.append(Shift(known[0].party, name, *(None if row is None else row.gain_share for row in rows)))
     return tuple(sorted(shifts, key=lambda s: (-max(s.before or 0.0, s.after or 0.0), s.feature)))
 
 
-def _findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[FindingPair, ...]:
-    one, other = ({(f.rule_id, f.feature): f for f in found} for found in (before, after))
-    return tuple(FindingPair(one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other)))
+def _findings(before: Sequence[Finding], after: Sequence[Finding]) -> Iterator[FindingPair]:
+    sides = ({(f.rule_id, f.feature): f for f in found} for found in (before, after))
+    return (Pair(feature, one, other) for (_, feature), one, other in _paired(*sides))
 
 
 def _outcomes(
     before: Mapping[str, tuple[Evidence, ...]], after: Mapping[str, tuple[Evidence, ...]]
-) -> tuple[OutcomePair, ...]:
-    pairs = []
+) -> Iterator[OutcomePair]:
     for feature in dict.fromkeys((*before, *after)):
-        one, other = ({(e.about, e.measure): e for e in side.get(feature, ())} for side in (before, after))
-        pairs += [OutcomePair(feature, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other))]
-    return tuple(pairs)
+        sides = ({(e.about, e.measure): e for e in side.get(feature, ())} for side in (before, after))
+        yield from (Pair(feature, one, other) for _, one, other in _paired(*sides))
 
 
-def _differences(before: ModelRecord, after: ModelRecord) -> tuple[Difference, ...]:
-    one, other = (dict(_made(record)) for record in (before, after))
-    names = dict.fromkeys((*one, *other))
-    return tuple(
-        Difference(name, one.get(name, "–"), other.get(name, "–")) for name in names if one.get(name) != other.get(name)
-    )
+def _differences(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[str]]:
+    for name, one, other in _paired(_made(before), _made(after)):
+        if one != other:
+            yield Difference(name, "–" if one is None else one, "–" if other is None else other)
 
 
-def _made(record: ModelRecord) -> Iterable[tuple[str, str]]:
+def _made(record: ModelRecord) -> dict[str, str]:
     """How a model was made, in words of its record."""
-    yield "algorithm", record.algorithm
-    yield "hosts", ", ".join(record.hosts)
-    yield "exclude", ", ".join(record.exclude)
-    yield from ((name, str(value)) for name, value in record.parameters.items())
+    own = {"algorithm": record.algorithm, "hosts": ", ".join(record.hosts), "exclude": ", ".join(record.exclude)}
+    return own | {name: str(value) for name, value in record.parameters.items()}
+
+
+def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
+    """Every key with what either side has under it: those of the first side first."""
+    return ((key, before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after)))
 
 
 def as_dict(found: SideBySide) -> dict[str, object]:
     """For JSON: every number side by side."""
+    sides = found.before, found.after
     return {
-        "models": [side.record.id for side in (found.before, found.after)],
+        "models": [side.record.id for side in sides],
         "same_people": found.same_people,
         "without": found.without,
         "figures": {f.name: [f.before, f.after] for f in found.figures},
-        "structure": {
-            f.name: [getattr(side.sizes, f.name) for side in (found.before, found.after)] for f in fields(Sizes)
-        },
+        "structure": {f.name: [getattr(side.sizes, f.name) for side in sides] for f in fields(Sizes)},
         "gain_share": {s.feature: [s.before, s.after] for s in found.shifts},
         "findings": [
             {
                 "rule": pair.either.rule_id,
-                "feature": pair.either.feature,
+                "feature": pair.feature,
                 "splits": [f and f.usage.splits for f in (pair.before, pair.after)],
             }
             for pair in found.findings

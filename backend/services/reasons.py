@@ -28,7 +28,7 @@ from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import FORMATS, MOST_REASONS, Notice, NoticeLine, draw
+from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS, Notice, NoticeLine, draw
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance
@@ -39,7 +39,7 @@ from backend.trees.ensemble import GuestModel
 
 __all__ = [
     "FORMATS",
-    "MOST_REASONS",
+    "MAX_REASONS",
     "CohortImportance",
     "CohortRequest",
     "PersonReasons",
@@ -69,7 +69,7 @@ class ReasonsRequest:
 
     model_id: str
     samples: SampleSheet
-    names: int = MOST_REASONS
+    names: int = MAX_REASONS
     cutoff: float = 0.5
     cipher: Cipher = DEFAULT_CIPHER
     key_bits: int = KEY_BITS
@@ -378,8 +378,8 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
         raise ParameterError(
             f"{person.score.id} was not declined at this cut-off; a notice states the reasons of a denial."
         )
-    if len(person.reasons) > MOST_REASONS:
-        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MOST_REASONS}.")
+    if len(person.reasons) > MAX_REASONS:
+        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MAX_REASONS}.")
     lines = []
     for reason in person.reasons:
         party = federation.party(reason.party)

@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.errors import ParameterError
 from backend.reports import model_comparison
-from backend.reports.build import (
-    FORMS,
-    Card,
-    Checked,
-    Sources,
-    answers,
-    check,
-    content_of,
-    issued_of,
-    language_of_pdf,
-    schema,
-    sign_offs_of,
-)
-from backend.reports.document import Report, content_hash, make
+from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
+from backend.reports.document import Report, content_hash, make, schema
+from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
+from backend.reports.sections import answers
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence

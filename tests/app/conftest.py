@@ -101,12 +101,9 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
     def open_page(page: str = "overview", **links: str) -> AppTest:
         at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-        at.run()
         for name, value in links.items():
             at.query_params[name] = value
-        if page != "overview":
-            at.switch_page(f"../pages/{page}.py")
-        return at.run()
+        return at.switch_page(f"../pages/{page}.py").run()  # found by its name, which is its address too
 
     return open_page
 

@@ -9,6 +9,7 @@ import pytest
 
 from app import session
 from app.texts import Texts, catalogue
+from backend import __version__
 from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
 from tests.app.reading_out import everything, says
@@ -29,6 +30,10 @@ def test_a_page_speaks_chinese_once_chosen(opened: Opened, page: str) -> None:
     at.run()
     assert not at.exception
     assert at.title[0].value == catalogue("zh")[f"{page}.title"]
+
+
+def test_the_sidebar_shows_the_version(opened: Opened) -> None:
+    assert any(caption.value.endswith(__version__) for caption in opened().sidebar.caption)
 
 
 def test_meanings_are_shown_in_chinese_once_chosen(opened: Opened, world: World) -> None:

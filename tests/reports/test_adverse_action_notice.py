@@ -4,6 +4,7 @@ import pytest
 
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
+from backend.i18n import Catalogue
 from backend.reports.adverse_action_notice import Notice, NoticeLine, draw, form, form_reason
 
 
@@ -79,9 +80,10 @@ def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():
         "Delinquent past or present credit obligations with others — Repayment status of the card (held by Lender <Two>)"
         in text
     )
-    assert "A higher value counts against" in text and "depends on your other circumstances" in text
-    assert "information held by others: Lender <Two>." in text and "Appendix C, form C-1" in text
-    assert "form C-1" not in draw(notice(OWN), "en", "txt").decode()
+    words = Catalogue("en")
+    assert words("notice.way_up") in text and words("notice.way_mixed") in text
+    assert words("notice.sources_others", parties="Lender <Two>") in text and form().source in text
+    assert form().source not in draw(notice(OWN), "en", "txt").decode()
     chinese = draw(notice(LATE, OWN), "zh", "txt").decode()
     assert "信用卡还款状态" in chinese and "由乙持有" in chinese and "甲银行" in chinese
 
@@ -95,9 +97,11 @@ def test_names_that_look_like_tags_stay_text_in_html():
 def test_a_prohibited_basis_stops_the_whole_notice(kind):
     blocked = notice(LATE, SEX)
     text = draw(blocked, "en", kind).decode()
-    assert blocked.blocked and "No notice can be given" in text and "15 USC 1691(a)(1)" in text
-    assert "Repayment status" not in text and "Principal reasons" not in text.title()
-    assert "禁止依据" in draw(blocked, "zh", kind).decode()
+    words = Catalogue("en")
+    assert blocked.blocked and words("notice.blocked") in text and "15 USC 1691(a)(1)" in text
+    reasons = words("notice.reasons")  # upper case in plain text
+    assert "Repayment status" not in text and reasons not in text and reasons.upper() not in text
+    assert Catalogue("zh")("notice.blocked") in draw(blocked, "zh", kind).decode()
 
 
 def test_a_notice_as_pdf_is_the_same_every_time():

@@ -9,7 +9,7 @@ import pytest
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.render.wording import figure, percent, signed
+from backend.reports.sections.writer import figure, percent, signed
 from backend.services import Glassleaf
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import ProxyRequest

@@ -71,7 +71,7 @@ def test_a_model_is_found_by_id_beginning_and_latest(glassleaf):
 
 
 def test_an_unknown_federation_says_what_to_do(glassleaf):
-    with pytest.raises(FederationError, match="python -m backend init"):
+    with pytest.raises(FederationError, match="glassleaf init"):
         glassleaf.federations.get("nowhere")
 
 

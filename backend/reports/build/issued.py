@@ -1,32 +1,31 @@
-"""What belongs to the day of a report: who asked, how much the model was used, who signed, the audit log."""
+"""What belongs to the day of a report: who asked, how much the model was used and what then travelled, who signed, the audit log."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
+from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
+from backend.reports.build.fill import fill
 from backend.reports.build.sources import Sources
-from backend.reports.build.traffic import use
 from backend.reports.document import content_hash
-from backend.store.audit_log import Verdict
+from backend.store.audit_log import Entry, Verdict
 
 
 def issued_of(
     sources: Sources, content: report.Content, verdict: Verdict, now: str, by: tuple[str, str]
 ) -> report.Issued:
     """What belongs to the day of the report; `by` is actor and role."""
+    actor, role = by
     return report.Issued(
         time=now,
-        actor=by[0],
-        role=by[1],
+        actor=actor,
+        role=role,
         law_of=sources.compliance.on,
         sign_offs=sign_offs_of(sources, content),
-        use=use(sources),
-        audit=report.AuditLine(
-            entries=verdict.entries,
-            head_sha256=verdict.head.hash,
-            holds=verdict.holds,
-            problems=verdict.problems,
-            witnesses=verdict.witnesses,
-        ),
+        use=_use(sources),
+        audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
     )
 
 
@@ -34,13 +33,42 @@ def sign_offs_of(sources: Sources, content: report.Content) -> tuple[report.Sign
     """Every sign-off, and whether it covers this content."""
     digest = content_hash(content)
     return tuple(
-        report.SignOffLine(
-            person=s.person,
-            role=s.role,
-            statement=s.statement,
-            report_sha256=s.report_hash,
-            covers=s.report_hash == digest,
-            time=s.time,
-        )
+        fill(report.SignOffLine, s, report_sha256=s.report_hash, covers=s.report_hash == digest)
         for s in sources.sign_offs
+    )
+
+
+def _use(sources: Sources) -> report.Use:
+    """How much the model was used; comparisons on a synthetic federation are not uses of it."""
+    own = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
+    scorings = [e for e in own if e.action == "score" and "cipher" in e.body]
+    comparisons = [e for e in own if e.action == "compare" and not e.body.get("synthetic")]
+    return report.Use(
+        scorings=len(scorings),
+        rows=sum(e.body["rows"] for e in scorings),
+        failed=sum(e.body["failed"] for e in scorings),
+        in_the_clear=sum(e.body["rows"] for e in scorings if e.body["cipher"] == "none"),
+        comparisons=len(comparisons),
+        traffic=traffic_of([*scorings, *comparisons]),
+    )
+
+
+def traffic_of(entries: Iterable[Entry]) -> tuple[report.Traffic, ...]:
+    """Messages and bytes of all entries, by class, sender and receiver, in the order in which they first came."""
+    counts: dict[tuple[str, str, str], list[tuple[int, int]]] = defaultdict(list)
+    for entry in entries:
+        for kind, sender, receiver, messages, size in entry.body.get("traffic", ()):
+            counts[kind, sender, receiver].append((messages, size))
+    return tuple(
+        report.Traffic(
+            kind=kind,
+            sender=sender,
+            receiver=receiver,
+            messages=sum(messages for messages, _ in logged),
+            bytes=sum(size for _, size in logged),
+            holds=MESSAGES[kind].HOLDS,
+            readable_by=MESSAGES[kind].READABLE_BY,
+        )
+        for (kind, sender, receiver), logged in counts.items()
+        if kind in MESSAGES
     )

@@ -1,86 +1,76 @@
-"""The model's quality as a report tells it: figures with intervals, calibration, ROC, stability; no line is about fewer than 20 people."""
+"""The model's quality in a report: figures with intervals, calibration, ROC, stability; no line is about fewer than 20 people."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from backend.evaluation.performance import Calibration, Performance
 from backend.fairness.intervals import wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.reports import schema as report
-from backend.reports.build.rounded import share
+from backend.reports.build.fill import fill, fill_each, rounded
 from backend.reports.build.sources import Card
 
-STEPS = 20  # of a curve, at most
+MAX_STEPS = 20  # of a curve
 
 
 def performance(card: Card | None) -> report.PerformanceSection | None:
-    """What the card says of the part to believe; None where no scores are kept, or too few."""
+    """The card's part to rely on; None where no scores are kept, or too few."""
     if card is None or card.part.n < MIN_GROUP:
         return None
-    found = card.part
-    return report.PerformanceSection(
-        part=found.part,
-        n=found.n,
+    return fill(
+        report.PerformanceSection,
+        card.part,
         source=card.source,
-        figures=tuple(
-            report.EstimateLine(name=f.name, value=share(f.value), low=share(f.low), high=share(f.high))
-            for f in found.figures
-        ),
-        calibration=tuple(
-            report.CalibrationLine(**{name: share(value) for name, value in asdict(row).items()})
-            for row in _large(found.calibration, shares=bool(found.counts))
-        ),
-        separation=_curve(found),
-        stability=tuple(
-            report.StabilityLine(reference=s.reference, part=s.part, n=s.n, psi=share(s.psi), chance=share(s.chance))
-            for s in card.shifts
-        ),
+        figures=fill_each(report.EstimateLine, card.part.figures),
+        calibration=fill_each(report.CalibrationLine, merged(card.part.calibration, shares=bool(card.part.counts))),
+        separation=_curve(card.part),
+        stability=fill_each(report.StabilityLine, card.shifts),
     )
 
 
-def _large(rows: Sequence[Calibration], *, shares: bool) -> list[Calibration]:
-    """Neighbours put together until each stands for enough people."""
+def merged(rows: Sequence[Calibration], *, shares: bool) -> list[Calibration]:
+    """Neighbouring rows merged until each is of enough people.
+
+    Parameters
+    ----------
+    shares : bool
+        Whether the outcomes are shares (of a label), whose intervals are Wilson's, rather than means of numbers.
+    """
     out: list[Calibration] = []
     for row in rows:
-        out.append(_together(out.pop(), row, shares) if out and out[-1].n < MIN_GROUP else row)
+        out.append(_merge(out.pop(), row, shares) if out and out[-1].n < MIN_GROUP else row)
     if len(out) > 1 and out[-1].n < MIN_GROUP:
         last = out.pop()
-        out.append(_together(out.pop(), last, shares))
+        out.append(_merge(out.pop(), last, shares))
     return out
 
 
-def _together(one: Calibration, other: Calibration, shares: bool) -> Calibration:
+def _merge(one: Calibration, other: Calibration, shares: bool) -> Calibration:
     n = one.n + other.n
     predicted, observed = (
         (one.n * a + other.n * b) / n for a, b in ((one.predicted, other.predicted), (one.observed, other.observed))
     )
     if shares:
         return Calibration(n, predicted, observed, *wilson(observed, n))
-    half = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
-    return Calibration(n, predicted, observed, observed - half, observed + half)
+    # The errors of two independent means add in quadrature, each weighted by its share of the people.
+    spread = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
+    return Calibration(n, predicted, observed, observed - spread, observed + spread)
 
 
-def _curve(found: Performance) -> tuple[report.CutoffLine, ...]:
+def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
     """Points of ROC with enough people between each two, the widest gap (KS) among them where it is not at an end."""
-    at = found.separation
-    if at is None:
+    roc = part.separation
+    if roc is None:
         return ()
-    others, positive = found.counts
-    above = [t * positive + f * others for t, f in zip(at.true_positive, at.false_positive, strict=True)]
-    step = max(MIN_GROUP, found.n / STEPS)
+    others, positive = part.counts
+    above = [t * positive + f * others for t, f in zip(roc.true_positive, roc.false_positive, strict=True)]
+    step = max(MIN_GROUP, part.n / MAX_STEPS)
     kept: list[int] = []
-    for k in (at.widest, *range(len(above))):
-        ends = (0.0, float(found.n), *(above[j] for j in kept))
+    for k in (roc.widest, *range(len(above))):
+        ends = (0.0, float(part.n), *(above[j] for j in kept))
         if all(abs(above[k] - end) >= step for end in ends):
             kept.append(k)
-    return tuple(
-        report.CutoffLine(
-            cutoff=share(at.cutoffs[k]),
-            true_positive=share(at.true_positive[k]),
-            false_positive=share(at.false_positive[k]),
-        )
-        for k in sorted(kept)
-    )
+    axes = {"cutoff": roc.cutoffs, "true_positive": roc.true_positive, "false_positive": roc.false_positive}
+    return tuple(report.CutoffLine(**{name: rounded(axis[k]) for name, axis in axes.items()}) for k in sorted(kept))

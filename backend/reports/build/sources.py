@@ -1,6 +1,4 @@
-"""What a report is made of: what the Guest's registry, store and audit log know. No Host's table and no Host's
-partial model is among it.
-"""
+"""What a report is made of: what the Guest's registry, store and audit log know; no Host's table or partial model is among it."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ from backend.trees.ensemble import GuestModel
 
 @dataclass(frozen=True)
 class Card:
-    """What a report takes of the model's card.
+    """What a report takes from the model card.
 
     Attributes
     ----------
-    part : Performance or None
-        On the part to believe.
+    part : Performance
+        On the part of the data to rely on.
     source : {"training", "scoring", "import"}
         When these scores were learned.
     shifts : tuple of Stability
@@ -46,13 +44,13 @@ class Sources:
 
     Attributes
     ----------
-    reviews : tuple of Review
+    reviews : sequence of Review
         Oldest first.
     entries : sequence of Entry
         Of the federation's audit log.
     card : Card or None
         How good the model is, by the scores that are kept of it; None where none are.
-    disparities, proxies : dict of str to tuple of Evidence, optional
+    disparities, proxies : mapping of str to tuple of Evidence, optional
         Feature → what was measured about it; by default what the findings carry.
     bases : mapping of (claim, feature) to Basis
         What that was measured on.
@@ -76,7 +74,7 @@ class Sources:
     retrained: tuple[SideBySide, ...] = ()
 
     def feature(self, name: str) -> Feature:
-        """A feature of the federation, or of the model where the federation has given it up."""
+        """A feature of the federation, or of the model where the federation no longer offers it."""
         return self._features.get(name) or Feature(name=name, meaning=name)
 
     @cached_property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from itertools import pairwise
 
 from fpdf import FPDF
 from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
@@ -15,16 +16,17 @@ from fpdf.fonts import FontFace
 
 from backend.errors import ModelError
 from backend.i18n import Catalogue
+from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
-from backend.reports.render.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
-from backend.reports.render.html_form import COLOURS, TICKS, shortened
-from backend.reports.render.outline import outline
-from backend.reports.render.page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.reports.render.html_form import TICKS, colour, shortened
+from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.reports.sections import outline
 
 ATTACHED = "report.json"
 LABELS, BAR = 74.0, 5.4  # millimetres
 PANEL = 78.0  # millimetres: side of a small chart with its words
-UP = 36.0  # millimetres: room for the name of an axis that stands upright; a place left of the page would be counted from its right
+# Millimetres of room for the name of an upright axis: a position left of the page would be counted from its right.
+UP = 36.0
 _START = re.compile(rb'\{"content":\{.*?\n?(?=\r?\nendstream)', re.S)
 
 
@@ -49,8 +51,8 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     pdf = Page(words, time)
     pdf.set_title(drawn.title)
     pdf.add_page()
-    pdf.say(drawn.title, 18, bold=True)
-    pdf.say(drawn.subtitle, SIZE, colour=FAINT)
+    pdf.paragraph(drawn.title, 18, bold=True)
+    pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
     for block in drawn.blocks:
         _draw(pdf, block, words)
     return pdf
@@ -82,23 +84,11 @@ def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
                 pdf.add_page()
             pdf.ln(4 if level == 1 else 2)
             pdf.start_section(pdf.drawable(text), level - 1)
-            pdf.say(text, 14 if level == 1 else 10.5, bold=True)
+            pdf.paragraph(text, 14 if level == 1 else 10.5, bold=True)
         case Text(text, tone):
-            pdf.say(text, SIZE, colour={"plain": INK, "note": FAINT, "finding": RED}[tone])
+            pdf.paragraph(text, SIZE, colour={"plain": INK, "note": FAINT, "finding": RED}[tone])
         case Code(text):
-            pdf.set_fill_color(244, 246, 248)
-            pdf.face(SMALL)
-            pdf.multi_cell(
-                0,
-                4,
-                pdf.drawable(text),
-                fill=True,
-                align="L",
-                new_x=XPos.LMARGIN,
-                new_y=YPos.NEXT,
-                wrapmode=WrapMode.CHAR,
-            )
-            pdf.ln(1.5)
+            pdf.code(text)
         case Facts(rows):
             _table(pdf, Table((), rows, (3, 7)), SIZE - 1)
         case Table():
@@ -113,19 +103,17 @@ def _table(pdf: Page, table: Table, size: float) -> None:
     pdf.face(size)
     pdf.set_draw_color(216, 222, 228)
     pdf.set_fill_color(255, 255, 255)
-    align = tuple("RIGHT" if i in table.numeric else "LEFT" for i in range(len(table.widths)))
     bold = FontFace(emphasis="BOLD")
-    chinese = pdf.family == "chinese"
     with pdf.table(
         col_widths=table.widths,
-        text_align=align,
+        text_align=tuple("RIGHT" if i in table.numeric else "LEFT" for i in range(len(table.widths))),
         borders_layout="HORIZONTAL_LINES",
         headings_style=bold,
         first_row_as_headings=bool(table.head),
         line_height=size * 0.5,
         padding=(0.8, 1.2, 0.8, 0),
         cell_fill_mode=TableCellFillMode.NONE,
-        wrapmode=WrapMode.CHAR if chinese else WrapMode.WORD,
+        wrapmode=WrapMode.CHAR if pdf.family == "chinese" else WrapMode.WORD,
     ) as grid:
         for row in (table.head, *table.rows) if table.head else table.rows:
             line = grid.row()
@@ -135,16 +123,16 @@ def _table(pdf: Page, table: Table, size: float) -> None:
 
 
 def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
-    pdf.say(bars.sentence, SIZE)
-    runtime = pdf.epw - LABELS - 22
+    pdf.paragraph(bars.sentence, SIZE)
+    room = pdf.epw - LABELS - 22
     for bar in bars.rows:
         if pdf.will_page_break(BAR):
             pdf.add_page()
         y = pdf.get_y()
         pdf.face(SMALL)
         pdf.cell(LABELS, BAR, pdf.drawable(shortened(bar.label)), align="R")
-        pdf.set_fill_color(*_rgb(bar.party))
-        length = max(0.6, bar.share * runtime)
+        _fill(pdf, bar.party)
+        length = max(0.6, bar.share * room)
         pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
         pdf.set_xy(pdf.l_margin + LABELS + 3 + length, y)
         pdf.cell(20, BAR, bar.shown, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
@@ -153,7 +141,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
     pdf.face(SMALL, colour=FAINT)
     pdf.cell(pdf.get_string_width(before) + 3, LINE, before)
     for i, name in enumerate(bars.parties):
-        pdf.set_fill_color(*_rgb(i))
+        _fill(pdf, i)
         pdf.rect(pdf.get_x(), pdf.get_y() + 1.1, 2.4, 2.4, style="F")
         pdf.set_x(pdf.get_x() + 3)
         pdf.cell(pdf.get_string_width(pdf.drawable(name)) + 5, LINE, pdf.drawable(name))
@@ -162,7 +150,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
 
 
 def _panels(pdf: Page, panels: Panels) -> None:
-    pdf.say(panels.sentence, SIZE)
+    pdf.paragraph(panels.sentence, SIZE)
     if pdf.will_page_break(PANEL):
         pdf.add_page()
     top = pdf.get_y()
@@ -176,11 +164,11 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     """One chart with its axes, its corner at `left` and `top`."""
     x0, y0, side = left + 13, top + PANEL - 13, PANEL - 21
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def at(x: float, y: float) -> tuple[float, float]:
         return x0 + side * x, y0 - side * y
 
     def line(a: tuple[float, float], b: tuple[float, float]) -> None:
-        pdf.line(*place(*a), *place(*b))
+        pdf.line(*at(*a), *at(*b))
 
     def label(text: str, x: float, y: float, width: float) -> None:
         pdf.set_xy(x, y)
@@ -192,7 +180,7 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     with pdf.rotation(90, left + 3, y0 - side / 2):
         label(panel.up, left + 3 - UP / 2, y0 - side / 2 - 2, UP)
     for tick in TICKS:
-        (x, _), (_, y) = place(tick, 0), place(0, tick)
+        x, y = at(tick, tick)
         label(f"{tick:g}", x - 5, y0 + 1.5, 10)
         label(f"{tick:g}", x0 - 9, y - 2, 8)
     pdf.set_draw_color(154, 167, 178)
@@ -205,13 +193,14 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     for (x, _), (low, high) in zip(panel.points, panel.whiskers, strict=False):
         line((x, low), (x, high))
     pdf.set_fill_color(*INK)
-    for a, b in zip(panel.points, panel.points[1:], strict=False):
-        if not panel.whiskers:
+    if panel.whiskers:
+        for point in panel.points:
+            pdf.circle(*at(*point), 0.8, style="F")
+    else:
+        for a, b in pairwise(panel.points):
             line(a, b)
-    for point in panel.points if panel.whiskers else ():
-        pdf.circle(*place(*point), 0.8, style="F")
 
 
-def _rgb(party: int) -> tuple[int, int, int]:
-    colour = COLOURS[min(party, len(COLOURS) - 1)]
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+def _fill(pdf: Page, party: int) -> None:
+    """Take a party's colour for what is drawn next."""
+    pdf.set_fill_color(*bytes.fromhex(colour(party)[1:]))

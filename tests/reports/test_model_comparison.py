@@ -5,7 +5,7 @@ from dataclasses import replace
 from backend.compliance.assessment import ComplianceReport
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Evidence
-from backend.reports.model_comparison import Difference, Leak, OutcomePair, Shift, Side, Sizes, as_dict, compare
+from backend.reports.model_comparison import Difference, OutcomePair, Shift, Side, Sizes, as_dict, compare
 from backend.results import ModelRecord, ReleaseCheck
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.metrics import Metrics
@@ -59,7 +59,7 @@ def test_groups_are_paired_by_feature_group_and_measure():
     assert found.outcomes[1].either is women
 
 
-def test_only_what_was_done_differently_is_told():
+def test_only_what_was_done_differently_is_listed():
     after = replace(RECORD, exclude=("sex",), parameters={"trees": 2, "depth": 1})
     assert compare(side(), side(after)).differences == (Difference("exclude", "", "sex"), Difference("trees", "1", "2"))
 
@@ -79,18 +79,18 @@ def test_sizes_are_counted_by_hand():
     assert Sizes.of(median).released == 2
 
 
-def test_a_comparison_can_be_told_as_json():
-    told = as_dict(compare(side(), side(rows=(used("age", 1.0),))))
-    assert told["figures"]["auc"] == [0.75, 0.75] and told["gain_share"]["sex"] == [0.4, None]
-    assert told["structure"]["leaves"] == [2, 2]
+def test_a_comparison_has_a_json_form():
+    written = as_dict(compare(side(), side(rows=(used("age", 1.0),))))
+    assert written["figures"]["auc"] == [0.75, 0.75] and written["gain_share"]["sex"] == [0.4, None]
+    assert written["structure"]["leaves"] == [2, 2]
 
 
 def test_what_scores_give_away_is_compared_where_both_were_measured():
     one = ReleaseCheck(0.0625, ((10, 0.02), (8, 0.01)), 12.0, 200, 2000, without_dither=0.8)
     other = ReleaseCheck(0.0, ((10, 0.5),), 3.0, 200, 2000)
-    before, after = (replace(RECORD, release=told) for told in (one, other))
+    before, after = (replace(RECORD, release=release) for release in (one, other))
     assert compare(side(before), side()).leaks == ()
-    assert compare(side(before), side(before)).leaks[-2] == Leak("without_dither", 0.8, 0.8)
-    told = {leak.name: (leak.before, leak.after) for leak in compare(side(before), side(after)).leaks}
-    assert told == {"score_bits": (10, 10), "dither": (0.0625, 0.0), "named": (0.02, 0.5), "paths": (12.0, 3.0)}
+    assert compare(side(before), side(before)).leaks[-2] == Difference("without_dither", 0.8, 0.8)
+    leaks = {leak.name: (leak.before, leak.after) for leak in compare(side(before), side(after)).leaks}
+    assert leaks == {"score_bits": (10, 10), "dither": (0.0625, 0.0), "named": (0.02, 0.5), "paths": (12.0, 3.0)}
     assert as_dict(compare(side(before), side(after)))["leaks"]["named"] == [0.02, 0.5]

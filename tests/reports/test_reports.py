@@ -1,4 +1,4 @@
-"""The canonical report: JSON, HTML and PDF say the same, nothing of a Host is in them, and a change of any of them shows."""
+"""The canonical report: JSON, HTML and PDF agree, nothing of a Host is in them, and a change of any of them shows."""
 
 import json
 import re
@@ -16,13 +16,13 @@ from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.build import check, content_of
+from backend.reports.build import content_of
 from backend.reports.document import canonical, content_hash, make, read, schema, sha256
-from backend.reports.render import page as pdf_page
-from backend.reports.render import pdf_form
+from backend.reports.files import check
+from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.render.wording import figure, percent
+from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -187,7 +187,7 @@ def test_a_changed_number_in_the_json_shows(glassleaf):
 def test_a_changed_word_on_the_page_shows(report):
     page = to_html(report, "en")
     assert read_html(page) == report
-    word = "Nobody has decided on this finding yet."
+    word = Catalogue("en")("document.undecided")
     assert word in page
     with pytest.raises(ModelError, match="not what this version draws"):
         read_html(page.replace(word, "Approved."))
@@ -195,7 +195,7 @@ def test_a_changed_word_on_the_page_shows(report):
         read_html("<html lang='en'></html>")
 
 
-def test_a_changed_pdf_is_told_from_one_that_was_drawn_here(report):
+def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
     blob = to_pdf(report, "en")
     assert pdf_form.is_drawn_here(blob, report)
     assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
@@ -207,11 +207,11 @@ def test_a_changed_pdf_is_told_from_one_that_was_drawn_here(report):
 
 def test_the_line_for_readers_without_glassleaf_computes_the_documents_hash(report):
     body = report.body()
-    told = body.pop("sha256")
-    assert sha256(body) == told and content_hash(report.content) == report.content_sha256
+    digest = body.pop("sha256")
+    assert sha256(body) == digest and content_hash(report.content) == report.content_sha256
 
 
-def test_what_is_no_report_is_told_as_such():
+def test_what_is_no_report_is_refused():
     with pytest.raises(ModelError, match="no report of version 2"):
         read("{}")
     with pytest.raises(ModelError, match="no report of version 2"):
@@ -249,20 +249,19 @@ def test_a_finding_that_there_is_not_cannot_be_overridden(glassleaf):
         glassleaf.reviews.decide("latest", "ecoa-sex", "no_such_feature", "overridden", "For no reason at all.", "Rita")
 
 
-def test_what_was_not_measured_is_said_to_be_so(report):
+def test_what_was_not_measured_is_reported_as_not_measured(report):
     assert report.content.fairness is None and report.content.proxies is None
-    page = html_text(to_html(report, "en"))
-    assert page.count("Not measured for this model.") == 2
+    page, words = html_text(to_html(report, "en")), Catalogue("en")
+    assert all(words(f"document.{claim}_not_measured") in page for claim in ("fairness", "proxies"))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
     feature = report.content.features[0].name
-    told = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
+    measured = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
     few = Evidence("others", "selection rate", 7, None, None, None)
-    sources = replace(
-        glassleaf._sources(glassleaf.models.get("latest")), disparities={feature: (told, few)}, proxies={}
-    )
+    sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
+    sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
     made = make(content_of(sources), report.issued)
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))
@@ -286,7 +285,7 @@ def test_an_unknown_form_or_language_is_refused(glassleaf):
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
     monkeypatch.setattr(pdf_page, "CHINESE", ())
     assert pdf_form.language_of_pdf("zh") == "en"
-    assert "Model report" in pdf_text(to_pdf(report, "zh"))
+    assert Catalogue("en")("document.summary") in pdf_text(to_pdf(report, "zh"))
 
 
 def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
@@ -303,27 +302,14 @@ def test_the_schema_in_the_documents_is_that_of_the_code():
 
 
 def test_every_word_of_a_printed_report_is_asked_for():
-    runtimes = [*(ROOT / "backend" / "reports").rglob("*.py"), ROOT / "backend" / "fairness" / "age_discrimination.py"]
-    code = "".join(f.read_text() for f in runtimes)
+    files = [*(ROOT / "backend" / "reports").rglob("*.py"), ROOT / "backend" / "fairness" / "age_discrimination.py"]
+    code = "".join(f.read_text() for f in files)
     named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
-    synthetic = {
-        "ask",
-        "limit",
-        "head",
-        "cipher",
-        "aggregation",
-        "decision",
-        "force",
-        "part",
-        "elderly",
-        "scores",
-        "leaks",
-        "parameter",
-    }  # + what comes out of a result
+    composed = {  # first words of the keys whose last ones come out of a result
+        "ask", "limit", "head", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks", "parameter",
+    }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
-    unused = [
-        k for k in keys if k not in named and k.split("_")[0] not in synthetic and not k.endswith("_not_measured")
-    ]
+    unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]
     assert unused == []
 
 

@@ -1,4 +1,4 @@
-"""A report as a file, and what a check of such a file finds."""
+"""A report as a file in one of three formats, and what a check of such a file finds."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
 
-from backend.reports import document as report
+from backend.reports.document import Report, read, to_json
 from backend.reports.render.html_form import read_html, to_html
 from backend.store.audit_log import Entry
 
-FORMS: dict[str, Callable[[report.Report, str], bytes]] = {
-    "json": lambda made, language: report.to_json(made).encode(),
-    "html": lambda made, language: to_html(made, language).encode(),
-    "pdf": lambda made, language: _drawing().to_pdf(made, language),
+FORMS: dict[str, Callable[[Report, str], bytes]] = {
+    "json": lambda report, language: to_json(report).encode(),
+    "html": lambda report, language: to_html(report, language).encode(),
+    "pdf": lambda report, language: _pdf_form().to_pdf(report, language),
 }
 
 
-def _drawing() -> ModuleType:
-    """What draws and reads PDFs."""
-    from backend.reports.render import pdf_form  # noqa: PLC0415 - slow to import, and few runs need it
+def _pdf_form() -> ModuleType:
+    # Slow to import, and few runs need it.
+    from backend.reports.render import pdf_form  # noqa: PLC0415
 
     return pdf_form
 
 
 def language_of_pdf(language: str) -> str:
     """The language that a PDF can be drawn in on this machine."""
-    return str(_drawing().language_of_pdf(language))
+    return str(_pdf_form().language_of_pdf(language))
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Checked:
         Federation and entry of its audit log that name the report; none where it was not issued from this home.
     """
 
-    report: report.Report
+    report: Report
     drawn: Literal["json", "yes", "other"]
     named_by: tuple[tuple[str, Entry], ...] = ()
 
 
 def check(blob: bytes) -> Checked:
-    """Read the report in a file of any form; check its hashes, and that what is drawn belongs to it.
+    """Read the report in a file of any format; check its hashes, and that what is drawn belongs to it.
 
     Raises
     ------
@@ -58,9 +58,9 @@ def check(blob: bytes) -> Checked:
         The file holds no report, or was changed.
     """
     if blob.startswith(b"%PDF"):
-        made = _drawing().read_pdf(blob)
-        return Checked(made, "yes" if _drawing().is_drawn_here(blob, made) else "other")
+        report = _pdf_form().read_pdf(blob)
+        return Checked(report, "yes" if _pdf_form().is_drawn_here(blob, report) else "other")
     text = blob.decode("utf-8", errors="replace")
     if text.lstrip()[:1] == "<":
         return Checked(read_html(text), "yes")
-    return Checked(report.read(text), "json")
+    return Checked(read(text), "json")

@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; level 1 starts a numbered section, 2 stands within one."""
+    """A heading; level 1 starts a numbered section, level 2 is within one."""
 
     text: str
     level: Literal[1, 2] = 1
@@ -38,7 +38,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a head; `widths` are relative, `numeric` names the columns that stand to the right."""
+    """Rows under a head; `widths` are relative, `numeric` lists the columns aligned to the right."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its label, its length from 0 to 1, how that is written, and the place of its party."""
+    """One bar: its label, its length from 0 to 1, how that is written, and the index of its party."""
 
     label: str
     share: float

@@ -1,4 +1,4 @@
-"""What a report tells of quality: the card's own figures, and no line about fewer than 20 people."""
+"""Quality in a report: the card's own figures, and no line about fewer than 20 people."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from backend.evaluation.performance import Calibration
 from backend.evaluation.performance import performance as measured
 from backend.fairness.intervals import wilson
-from backend.reports.build.performance import _large, performance
+from backend.reports.build.performance import merged, performance
 from backend.reports.build.sources import Card
 from backend.trees.outputs import Outputs
 
@@ -18,47 +18,47 @@ def card(n, seed=1, labels=None):
     return Card(measured(labels, margins[:, None], Outputs(), "test"), "training", ())
 
 
-def test_where_no_scores_are_kept_or_too_few_nothing_is_told():
+def test_where_no_scores_are_kept_or_too_few_nothing_is_reported():
     assert performance(None) is None and performance(card(19)) is None
     assert performance(card(20)) is not None
 
 
 def test_figures_are_the_cards_own_rounded_with_their_intervals():
     kept = card(500)
-    told = performance(kept)
-    assert [(f.name, f.value, f.low, f.high) for f in told.figures] == [
+    found = performance(kept)
+    assert [(f.name, f.value, f.low, f.high) for f in found.figures] == [
         (f.name, round(f.value, 4), round(f.low, 4), round(f.high, 4)) for f in kept.part.figures
     ]
-    assert (told.part, told.n, told.source) == ("test", 500, "training")
+    assert (found.part, found.n, found.source) == ("test", 500, "training")
 
 
 @pytest.mark.parametrize("n", [25, 60, 150, 500])
 def test_no_bin_and_no_step_of_the_curve_stands_for_fewer_than_twenty_people(n):
     kept = card(n)
-    told = performance(kept)
-    assert all(row.n >= 20 for row in told.calibration) and sum(row.n for row in told.calibration) == n
+    found = performance(kept)
+    assert all(row.n >= 20 for row in found.calibration) and sum(row.n for row in found.calibration) == n
     others, positive = kept.part.counts
-    above = [c.true_positive * positive + c.false_positive * others for c in told.separation]
+    above = [c.true_positive * positive + c.false_positive * others for c in found.separation]
     steps = np.diff([0.0, *above, n])
     assert not above or steps.min() >= 20 - 0.1  # shares are rounded
-    assert [c.cutoff for c in told.separation] == sorted((c.cutoff for c in told.separation), reverse=True)
+    assert [c.cutoff for c in found.separation] == sorted((c.cutoff for c in found.separation), reverse=True)
 
 
 def test_the_widest_gap_is_a_point_of_the_curve():
     kept = card(2000)
-    told = performance(kept)
-    assert max(c.true_positive - c.false_positive for c in told.separation) == pytest.approx(
+    found = performance(kept)
+    assert max(c.true_positive - c.false_positive for c in found.separation) == pytest.approx(
         kept.part.figure("ks").value, abs=1e-4
     )
 
 
-def test_small_bins_are_put_together_with_their_neighbours_by_hand():
+def test_small_bins_are_merged_with_their_neighbours_by_hand():
     rows = [Calibration(10, 0.1, 0.0, 0, 0), Calibration(30, 0.2, 0.2, 0, 0), Calibration(5, 0.6, 1.0, 0, 0)]
-    [row] = _large(rows, shares=True)
+    [row] = merged(rows, shares=True)
     assert (row.n, row.predicted, row.observed) == (45, pytest.approx((1 + 6 + 3) / 45), pytest.approx(11 / 45))
     assert (row.low, row.high) == wilson(11 / 45, 45)
     numbers = [Calibration(10, 1.0, 1.0, 0.0, 2.0), Calibration(10, 2.0, 3.0, 1.0, 5.0)]
-    [row] = _large(numbers, shares=False)
+    [row] = merged(numbers, shares=False)
     assert (row.observed, row.high - row.observed) == (
         2.0,
         pytest.approx(np.hypot(0.5, 1.0)),
@@ -69,7 +69,7 @@ def test_a_model_of_numbers_has_no_curve():
     draw = np.random.default_rng(0)
     margins = draw.normal(size=100)
     outputs = Outputs("number", (), "identity")
-    told = performance(
+    found = performance(
         Card(measured(margins + draw.normal(size=100), margins[:, None], outputs, "test"), "training", ())
     )
-    assert told.separation == () and {f.name for f in told.figures} == {"rmse", "mae", "r2"}
+    assert found.separation == () and {f.name for f in found.figures} == {"rmse", "mae", "r2"}

@@ -1,0 +1,47 @@
+"""A report as an outline in one language, one function per section; HTML and PDF are drawn from the same outline, so that they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from backend.i18n import Catalogue
+from backend.reports.blocks import Block, Heading, Outline
+from backend.reports.document import Report
+from backend.reports.sections import claims, model, record, summary
+from backend.reports.sections.writer import Writer, minute
+
+SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a regulator's questions
+    "summary": summary.summary,
+    "identity": model.identity,
+    "parties": model.parties,
+    "features": model.features,
+    "findings": claims.findings,
+    "evidence": claims.evidence,
+    "retrained": claims.retrained,
+    "quality": model.quality,
+    "privacy": record.privacy,
+    "limits": record.limits,
+    "decisions": record.sign_offs,
+    "audit": record.audit,
+    "verify": record.verify,
+    "dictionary": model.dictionary,
+    "rules": claims.rules,
+}
+
+
+def outline(report: Report, language: str) -> Outline:
+    """The report in one language, section by section."""
+    write, identity = Writer(report, Catalogue(language)), report.content.identity
+    blocks: list[Block] = []
+    for number, (key, section) in enumerate(SECTIONS.items(), start=1):
+        blocks += [Heading(f"{number}. {write(key)}"), *section(write)]
+    return Outline(
+        write("title", title=write.words.either(identity.title, identity.title_zh)),
+        write("subtitle", model=identity.model, time=minute(report.issued.time), version=report.version),
+        tuple(blocks),
+    )
+
+
+def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
+    """The summary: a regulator's seven questions, each with its answer."""
+    return summary.answers(Writer(report, Catalogue(language)))

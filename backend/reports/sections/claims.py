@@ -1,0 +1,315 @@
+"""Sections on claims: findings under rules, what was measured of groups, models retrained. Knows the report alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.fairness.age_discrimination import in_words
+from backend.fairness.disparity import measure_in_words
+from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.reports.schema import (
+    AgeCheckLine,
+    BasisLine,
+    Evidenced,
+    FindingLine,
+    LawLine,
+    Measured,
+    OutcomePairLine,
+    Pair,
+    Retrained,
+)
+from backend.reports.sections.writer import Writer, figure, interval, minute, percent, problems, signed, whole
+
+ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
+GAPS = {"smallest over largest": "gap_smallest", "largest less smallest": "gap_largest"}
+LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
+
+
+def findings(write: Writer) -> list[Block]:
+    """Every finding with its evidence and what was decided, then what does not count."""
+    found = write.content.assessment
+    blocks: list[Block] = [Text(flagged(write)), write.note("law_of", day=write.report.issued.law_of)]
+    for finding in found.findings:
+        blocks += _finding(write, finding)
+    for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
+        if rest:
+            table = write.table(
+                rest,
+                ("feature", 5, lambda f: write.feature(f.feature)),
+                ("rule", 8, lambda f: _citation(write, f)),
+                ("matched", 3, lambda f: f.matched),
+                ("law", 4, lambda f: _dates(write, f)),
+            )
+            blocks += [write.heading(key), table]
+    return [*blocks, *problems(found.problems)]
+
+
+def flagged(write: Writer) -> str:
+    """How many findings there are, and those about features that the model uses."""
+    found = write.content.assessment.findings
+    if not found:
+        return write("no_findings", n=write.content.assessment.assessed)
+    used = [f for f in found if f.splits]
+    text = write("answer_flag", n=len(found), features=len({f.feature for f in found}), used=len(used))
+    lines = (
+        write(
+            "flag",
+            feature=write.feature(f.feature),
+            party=write.party(f.party),
+            share=percent(f.gain_share),
+            rule=_citation(write, f),
+        )
+        for f in used
+    )
+    return "\n".join((text, *lines))
+
+
+def _citation(write: Writer, law: LawLine) -> str:
+    return f"{write.words.either(law.title, law.title_zh)}, {law.citation} ({write.status(law)})"
+
+
+def _finding(write: Writer, f: FindingLine) -> list[Block]:
+    words = write.words
+    usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
+    facts = {
+        "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
+        "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {f.jurisdiction}",
+        "law": _dates(write, f),
+        "matched": f"“{f.matched}” ({words(f'compliance.in_{f.matched_in}')})",
+        "used": usage,
+        "proxy_evidence": proxies_of(write, f),
+        "disparity": disparities_of(write, f),
+        "elderly": elderly(write, f),
+        "why": words.either(f.explanation, f.explanation_zh),
+        "remedy": words.either(f.remedy, f.remedy_zh),
+        "decided": _decision(write, f),
+    }
+    return [
+        Heading(f"{write.status(f)}: {write.meaning(write.features[f.feature])}", 2),
+        write.facts({key: value for key, value in facts.items() if value}),
+        *([_ages(write, f.ages)] if f.ages else []),
+    ]
+
+
+def elderly(write: Writer, f: FindingLine) -> str:
+    """Whether elderly ages have a negative factor; empty where the rule does not ask."""
+    return in_words(write.words, f.ages, f.splits > 0) if f.check else ""
+
+
+def _ages(write: Writer, ages: AgeCheckLine) -> Table:
+    rows = [(write("ages_elderly"), figure(ages.predicted), "", "")]
+    for gap in ages.gaps:
+        younger = write("ages_younger", place=gap.place, classes=len(ages.gaps))
+        rows.append(
+            (younger, figure(gap.predicted), signed(gap.worse), f"[{signed(gap.low)}, {signed(gap.high)}]"),
+        )
+    return write.table(
+        rows,
+        ("ages", 6, lambda row: row[0]),
+        ("mean_probability", 4, lambda row: row[1]),
+        ("elderly_less", 4, lambda row: row[2]),
+        ("interval_95", 5, lambda row: row[3]),
+    )
+
+
+def _dates(write: Writer, law: LawLine) -> str:
+    end = write("until", day=law.effective_to) if law.effective_to else ""
+    start = write("from_day" if law.force == "not_yet" else "since", day=law.effective_from)
+    return start + end + write("as_of", day=law.as_of)
+
+
+def _decision(write: Writer, f: FindingLine) -> str:
+    d = f.decision
+    if d is None:
+        return write("undecided")
+    text = write(f"decision_{d.decision}", person=d.person, time=minute(d.time), reason=d.reason)
+    return text + (write("earlier", n=f.earlier_decisions) if f.earlier_decisions else "")
+
+
+def rules(write: Writer) -> list[Block]:
+    """The rule packs, and duties of the model as a whole."""
+    found, either = write.content.assessment, write.words.either
+    packs = write.table(
+        found.packs,
+        ("pack", 5, lambda p: either(p.title, p.title_zh)),
+        ("version", 2, lambda p: p.version),
+        ("as_of", 3, lambda p: p.as_of),
+        ("jurisdiction", 3, lambda p: p.jurisdiction),
+        ("source", 7, lambda p: p.source),
+        ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
+    )
+    duties = write.table(
+        found.duties,
+        ("duty", 7, lambda d: _citation(write, d)),
+        ("force", 3, lambda d: f"{write(f'force_{d.force}')}: {_dates(write, d)}"),
+        ("offers", 8, lambda d: either(d.evidence, d.evidence_zh)),
+    )
+    words = write.text("words_version", version=found.words)
+    return [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
+
+
+def evidence(write: Writer) -> list[Block]:
+    """Outcome disparity and proxies, measured or not."""
+    content = write.content
+    return [*_claim(write, "fairness", content.fairness), *_claim(write, "proxies", content.proxies)]
+
+
+def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
+    blocks: list[Block] = [write.heading(key)]
+    if not found:
+        return [*blocks, write.text(f"{key}_not_measured" if found is None else "nothing_found")]
+    for e in found:
+        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on))
+        nothing = "" if e.measures else write("and_nothing")
+        blocks.append(Text(write.named(e.feature, e.meaning, e.meaning_zh) + basis + nothing))
+        if e.measures:
+            blocks.append(_associations(write, e.measures) if key == "proxies" else rates(write, [("", e.measures)]))
+    return blocks
+
+
+def proxies_of(write: Writer, f: FindingLine) -> str:
+    """What is associated with a finding's feature."""
+    return _lines(write, f.proxies, f.proxies_on)
+
+
+def disparities_of(write: Writer, f: FindingLine) -> str:
+    """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
+    if not f.disparities:
+        return _lines(write, f.disparities, f.disparities_on)
+    accepted = [_line(write, m) for m in f.disparities if m.measure.partition(", ")[0] == ACCEPTED]
+    on = f.disparities_on
+    return "\n".join((*accepted, *([] if on is None else [write("all_rates", on=_basis(write, on))])))
+
+
+def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None) -> str:
+    if measures is None:
+        return write("not_measured")
+    if measures:
+        return "\n".join(_line(write, m) for m in measures)
+    return write("nothing_found") + ("" if on is None else f" ({_basis(write, on)})")
+
+
+def _line(write: Writer, m: Measured) -> str:
+    return f"{_about(write, m)}: {measure_in_words(write.words, m.measure)} {value(write, m)}"
+
+
+def _basis(write: Writer, on: BasisLine) -> str:
+    """On how many records, and at which cut-off."""
+    return write("on", n=whole(on.n)) + ("" if on.cutoff is None else write("at", cutoff=percent(on.cutoff)))
+
+
+def _about(write: Writer, m: Measured) -> str:
+    """A group, or another feature."""
+    return write.feature(m.about) if m.about in write.features else write.words.either(m.about, m.about_zh)
+
+
+def value(write: Writer, m: Measured, then: str = ", ") -> str:
+    """A measured number with its interval and number of records, or that it is not disclosed."""
+    if m.value is None:
+        return write("too_few")
+    ends = "" if m.low is None or m.high is None else f" [{figure(m.low)}, {figure(m.high)}]"
+    return f"{figure(m.value)}{ends}{then}n = {whole(m.n)}"
+
+
+def _associations(write: Writer, measures: Sequence[Measured]) -> Table:
+    return write.table(
+        measures,
+        ("against", 6, lambda m: _about(write, m)),
+        ("measure", 3, lambda m: m.measure),
+        ("value", 2, lambda m: figure(m.value)),
+        ("interval", 3, lambda m: interval(m.low, m.high)),
+        ("n", 2, lambda m: whole(m.n)),
+    )
+
+
+def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Table:
+    """Groups by rates.
+
+    Parameters
+    ----------
+    sides : sequence of (str, sequence of Measured)
+        Measurements with what is added to a group's name, as of two models.
+    """
+    cells: dict[str, dict[str, dict[str, str]]] = {}  # group → side → rate → cell
+    columns: dict[str, None] = {}  # in the order in which they first come
+    for side, measures in sides:
+        for m in measures:
+            rate, _, gap = m.measure.partition(", ")
+            group = write(GAPS[gap]) if gap in GAPS else _about(write, m)
+            columns[rate] = None
+            cells.setdefault(group, {}).setdefault(side, {})[rate] = value(write, m, "\n")
+    return Table(
+        head=(write("head_group"), *(measure_in_words(write.words, rate) for rate in columns)),
+        rows=tuple(
+            (group + side, *(row.get(rate, write("not_measured")) for rate in columns))
+            for group, by_side in cells.items()
+            for side, row in by_side.items()
+        ),
+        widths=(4, *(5 for _ in columns)),
+    )
+
+
+def retrained(write: Writer) -> list[Block]:
+    """Each model that was retrained beside the one that it replaces."""
+    blocks: list[Block] = []
+    for pair in write.content.retrained:
+        blocks += [Heading(write("beside", before=pair.before, after=pair.after), 2), *_beside(write, pair)]
+    return blocks or [write.text("not_retrained")]
+
+
+def _beside(write: Writer, pair: Retrained) -> list[Block]:
+    words = write.words
+    figures = [(words(f"figure.{f.name}"), figure(f.before), figure(f.after)) for f in pair.figures]
+    sizes = [(words(f"sizes.{f.name}"), whole(f.before), whole(f.after)) for f in pair.structure]
+    halves = ((pair.before, pair.before_sha256), (pair.after, pair.after_sha256))
+    gain = write.table(
+        pair.gain,
+        ("feature", 7, lambda g: write.named(g.name, g.meaning, g.meaning_zh)),
+        ("party", 4, lambda g: write.party(g.party)),
+        ("gain_before", 3, lambda g: _gain(write, g.before)),
+        ("gain_after", 3, lambda g: _gain(write, g.after)),
+    )
+    without = ", ".join(pair.without) or write("nothing")
+    return [
+        write.text("beside_without", without=without, created=minute(pair.created)),
+        write.note("same_people" if pair.same_people else "other_people"),
+        _two_models(write, "figure", [*figures, *sizes]),
+        *_outcomes(write, pair.outcomes),
+        _leaks(write, pair.leak),
+        gain,
+        Facts(tuple((write("half_of", model=model), digest) for model, digest in halves)),
+    ]
+
+
+def _gain(write: Writer, share: float | None) -> str:
+    return write("not_given") if share is None else percent(share)
+
+
+def _two_models(write: Writer, about: str, rows: list[tuple[str, str, str]]) -> Table:
+    return write.table(
+        rows,
+        (about, 6, lambda row: row[0]),
+        ("before", 3, lambda row: row[1]),
+        ("after", 3, lambda row: row[2]),
+    )
+
+
+def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
+    """Decisions by group in both models, each with its interval and number of records."""
+    blocks: list[Block] = []
+    for feature in dict.fromkeys(pair.feature for pair in pairs):
+        own = [pair for pair in pairs if pair.feature == feature]
+        before, after = [p.before for p in own if p.before], [p.after for p in own if p.after]
+        named = write.named(feature, own[0].meaning, own[0].meaning_zh)
+        table = rates(write, [(write("side_before"), before), (write("side_after"), after)])
+        blocks += [write.text("outcomes_by", feature=named), table]
+    return blocks or [write.note("outcomes_not_measured")]
+
+
+def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Text:
+    """What scores of both models give away, as measured before each was registered."""
+    if not pairs:
+        return write.note("leaks_not_measured")
+    formats = ((p, LEAK_FORMATS.get(p.name, whole)) for p in pairs)
+    rows = [(write(f"leaks_{p.name}"), written(p.before), written(p.after)) for p, written in formats]
+    return _two_models(write, "score", rows)

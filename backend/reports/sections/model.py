@@ -1,0 +1,204 @@
+"""Sections on the model itself: which it is, from whose features, how well it predicts. Knows the report alone."""
+
+from __future__ import annotations
+
+from backend.i18n import brief
+from backend.reports.blocks import Bar, Bars, Block, Facts, Panel, Panels, Table, Text
+from backend.reports.model_comparison import FIGURES
+from backend.reports.schema import CutoffLine, PerformanceSection
+from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
+
+TOP = 3  # features named in a sentence
+
+
+def identity(write: Writer) -> list[Block]:
+    """Which model this is and how it decides."""
+    i, s = write.content.identity, write.content.structure
+    named = i.cipher in ("none", "ranks", "paillier")
+    facts = write.facts(
+        {
+            "model": i.model,
+            "federation": write.words.either(i.title, i.title_zh),
+            "predicts": write.words.either(i.predicts, i.predicts_zh),
+            "created": minute(i.created),
+            "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),
+            "grown_on": write(f"cipher_{i.cipher}", bits=i.key_bits) if named else i.cipher,
+            "training_seconds": f"{i.training_seconds:,.1f} s",
+            "score_bits": str(i.score_bits),
+            "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
+            "aggregation": write(f"aggregation_{s.aggregation}", n=s.outputs),
+            "left_out": ", ".join(i.left_out) or write("nothing"),
+            "guest_hash": i.guest_sha256,
+        }
+    )
+    hosts = ((write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items())
+    parameters = ((_parameter(write, name), value) for name, value in i.parameters.items())
+    return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters))]
+
+
+def _parameter(write: Writer, name: str) -> str:
+    """As the Train page names it; a few are on no page."""
+    on_page = write.words.named("parameter.", name)
+    return write.words.named("document.parameter_", name) if on_page == name else on_page
+
+
+def parties(write: Writer) -> list[Block]:
+    """Who takes part, with how much."""
+    table = write.table(
+        write.content.parties,
+        ("party", 5, lambda p: write.party(p.name)),
+        ("role", 2, lambda p: write.role(p.role)),
+        ("records", 2, lambda p: whole(p.records)),
+        ("features_used", 3, lambda p: write("part_of", part=p.used, whole=p.features)),
+        ("splits", 2, lambda p: whole(p.splits)),
+        ("gain", 2, lambda p: percent(p.gain_share)),
+    )
+    return [table, write.note("parties_note")]
+
+
+def features(write: Writer) -> list[Block]:
+    """Used features: how much, and in which direction."""
+    used = [f for f in write.content.features if f.splits]
+    unused = [write.meaning(f) for f in write.content.features if not f.splits]
+    names = [p.name for p in write.content.parties]
+    longest = max((f.gain_share for f in used), default=1.0) or 1.0
+    bars = (
+        Bar(brief(write.meaning(f)), f.gain_share / longest, percent(f.gain_share), names.index(f.party)) for f in used
+    )
+    table = write.table(
+        used,
+        ("feature", 8, lambda f: write.feature(f.name)),
+        ("party", 4, lambda f: write.party(f.party)),
+        ("gain", 3, lambda f: percent(f.gain_share)),
+        ("splits", 2, lambda f: whole(f.splits)),
+        ("expected", 3, lambda f: write.direction(f.expected)),
+        (
+            "learned",
+            4,
+            lambda f: write.direction(f.learned) + (write("contradicts", n=f.against) if f.contradicts else ""),
+        ),
+        ("strength", 3, lambda f: f"{f.strength:+.2f}"),
+    )
+    return [
+        Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
+        table,
+        write.text("unused", listed=write.listed(unused)) if unused else write.text("all_used"),
+        write.note("features_note"),
+    ]
+
+
+def used_features(write: Writer) -> str:
+    """How many features are used, and the most important of them, as a sentence."""
+    used = [f for f in write.content.features if f.splits]
+    top = write.listed(f"{brief(write.meaning(f))} ({percent(f.gain_share)})" for f in used[:TOP])
+    return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
+
+
+def dictionary(write: Writer) -> list[Block]:
+    """Every disclosed feature, used or not."""
+    table = write.table(
+        write.content.features,
+        (
+            "feature",
+            7,
+            lambda f: write("named", meaning=write.meaning(f), name=f.name) + (f" [{f.unit}]" if f.unit else ""),
+        ),
+        ("party", 4, lambda f: write.party(f.party)),
+        ("kind", 3, lambda f: write.words(f"features.{f.kind}")),
+        ("sensitivity", 3, lambda f: f.sensitivity or NONE),
+        ("expected", 3, lambda f: write.direction(f.expected)),
+        ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in f.codes.items()) or NONE),
+    )
+    return [table]
+
+
+def quality(write: Writer) -> list[Block]:
+    """How well the model predicts, and how sure that is."""
+    q, found = write.content.quality, write.content.performance
+    registered = {name: value for name in FIGURES if (value := getattr(q, name)) is not None}
+    blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
+    if found is None or not _covers(write, found, registered):
+        blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
+    rate = {} if q.positive_rate is None else {"positive_rate": percent(q.positive_rate)}
+    rows = ", ".join(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
+    blocks.append(write.facts({**rate, "rows": rows}))
+    return [*blocks, *([write.note("no_performance")] if found is None else _performance(write, found))]
+
+
+def _covers(write: Writer, found: PerformanceSection, registered: dict[str, float]) -> bool:
+    """Whether the figures with intervals are the registered ones."""
+    q, known = write.content.quality, {f.name: f.value for f in found.figures}
+    return (found.part, found.n) == (q.part, q.n) and all(known.get(k) == v for k, v in registered.items())
+
+
+def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
+    figures = write.table(
+        found.figures,
+        ("figure", 6, lambda f: write.words(f"figure.{f.name}")),
+        ("value", 3, lambda f: figure(f.value)),
+        ("interval_95", 5, lambda f: interval(f.low, f.high)),
+    )
+    fits = sum(row.low <= row.predicted <= row.high for row in found.calibration)
+    sentence = write("calibration_fits", fits=fits, n=len(found.calibration))
+    number = write.content.identity.task == "number"
+    return [
+        write.heading("intervals"),
+        write.text(f"scores_{found.source}", part=write.part(found.part), n=whole(found.n)),
+        figures,
+        write.note("intervals_note"),
+        write.heading("curves"),
+        Text(sentence) if number else _charts(write, found, sentence),
+        *_tables(write, found),
+        *_stability(write, found),
+    ]
+
+
+def _charts(write: Writer, found: PerformanceSection, sentence: str) -> Panels:
+    """Calibration, and ROC where there are two outcomes."""
+    fit = tuple((row.predicted, row.observed) for row in found.calibration)
+    ends = tuple((row.low, row.high) for row in found.calibration)
+    panels = [Panel(write("calibration"), write("predicted"), write("observed"), fit, ends)]
+    if found.separation:
+        curve = ((0.0, 0.0), *((c.false_positive, c.true_positive) for c in found.separation), (1.0, 1.0))
+        panels.append(Panel(write("roc"), write("false_positive"), write("true_positive"), curve))
+        widest = max(found.separation, key=_lead)
+        shares = {"true": percent(widest.true_positive), "false": percent(widest.false_positive)}
+        sentence += write("widest", cutoff=percent(widest.cutoff), **shares)
+    return Panels(sentence, tuple(panels))
+
+
+def _tables(write: Writer, found: PerformanceSection) -> list[Table]:
+    """The numbers of the charts."""
+    bins = write.table(
+        found.calibration,
+        ("predicted", 3, lambda row: figure(row.predicted)),
+        ("observed", 3, lambda row: figure(row.observed)),
+        ("interval_95", 5, lambda row: interval(row.low, row.high)),
+        ("n", 2, lambda row: whole(row.n)),
+    )
+    curve = write.table(
+        found.separation,
+        ("cutoff", 3, lambda c: percent(c.cutoff)),
+        ("true_positive", 5, lambda c: percent(c.true_positive)),
+        ("false_positive", 5, lambda c: percent(c.false_positive)),
+        ("lead", 3, lambda c: percent(_lead(c))),
+    )
+    return [bins, curve] if found.separation else [bins]
+
+
+def _lead(point: CutoffLine) -> float:
+    return point.true_positive - point.false_positive
+
+
+def _stability(write: Writer, found: PerformanceSection) -> list[Block]:
+    if not found.stability:
+        return []
+    table = write.table(
+        found.stability,
+        ("parts", 5, lambda s: write("psi_of", part=write.part(s.part), reference=write.part(s.reference))),
+        ("psi", 2, lambda s: figure(s.psi)),
+        ("chance", 3, lambda s: figure(s.chance)),
+        ("reading", 4, lambda s: write("psi_moved" if s.psi > s.chance else "psi_still")),
+        ("n", 2, lambda s: whole(s.n)),
+    )
+    return [write.heading("stability"), table, write.note("stability_note")]

@@ -1,0 +1,136 @@
+"""Sections on what happened: who saw what, who signed the model off, the audit log, how to check a copy. Knows the report alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from backend.reports.blocks import Block, Code, Table, Text
+from backend.reports.schema import Traffic
+from backend.reports.sections.writer import Writer, minute, percent, problems, whole
+
+VERIFY = (
+    "python3 -c \"import json,hashlib,sys; d=json.load(open(sys.argv[1])); h=d.pop('sha256'); "
+    "print(h==hashlib.sha256(json.dumps(d,sort_keys=True,separators=(',',':')).encode()).hexdigest())\" report.json"
+)
+
+
+def privacy(write: Writer) -> list[Block]:
+    """Who saw what: in training, in scoring, and every class of message that really travelled."""
+    i, use, trained = write.content.identity, write.report.issued.use, write.content.training_traffic
+    algorithm = "imported" if i.algorithm.startswith("imported") else i.algorithm
+    training = {
+        "guest_learned": write.words.named("algorithm.guest_", algorithm),
+        "hosts_learned": write.words.named("algorithm.hosts_", algorithm),
+    }
+    scoring = {
+        "guest_learned": write("guest_scoring", numbers=write.content.structure.outputs),
+        "hosts_learned": write("hosts_scoring"),
+    }
+    plaintext = [write("in_the_clear", n=whole(use.in_the_clear))] if use.in_the_clear else []
+    compared = [write("compared", n=use.comparisons)] if use.comparisons else []
+    return [
+        write.text("promise"),
+        write.heading("in_training"),
+        write.facts(training),
+        _traffic(write, trained) if trained else write.note("no_training_traffic"),
+        write.heading("in_scoring"),
+        write.facts(scoring),
+        write.text("use", scorings=whole(use.scorings), rows=whole(use.rows), failed=whole(use.failed)),
+        *problems((*plaintext, *compared)),
+        *([_traffic(write, use.traffic)] if use.traffic else []),
+        *_leak(write),
+    ]
+
+
+def _traffic(write: Writer, lines: tuple[Traffic, ...]) -> Table:
+    """A row for each class and way: to Hosts, to the Guest, or from Host to Host."""
+    guest = write.content.parties[0].name
+    ways: dict[tuple[str, bool, bool], list[Traffic]] = defaultdict(list)
+    for t in lines:
+        ways[t.kind, t.sender == guest, t.receiver == guest].append(t)
+    return write.table(
+        ways.values(),
+        ("message", 4, lambda ts: _message(write, ts[0], "title", ts[0].kind)),
+        ("way", 4, lambda ts: _way(write, ts)),
+        ("holds", 6, lambda ts: _message(write, ts[0], "holds", ts[0].holds)),
+        ("readable", 5, lambda ts: _message(write, ts[0], "readable", ts[0].readable_by)),
+        ("messages", 2, lambda ts: whole(sum(t.messages for t in ts))),
+        ("bytes", 3, lambda ts: whole(sum(t.bytes for t in ts))),
+    )
+
+
+def _way(write: Writer, lines: list[Traffic]) -> str:
+    ends = ([t.sender for t in lines], [t.receiver for t in lines])
+    return " → ".join(", ".join(map(write.party, dict.fromkeys(names))) for names in ends)
+
+
+def _message(write: Writer, t: Traffic, what: str, otherwise: str) -> str:
+    key = f"{t.kind}.{what}"
+    text = write.words.named("message.", key)
+    return otherwise if text == key else text
+
+
+def _leak(write: Writer) -> list[Block]:
+    """What a score gives away, as it was measured before the model was registered."""
+    found = write.content.release
+    if found is None:
+        return [write.heading("leak"), write.text("leak_not_measured")]
+    text = write(
+        "leak_is",
+        named=percent(found.named),
+        people=whole(found.people),
+        records=whole(found.records),
+        bits=found.score_bits,
+        dither=write("leak_dither", width=f"{found.dither:.4f}") if found.dither else write("leak_plain"),
+        paths=f"{found.paths:g}",
+    )
+    without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))
+    return [write.heading("leak"), Text(text + without), write.note("leak_note")]
+
+
+def limits(write: Writer) -> list[Block]:
+    """What is not protected, and what the report does not cover."""
+    return [Text(f"• {write(f'limit_{limit.key}')}") for limit in write.content.limits]
+
+
+def sign_offs(write: Writer) -> list[Block]:
+    """Who signed this content off."""
+    lines = write.report.issued.sign_offs
+    if not lines:
+        return [write.text("no_sign_offs")]
+    table = write.table(
+        lines,
+        ("person", 3, lambda s: s.person),
+        ("role", 2, lambda s: s.role),
+        ("statement", 7, lambda s: s.statement),
+        ("time", 3, lambda s: minute(s.time)),
+        ("covers", 5, lambda s: write("covers") if s.covers else write("covers_not", hash=s.report_sha256)),
+    )
+    return [table]
+
+
+def audit(write: Writer) -> list[Block]:
+    """The log as it stood."""
+    issued, log = write.report.issued, write.report.issued.audit
+    witnesses = ", ".join(map(write.party, log.witnesses)) or write("no_witness")
+    return [
+        write.text("audit_holds", n=log.entries)
+        if log.holds
+        else Text(write("audit_broken", n=log.entries), "finding"),
+        *problems(log.problems),
+        write.facts({"audit_head": log.head_sha256, "witnesses": witnesses}),
+        write.note("issued_by", actor=issued.actor, role=issued.role),
+    ]
+
+
+def verify(write: Writer) -> list[Block]:
+    """How a reader checks this file."""
+    return [
+        write.text("verify_file"),
+        Code("python -m backend report --check FILE"),
+        write.text("verify_by_hand"),
+        Code(VERIFY),
+        write.text("verify_log"),
+        Code("python -m backend audit verify"),
+        write.facts({"content_hash": write.report.content_sha256, "document_hash": write.report.sha256}),
+    ]

@@ -1,0 +1,98 @@
+"""The summary of a report: a regulator's seven questions, each with its answer. Knows the report alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from backend.reports.blocks import Block, Facts, Text
+from backend.reports.schema import OutcomePairLine, Retrained
+from backend.reports.sections.claims import elderly, flagged, value
+from backend.reports.sections.model import used_features
+from backend.reports.sections.writer import Writer, figure, percent
+
+ACCEPTED_APART = "selection rate, largest less smallest"  # as backend.fairness.disparity.as_evidence names it
+DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
+
+
+def summary(write: Writer) -> list[Block]:
+    """The answers, and whether the people are synthetic."""
+    synthetic = [Text(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
+    return [*synthetic, Facts(answers(write))]
+
+
+def answers(write: Writer) -> tuple[tuple[str, str], ...]:
+    """Seven questions with their answers."""
+    return tuple(
+        (write(f"ask_{key}"), answer(write))
+        for key, answer in (
+            ("use", used_features),
+            ("whom", _parties),
+            ("way", _directions),
+            ("flag", flagged),
+            ("done", _decisions),
+            ("saw", _disclosures),
+            ("verify", lambda write: write("answer_verify", hash=write.report.content_sha256)),
+        )
+    )
+
+
+def _parties(write: Writer) -> str:
+    return "\n".join(
+        write(
+            "answer_whom",
+            party=write.party(p.name),
+            role=write.role(p.role),
+            used=p.used,
+            offered=p.features,
+            share=percent(p.gain_share),
+        )
+        for p in write.content.parties
+    )
+
+
+def _directions(write: Writer) -> str:
+    ways = Counter(f.learned for f in write.content.features if f.splits)
+    text = write("answer_way", up=ways["up"], down=ways["down"], other=ways.total() - ways["up"] - ways["down"])
+    against = [write.meaning(f) for f in write.content.features if f.contradicts]
+    text += write("against", listed=write.listed(against)) if against else write("not_against")
+    ages = (
+        write("answer_age", feature=write.feature(f.feature), said=elderly(write, f))
+        for f in write.content.assessment.findings
+        if f.check
+    )
+    return "\n".join((text, *ages))
+
+
+def _decisions(write: Writer) -> str:
+    findings = write.content.assessment.findings
+    decided = Counter(f.decision.decision if f.decision else "open" for f in findings)
+    counts = {name: decided[name] for name in ("confirmed", "overridden", "open")}
+    covering = sum(s.covers for s in write.report.issued.sign_offs)
+    pairs = (_retraining(write, pair) for pair in write.content.retrained)
+    return "\n".join((write("answer_done", **counts, signed=covering), *pairs))
+
+
+def _retraining(write: Writer, pair: Retrained) -> str:
+    """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
+    lines = {line.name: line for line in pair.figures}
+    key = "anew_after" if pair.after == write.content.identity.model else "anew_before"
+    text = write(key, before=pair.before, after=pair.after, without=", ".join(pair.without) or write("nothing"))
+    line = next((lines[name] for name in DECISIVE if name in lines), None)
+    if line is not None:
+        name = write.words(f"figure.{line.name}")
+        text += write("anew_figure", figure=name, before=figure(line.before), after=figure(line.after))
+    return "\n".join((text + write("stop"), *filter(None, (_gap(write, outcome) for outcome in pair.outcomes))))
+
+
+def _gap(write: Writer, pair: OutcomePairLine) -> str:
+    """How far the groups of a feature are apart in being accepted, in both models; empty of other figures."""
+    if pair.before is None or pair.after is None or pair.before.measure != ACCEPTED_APART:
+        return ""
+    feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
+    return write("anew_gap", feature=feature, before=value(write, pair.before), after=value(write, pair.after))
+
+
+def _disclosures(write: Writer) -> str:
+    structure = write.content.structure
+    key = "answer_saw" if any(p.role == "host" for p in write.content.parties) else "answer_alone"
+    return write(key, hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)

@@ -1,0 +1,133 @@
+"""How names, directions and numbers of a report are written in one language. Knows the report alone.
+
+Numbers are written once, here: shares with two decimals of a percent, figures with four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from backend.i18n import Catalogue, brief
+from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.reports.document import Report
+from backend.reports.schema import FeatureLine, LawLine
+
+NONE = "–"
+NUMERIC = {  # columns aligned to the right
+    "records", "splits", "gain", "strength", "gain_before", "gain_after", "before", "after", "value", "interval", "interval_95", "n",
+    "predicted", "observed", "cutoff", "true_positive", "false_positive", "lead", "psi", "chance", "messages", "bytes",
+    "mean_probability", "elderly_less",
+}  # fmt: skip
+T = TypeVar("T")
+
+
+class Writer:
+    """A report with the words of one language: ``write("title", title=name)`` is the text ``document.title``."""
+
+    def __init__(self, report: Report, words: Catalogue) -> None:
+        self.report, self.content, self.words = report, report.content, words
+        self.features = {f.name: f for f in report.content.features}
+        self._titles = {p.name: words.either(p.title, p.title_zh) for p in report.content.parties}
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """A text of the report."""
+        return self.words(f"document.{key}", **values)
+
+    def listed(self, parts: Iterable[str]) -> str:
+        """Several parts in one sentence."""
+        return self("semicolon").join(parts)
+
+    def party(self, name: str) -> str:
+        """A party's title."""
+        return self._titles.get(name, name)
+
+    def role(self, role: str) -> str:
+        """Guest or Host."""
+        return self.words(f"words.{role}")
+
+    def part(self, part: str) -> str:
+        """A part of the data."""
+        return self.words.named("document.part_", part)
+
+    def meaning(self, feature: FeatureLine) -> str:
+        """What a feature means."""
+        return self.words.either(feature.meaning, feature.meaning_zh)
+
+    def feature(self, name: str) -> str:
+        """One of the model's features by its meaning and name, without what explains its values; others by name alone."""
+        feature = self.features.get(name)
+        return self.named(name, feature.meaning, feature.meaning_zh) if feature else name
+
+    def named(self, name: str, meaning: str, meaning_zh: str) -> str:
+        """A feature that need not be among those of the model."""
+        return self("named", meaning=brief(self.words.either(meaning, meaning_zh)), name=name)
+
+    def direction(self, way: str) -> str:
+        """Which way a feature moves the prediction."""
+        number = self.content.identity.task == "number" and way in ("up", "down")
+        return self.words(f"direction.{way}_number" if number else f"direction.{way}")
+
+    def status(self, law: LawLine) -> str:
+        """The legal status of a feature under a rule, in a word or two."""
+        return self.words(f"compliance.{law.status}")
+
+    def heading(self, key: str) -> Heading:
+        """A heading within a section."""
+        return Heading(self(key), 2)
+
+    def text(self, key: str, **values: object) -> Text:
+        """A paragraph."""
+        return Text(self(key, **values))
+
+    def note(self, key: str, **values: object) -> Text:
+        """A remark."""
+        return Text(self(key, **values), "note")
+
+    def facts(self, values: Mapping[str, str]) -> Facts:
+        """Values under the names that their keys have in the catalogue."""
+        return Facts(tuple((self(key), value) for key, value in values.items()))
+
+    def table(self, items: Iterable[T], *columns: tuple[str, int, Callable[[T], str]]) -> Table:
+        """One row per item; a column is the key of its heading, its relative width, and a function from item to cell."""
+        return Table(
+            head=tuple(self(f"head_{key}") for key, _, _ in columns),
+            rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
+            widths=tuple(width for _, width, _ in columns),
+            numeric=tuple(i for i, (key, _, _) in enumerate(columns) if key in NUMERIC),
+        )
+
+
+def problems(found: Iterable[str]) -> list[Block]:
+    """Problems, each a paragraph in the colour of findings."""
+    return [Text(problem, "finding") for problem in found]
+
+
+def percent(share: float | None) -> str:
+    """A share with all the digits that a report holds; a dash where there is none."""
+    return NONE if share is None else f"{share * 100:.2f} %"
+
+
+def whole(value: float | None) -> str:
+    """A count; a dash where there is none."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def figure(value: float | None) -> str:
+    """A figure with all the digits that a report holds; a dash where there is none."""
+    return NONE if value is None else f"{value:.4f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """From one figure to another."""
+    return f"{figure(low)} – {figure(high)}"
+
+
+def signed(value: float) -> str:
+    """A difference of two figures."""
+    return f"{value:+.4f}"
+
+
+def minute(time: str) -> str:
+    """An ISO time without fractions."""
+    return time[:19].replace("T", " ") + (" UTC" if time.endswith(("+00:00", "Z")) else "")
