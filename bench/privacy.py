@@ -18,6 +18,7 @@ from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from backend.services.workspace import Workspace
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import privacy as describe
 
@@ -50,7 +51,8 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
     model, rows = glassleaf.models.guest_model(record.id), []
-    runtime = glassleaf._catalogue.runtime(name)
+    workspace = Workspace(glassleaf.home, pools=False)
+    runtime = workspace.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
     for bits in METER_BITS:
         at = replace(model, score_bits=bits)

@@ -57,10 +57,7 @@ class Workers:
         return self.jobs > 1 or self.backend != "loky"
 
     def map(
-        self,
-        function: Callable[..., R],
-        tasks: Iterable[tuple[Any, ...]],
-        check: Callable[[], None] = lambda: None,
+        self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]], check: Callable[[], None] = lambda: None
     ) -> Generator[R, None, None]:
         """``function(*task)`` for every task, in order; tasks are drawn lazily. Close the generator, in the same thread, to stop early.
 

@@ -34,32 +34,32 @@ class Bins:
     def index(self, column: NDArray[np.generic]) -> NDArray[np.intp]:
         """Bin of each value, ``(n,)``; missing and (for categories) never seen or rare values are ``count``."""
         if self.feature.kind is Kind.CATEGORICAL:
-            place = {c: i for i, c in enumerate(self.categories)}
-            return np.fromiter((place.get(v, self.count) for v in column), dtype=np.intp, count=len(column))
+            number = {c: i for i, c in enumerate(self.categories)}
+            return np.array([number.get(v, self.count) for v in column], dtype=np.intp)
         values = column.astype(np.float64)
-        found = np.searchsorted(self.cuts, values, side="right")
-        return np.where(np.isnan(values), self.count, found).astype(np.intp)
+        bins = np.searchsorted(self.cuts, values, side="right")
+        return np.where(np.isnan(values), self.count, bins).astype(np.intp)
 
 
-def make_bins(feature: Feature, column: NDArray[np.generic], most: int) -> Bins:
+def make_bins(feature: Feature, column: NDArray[np.generic], max_bins: int) -> Bins:
     """Bins from the training rows: equal-frequency cuts half-way between neighbouring values, or the commonest categories.
 
     Parameters
     ----------
     column : ndarray
         ``(n,)`` training values.
-    most : int
-        Most bins (categories beyond the commonest `most` count as missing).
+    max_bins : int
+        Categories beyond the commonest `max_bins` count as missing.
     """
     if feature.kind is Kind.CATEGORICAL:
         names, counts = np.unique([str(v) for v in column if v is not None], return_counts=True)
-        commonest = sorted(zip(-counts, names, strict=True))[:most]
+        commonest = sorted(zip(-counts, names, strict=True))[:max_bins]
         return Bins(feature, np.empty(0), tuple(sorted(str(name) for _, name in commonest)))
     values = column.astype(np.float64)
     values = np.sort(values[~np.isnan(values)])
     distinct, first = np.unique(values, return_index=True)
-    if len(distinct) > most:
-        ranks = np.round(np.arange(1, most) * len(values) / most).astype(np.intp)
+    if len(distinct) > max_bins:
+        ranks = np.round(np.arange(1, max_bins) * len(values) / max_bins).astype(np.intp)
         starts = np.unique(np.searchsorted(first, ranks, side="left"))
         starts = starts[(starts > 0) & (starts < len(distinct))]
     else:

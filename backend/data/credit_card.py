@@ -1,8 +1,8 @@
 """The set "Default of credit card clients" (UCI, CC BY 4.0): 30,000 clients of a Taiwanese bank, 2005.
 
 It comes from OpenML through scikit-learn and is split as FATE's benchmark does: bills and payments at the Guest; limit,
-person and repayment status at one Host. ``assets/credit_card/dictionary.csv`` tells every column's meaning; with a copy
-of the table from elsewhere the same federation comes from::
+person and repayment status at one Host. ``assets/credit_card/dictionary.csv`` has every column's meaning; a copy
+of the table from elsewhere gives the same federation by::
 
     python -m backend init UCI_Credit_Card.csv --id ID --label default.payment.next.month \
         --guest PAY_6,BILL_AMT1,… --host platform=LIMIT_BAL,SEX,… \
@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, write_federation
 from backend.data.split import Division, split_table
 from backend.errors import FederationError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1 … x23 and y
 ROWS = 30_000
@@ -37,7 +39,7 @@ LABEL_MEANING = "Default on the payment due in October 2005"
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
 HOST = "platform"
-PUBLIC_BUDGET = 1000  # questions about a person in 28 days: the table is public
+PUBLIC_BUDGET = 1000  # queries per person in 28 days: the table is public
 HOST_COLUMNS = tuple(column for column in CREDIT_CARD_FEATURES if column not in GUEST_COLUMNS)
 
 
@@ -69,14 +71,13 @@ def fetch_credit_card(file: Path) -> Path:
     FederationError
         OpenML cannot be reached, or what it sent is not the table that is known.
     """
-    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import, and needed here alone
+    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
 
     try:
         bunch = fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto")
     except OSError as error:
         raise FederationError(
-            f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check "
-            "it, or get "
+            f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check it, or get "
             "'Default of credit card clients' from the UCI repository and split it with 'python -m backend init'."
         ) from None
     table = _named(bunch.data, bunch.target)
@@ -86,13 +87,12 @@ def fetch_credit_card(file: Path) -> Path:
 
 
 def _named(data: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
-    """Give the columns their names, by their place, and check by their values that the places are right."""
+    """Name the columns by their order, and check by their values that the order is right."""
     names = list(CREDIT_CARD_FEATURES)
     if data.shape != (ROWS, len(names)) or len(target) != ROWS:
         raise FederationError(
-            f"OpenML: data set {OPENML_ID} has {data.shape[0]:,} rows and {data.shape[1]} columns, expected {ROWS:,} "
-            "and "
-            f"{len(names)}. Get the table from the UCI repository."
+            f"OpenML: data set {OPENML_ID} has {data.shape[0]:,} rows and {data.shape[1]} columns, expected {ROWS:,} and {len(names)}. "
+            "Get the table from the UCI repository."
         )
     table = data.set_axis(names, axis=1).astype(float).astype(np.int64)
     table.insert(0, ID_COLUMN, np.arange(1, ROWS + 1))
@@ -107,8 +107,7 @@ def _named(data: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
     strange = [column for column, holds in sound.items() if not holds]
     if strange:
         raise FederationError(
-            f"OpenML: data set {OPENML_ID} holds values that {', '.join(strange)} cannot have; its columns are in "
-            "another order "
-            "than expected. Get the table from the UCI repository."
+            f"OpenML: data set {OPENML_ID} holds values that {', '.join(strange)} cannot have; its columns are in another order than "
+            "expected. Get the table from the UCI repository."
         )
     return table

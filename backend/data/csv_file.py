@@ -1,6 +1,6 @@
 """CSV files as text: encoding, separator, header and cells, and cells as numbers, codes and yes/no.
 
-Knows nothing of parties or people. What it cannot read it names by line, so that the file's owner can mend it.
+Knows nothing of parties or people. Names unreadable cells by line, so that the file's owner can correct them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature, Kind
@@ -49,8 +48,12 @@ class CsvText:
 
     def cells(self, column: str) -> list[str]:
         """One column's cells, ``(n_rows,)``; `column` must be in the header."""
-        place = self.header.index(column)
-        return [row[place].strip() for row in self.rows]
+        index = self.header.index(column)
+        return [row[index].strip() for row in self.rows]
+
+    def located(self, cells: Mapping[int, str]) -> str:
+        """A few of some rows' cells with their lines, for a problem's text."""
+        return listed([f"{shown(cell)} on line {self.lines[row]}" for row, cell in cells.items()], SHOWN_EXAMPLES)
 
 
 def shown(text: str) -> str:
@@ -58,15 +61,14 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN_CELL else text[: SHOWN_CELL - 1] + "…")
 
 
-def listed(items: Sequence[str], most: int = 8) -> str:
-    """Join items for a sentence and only count those beyond `most`."""
-    if len(items) <= most:
-        return ", ".join(items)
-    return f"{', '.join(items[:most])} and {len(items) - most} more"
+def listed(items: Sequence[str], max_items: int = 8) -> str:
+    """Join items for a sentence; those beyond `max_items` are only counted."""
+    rest = len(items) - max_items
+    return ", ".join(items[:max_items]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell says that its value is not known."""
+    """Whether a cell marks a missing value."""
     return cell.casefold() in MISSING
 
 
@@ -118,9 +120,9 @@ def parse_csv(name: str, data: bytes) -> CsvText:
         ) from None
     _check_header(name, header)
     width = len(header)
-    ragged = {place: len(row) for place, row in enumerate(rows) if len(row) != width}
-    for place in ragged:
-        rows[place] = (rows[place] + [""] * width)[:width]
+    ragged = {i: len(row) for i, row in enumerate(rows) if len(row) != width}
+    for i in ragged:
+        rows[i] = (rows[i] + [""] * width)[:width]
     return CsvText(name, header, rows, lines, ragged)
 
 
@@ -148,7 +150,7 @@ def _separator(text: str) -> str:
 
 def _check_header(name: str, header: tuple[str, ...]) -> None:
     problems = []
-    empty = [str(place) for place, column in enumerate(header, start=1) if not column]
+    empty = [str(number) for number, column in enumerate(header, start=1) if not column]
     if empty:
         problems.append(
             f"{name}, header: column {listed(empty)} has no name; expected a name for every column. Name it or delete the column."
@@ -186,8 +188,10 @@ def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generi
         return column, {}
     if feature.kind is Kind.BOOLEAN:
         truth = {cell: BOOLEANS.get(cell.casefold(), np.nan) for cell in set(cells)}
-        values = np.fromiter((truth[cell] for cell in cells), dtype=np.float64, count=len(cells))
+        values = np.array([truth[cell] for cell in cells], dtype=np.float64)
     else:
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
         values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
     values[np.isinf(values)] = np.nan  # an infinity is no value of a person
     empty = np.flatnonzero(np.isnan(values)).tolist()
@@ -199,5 +203,5 @@ def _code(cell: str, categories: Mapping[str, str]) -> str | None:
 
 
 def expected_cells(feature: Feature) -> str:
-    """What `to_column` can read, in words."""
+    """The values that `to_column` reads, in words."""
     return "yes or no (1/0, true/false)" if feature.kind is Kind.BOOLEAN else "a finite number with a decimal point"

@@ -1,7 +1,7 @@
-"""The built-in demo federation: a bank, a telecom and a shopping platform with 6,000 applicants who do not exist.
+"""The built-in demo federation: a bank, a telecom and a shopping platform with 6,000 synthetic applicants.
 
-Everything is drawn from one seed. What the checks should find is planted on purpose and recorded in `PLANTED`; what
-every feature means is in ``assets/demo/dictionary.csv``.
+Everything is drawn from one seed. What the checks should find is planted and recorded in `PLANTED`; the features' meanings are in
+``assets/demo/dictionary.csv``.
 """
 
 from __future__ import annotations
@@ -10,50 +10,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 DICTIONARY = Path(str(files("assets") / "demo" / "dictionary.csv"))
 SEED = 20261
 DEFAULT_RATE = 0.20  # share of applicants who default within 90 days
 
-BANK = (
-    "age",
-    "monthly_income",
-    "account_age_months",
-    "credit_limit",
-    "utilisation",
-    "late_payments_12m",
-    "loan_amount",
-    "home_ownership",
-    "salary_account",
+BANK, TELECOM, PLATFORM = (
+    tuple(names.split())
+    for names in (
+        "age monthly_income account_age_months credit_limit utilisation late_payments_12m loan_amount home_ownership salary_account",
+        "gender tenure_months monthly_bill overdue_bills_6m in_blacklist number_changes_24m night_call_share",
+        "marital_status basket_mix spending_steadiness orders_12m average_order return_share instalment_share delivery_addresses_12m",
+    )
 )
-TELECOM = (
-    "gender",
-    "tenure_months",
-    "monthly_bill",
-    "overdue_bills_6m",
-    "in_blacklist",
-    "number_changes_24m",
-    "night_call_share",
-)
-PLATFORM = (
-    "marital_status",
-    "basket_mix",
-    "spending_steadiness",
-    "orders_12m",
-    "average_order",
-    "return_share",
-    "instalment_share",
-    "delivery_addresses_12m",
-)
-PARTIES = (  # who they are, without and with what they hold
+PARTIES = (  # each with its features
     (
         Party(
             name="bank",
@@ -98,7 +79,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Planted:
-    """What was put into the demo on purpose; a feature goes by its party and its name.
+    """The findings planted in the demo; a feature is given by its party and name.
 
     Attributes
     ----------
@@ -152,6 +133,8 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
     rows : int
         Applicants at the bank, at least 100.
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
     if rows < 100:
         raise ValueError(f"rows: found {rows}, expected at least 100")
     rng = np.random.default_rng(seed)
@@ -173,6 +156,7 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
 
 def _draw(rng: np.random.Generator, rows: int) -> pd.DataFrame:
     """Draw every feature and the label, a row per applicant; numbers as they would be exported."""
+    import pandas as pd  # noqa: PLC0415 - as above
 
     def normal(spread: float = 1.0) -> Values:
         return rng.normal(0.0, spread, rows)
@@ -221,8 +205,8 @@ def _draw(rng: np.random.Generator, rows: int) -> pd.DataFrame:
 
 def _housing(rng: np.random.Generator, standing: Values) -> NDArray[np.str_]:
     """Draw how the home is held: the better the standing, the sooner it is owned."""
-    place = standing + rng.normal(0.0, 1.0, len(standing))
-    return np.select([place > 1.2, place > 0.1, place > -0.9], ["own", "mortgage", "rent"], "family")
+    rank = standing + rng.normal(0.0, 1.0, len(standing))
+    return np.select([rank > 1.2, rank > 0.1, rank > -0.9], ["own", "mortgage", "rent"], "family")
 
 
 def _defaults(rng: np.random.Generator, people: pd.DataFrame) -> NDArray[np.int64]:
@@ -289,10 +273,7 @@ def _federation() -> Federation:
         about="A bank, a telecom and a shopping platform score loan applicants together. All data are made up.",
         synthetic=True,
         label=Label(
-            column=LABEL,
-            positive="1",
-            meaning="Default within 90 days of the loan",
-            meaning_zh="放款后90天内违约",
+            column=LABEL, positive="1", meaning="Default within 90 days of the loan", meaning_zh="放款后90天内违约"
         ),
         guest=bank,
         hosts=(telecom, platform),

@@ -12,14 +12,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, TypeVar
 
 import tomli_w
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature
@@ -29,11 +22,11 @@ from backend.data.validation import sentences
 from backend.errors import FederationError
 
 FILE_NAME = "federation.toml"
-MOST_PROBLEMS = 20  # named in one error; the rest is counted
+MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
-MAX_QUERIES = 1_000_000  # about a person and model, that a Host's budget may allow
-MAX_DITHER = 0.25  # width on the margin, that a Host may add to a score
+MAX_QUERIES = 1_000_000  # per person and model, the largest budget
+MAX_DITHER = 0.25  # width on the margin
 
 
 def _whole_number(value: object) -> object:
@@ -61,7 +54,7 @@ class Party(BaseModel):
     name : str
         Short name for commands and messages: a small letter, then small letters, digits or underscores, at most 31.
     title, title_zh, about, about_zh : str
-        What people read.
+        For people to read.
     file : str
         CSV file, relative to the federation file's folder and inside it.
     id : str
@@ -69,7 +62,7 @@ class Party(BaseModel):
     budget : int, optional
         Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
     dither : float, optional
-        Hosts only: range of the number that is added to each score, on the margin; 0 = none is asked for, none = the default.
+        Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +89,7 @@ class Federation(BaseModel):
     synthetic : bool
         Whether the data are made up.
     folder : Path
-        Where the file was found; never written into it.
+        The file's folder; never written into it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,7 +137,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
     Raises
     ------
     FederationError
-        With every problem found (`MOST_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
+        With every problem found (`MAX_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
     """
     file = path / FILE_NAME if path.is_dir() else path
     data = _read_toml(file)
@@ -183,13 +176,13 @@ def write_federation(federation: Federation, folder: Path) -> Path:
 
 
 def capped(problems: Sequence[str]) -> list[str]:
-    """The first `MOST_PROBLEMS` problems and a count of the rest."""
-    rest = len(problems) - MOST_PROBLEMS
-    return [*problems[:MOST_PROBLEMS], *([f"… and {rest} more."] if rest > 0 else [])]
+    """The first `MAX_PROBLEMS` problems and a count of the rest."""
+    rest = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], *([f"… and {rest} more."] if rest > 0 else [])]
 
 
 def _without_blanks(value: Any) -> Any:
-    """Leave out empty texts, lists, tables and what was not chosen, which are the defaults."""
+    """Omit empty texts, lists, tables and None, which are the defaults."""
     if isinstance(value, dict):
         return {key: _without_blanks(item) for key, item in value.items() if item not in ("", [], {}, None)}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
@@ -216,7 +209,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _readable(model: type[Part], data: object) -> Part | None:
-    """A part of the file that is sound on its own, so that its further checks can run beside the others' problems."""
+    """A part of the file, if it is valid on its own, so that its further checks run beside the others' problems."""
     try:
         return model.model_validate(data)
     except ValidationError:

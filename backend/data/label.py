@@ -24,11 +24,11 @@ class Label(BaseModel):
     positive : str
         Binary only, and needed there: the cell text that counts as 1.
     classes : tuple of str
-        Classes only, and needed there: 3 to 32 cell texts; a class's place, from 0, is its number.
+        Classes only, and needed there: 3 to 32 cell texts; a class's index is its number.
     unit : str
         Numbers only: the unit of the amount, empty where there is none.
     meaning, meaning_zh : str
-        What the label (of two outcomes: the positive one) says about a person.
+        What the label (binary: the positive one) means for a person.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,7 +44,7 @@ class Label(BaseModel):
     @field_validator("positive", "classes", "unit")
     @classmethod
     def _fits_the_task(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse what the task does not know, and the absence of what it needs; an unreadable task is told alone."""
+        """Refuse fields of another task and missing fields of this one; an unreadable task is reported alone."""
         task = info.data.get("task")
         owner = {"positive": "binary", "classes": "classes", "unit": "number"}[str(info.field_name)]
         if value and task not in (owner, None):

@@ -1,4 +1,4 @@
-"""One party's CSV file: ids, feature columns and, at the Guest, the label; with every problem found on the way."""
+"""One party's CSV file: ids, feature columns and, at the Guest, the label; collects every problem in it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ AMOUNT = Feature(name="label", meaning="A label that is a number")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartyFile:
-    """What was read of a party's file; complete only where `problems` is empty.
+    """The content of a party's file; complete only where `problems` is empty.
 
     Attributes
     ----------
     columns : dict of str to ndarray, each ``(n_rows,)``
     labels : ndarray of float64, ``(n_rows,)``
-        0/1, the number of the class, or the value; ``(0,)`` where no label was asked for.
+        0/1, the number of the class, or the value; ``(0,)`` without a label.
     problems : tuple of str
         One sentence each: file, column, found, expected, what to do.
     """
@@ -80,9 +80,8 @@ def read_party_file(
     return PartyFile(ids, columns, labels, tuple(problems))
 
 
-def _examples(places: Sequence[str]) -> str:
-    """Name a few places and count the rest."""
-    return listed(places, SHOWN_EXAMPLES)
+def _examples(items: Sequence[str]) -> str:
+    return listed(items, SHOWN_EXAMPLES)
 
 
 def _absent_columns(
@@ -104,9 +103,9 @@ def _row_problems(text: CsvText) -> list[str]:
         return [f"{text.name}: found a header and no rows, expected at least one row. Export the file again."]
     if not text.ragged:
         return []
-    places = [f"{cells} on line {text.lines[row]}" for row, cells in text.ragged.items()]
+    ragged = [f"{cells} on line {text.lines[row]}" for row, cells in text.ragged.items()]
     return [
-        f"{text.name}: found rows with a wrong number of cells ({_examples(places)}), expected {len(text.header)} as "
+        f"{text.name}: found rows with a wrong number of cells ({_examples(ragged)}), expected {len(text.header)} as "
         "in the header. Put quotation marks around cells that hold the separator."
     ]
 
@@ -136,9 +135,8 @@ def _id_problems(text: CsvText, column: str, ids: Sequence[str]) -> list[str]:
 def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> list[str]:
     if not unread:
         return []
-    places = [f"{shown(cell)} on line {text.lines[row]}" for row, cell in unread.items()]
     return [
-        f"{text.name}, column {shown(feature.name)} ({feature.kind}): found {_examples(places)}, expected "
+        f"{text.name}, column {shown(feature.name)} ({feature.kind}): found {text.located(unread)}, expected "
         f'{expected_cells(feature)} or an empty cell. Correct the file, or set kind = "categorical" for a column of '
         "codes."
     ]
@@ -148,8 +146,8 @@ def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]
     """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
     where = f"{text.name}, column {shown(label.column)} (label)"
     cells = text.cells(label.column)
-    told = {label.positive, *label.classes} - {""}  # never missing, even "none"
-    held = {row: cell for row, cell in enumerate(cells) if cell in told or not is_missing(cell)}
+    declared = {label.positive, *label.classes} - {""}  # never missing, even "none"
+    held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_missing(cell)}
     empty = [f"line {line}" for row, line in enumerate(text.lines) if row not in held]
     problems = []
     if empty:
@@ -187,12 +185,12 @@ def _two_outcomes(
 def _classes(
     text: CsvText, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    number = {name: float(place) for place, name in enumerate(classes)}
+    number = {name: float(i) for i, name in enumerate(classes)}
     problems = []
-    strange = [f"{shown(cell)} on line {text.lines[row]}" for row, cell in held.items() if cell not in number]
-    if strange:
+    unknown = {row: cell for row, cell in held.items() if cell not in number}
+    if unknown:
         problems.append(
-            f"{where}: found {_examples(strange)}, expected one of the classes "
+            f"{where}: found {text.located(unknown)}, expected one of the classes "
             f"{listed([shown(name) for name in classes])}. Correct the cell, or add the class to 'classes'."
         )
     absent = [shown(name) for name in classes if name not in set(held.values())]
@@ -210,9 +208,8 @@ def _amounts(
     column, unread = to_column(cells, AMOUNT)
     labels = column.astype(np.float64)
     if unread:
-        places = [f"{shown(cell)} on line {text.lines[row]}" for row, cell in unread.items()]
         return labels, [
-            f"{where}: found {_examples(places)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
+            f"{where}: found {text.located(unread)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
             "another task: binary or classes."
         ]
     if len(np.unique(labels[list(held)])) == 1:

@@ -1,7 +1,7 @@
 """Splits one table into parties' files and a federation file, so that a federation can be simulated from any table.
 
-What the table does not say is guessed and said to be guessed: a feature without a dictionary entry gets its column's name as meaning with
-``(no meaning given)``, its kind comes from its cells. Columns of nobody are left out; the federation's ``about`` lists them.
+A feature without a dictionary entry gets its column's name as meaning, marked ``(no meaning given)``, and its kind from its cells.
+Columns that no party holds are left out; the federation's ``about`` lists them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from backend.errors import FederationError
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
-MOST_CODES = 100  # different texts up to which an undescribed column is taken for a categorical one
-MOST_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
+MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
+MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
 NO_MEANING = "(no meaning given)"
-POSITIVE = ("1", "yes", "true")  # taken for the positive label where none is named, compared without case
+POSITIVE = ("1", "yes", "true")  # the positive label where none is named, compared without case
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Division:
         Binary only: the label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
     task : {"binary", "classes", "number"} or None
         None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
-        `MOST_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
+        `MAX_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
         numbered in the order of their texts, or of their values where all are numbers.
     dictionary : Path or None
         See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
@@ -81,7 +81,7 @@ def split_table(
     out : Path
         Made where absent; files that are there already are never overwritten.
     check_name : callable
-        Told the federation's name before anything is written; may raise FederationError.
+        Called with the federation's name before anything is written; may raise FederationError.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def _column_problems(
         )
     if id_column is None and ROW_IDS in text.header:
         problems.append(
-            f"{text.name}: found a column {ROW_IDS!r} and no word on which column holds the ids; rows without ids are "
+            f"{text.name}: found a column {ROW_IDS!r} and no --id; rows without ids are "
             f"numbered in a column of that name. Name it with --id {ROW_IDS}, or rename it."
         )
     if id_column is not None and id_column not in text.header:
@@ -199,7 +199,7 @@ def _column_problems(
 
 def _target_problems(out: Path, parties: Iterable[str]) -> list[str]:
     if out.exists() and not out.is_dir():
-        return [f"{out.name}: found a file, expected a folder to write into. Choose another place."]
+        return [f"{out.name}: found a file, expected a folder to write into. Choose another folder."]
     there = [file for file in (FILE_NAME, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
     if not there:
         return []
@@ -224,12 +224,12 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
     problems = []
     for feature in guessed:
         codes = {cell: None for cell in text.cells(feature.name) if not is_missing(cell)}
-        if feature.kind is Kind.CATEGORICAL and len(codes) > MOST_CODES:
+        if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
             unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
             row, cell = next(iter(unread.items()))
             problems.append(
                 f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or "
-                f"at most {MOST_CODES} codes. Leave the column out, or correct {shown(cell)} on line "
+                f"at most {MAX_CODES} codes. Leave the column out, or correct {shown(cell)} on line "
                 f"{text.lines[row]} if it holds numbers, or describe it in a dictionary."
             )
     return problems
@@ -238,7 +238,7 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
 def _label(
     text: CsvText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
 ) -> Label:
-    """The label as the federation file tells it; what the caller leaves open is read off its cells."""
+    """The label for the federation file; what the caller leaves open is inferred from its cells."""
     where = f"{text.name}, column {shown(column)} (label)"
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_missing(cell)})
     if len(values) < 2:
@@ -266,13 +266,13 @@ def _label(
 
 
 def _task(values: Sequence[str], where: str) -> Task:
-    """Read the task off the label's different values; whole numbers that may be codes as well as amounts are refused."""
+    """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
     numbers = _numbers(values)
     if len(values) == 2:
         return "binary"
     if numbers is None:
         return "classes"
-    if len(values) > MOST_CLASS_NUMBERS or np.any(numbers % 1):
+    if len(values) > MAX_CLASS_NUMBERS or np.any(numbers % 1):
         return "number"
     raise FederationError(
         f"{where}: found {len(values)} different whole numbers ({listed(values, 5)}), which may be the codes of classes "
@@ -290,7 +290,7 @@ def _ordered(values: Iterable[str]) -> list[str]:
     """Texts in their order, or in that of their values where all are numbers."""
     texts = sorted(values)
     numbers = _numbers(texts)
-    return texts if numbers is None else [texts[place] for place in np.argsort(numbers, kind="stable")]
+    return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
 
 
 def _positive(values: Sequence[str], where: str) -> str:
@@ -304,7 +304,7 @@ def _positive(values: Sequence[str], where: str) -> str:
     plain = [value for value in values if value.casefold() in POSITIVE]
     if len(plain) != 1:
         raise FederationError(
-            f"{where}: found {found}; which value is the positive one is not disclosed. Name it with --positive."
+            f"{where}: found {found}; which value is the positive one is unclear. Name it with --positive."
         )
     return plain[0]
 
@@ -327,9 +327,9 @@ def _class_problems(text: CsvText, column: str, values: Sequence[str], where: st
     numbers = _numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
     return [
-        f"{where}: found {shown(values[place])} and {shown(values[place + 1])}, which are the same number, expected "
+        f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
         "every class written in one way. Write them alike."
-        for place in same
+        for i in same
     ]
 
 

@@ -1,6 +1,6 @@
-"""A party's table in memory, the Guest's labels, and the sheets of samples that are handed in to be scored.
+"""A party's table in memory, the Guest's labels, and sheets of samples to be scored.
 
-A table's `repr` tells its party and shape, never a value.
+A table's `repr` shows its party and shape, never a value.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class SampleSheet:
     Attributes
     ----------
     ids : tuple of str, ``(n_rows,)``
-        As handed in; a row without an id has an empty one and a problem.
+        A row without an id has an empty one and a problem.
     guest : PartyTable, ``n_rows`` rows
     hosts : dict of str to PartyTable, ``n_rows`` rows each
-        The Hosts whose columns the sheet holds: whoever hands it in plays these Hosts.
+        The Hosts whose columns the sheet holds, in place of these Hosts' own records.
     problems : dict of int to str
-        Row → why it cannot be scored. Such a row keeps its place; what could not be read is missing.
+        Row → why it cannot be scored. Such a row stays in the sheet; unreadable values are missing.
     notes : tuple of str
         What was ignored or filled in.
     """
@@ -210,7 +210,7 @@ def _sheet(source: bytes | Path, max_rows: int, max_bytes: int) -> CsvText:
 
 
 def _sheet_problems(text: CsvText, ids: Sequence[str]) -> dict[int, str]:
-    """Rows that cannot be scored whatever their features say."""
+    """Rows that cannot be scored, whatever their features."""
     problems: dict[int, str] = {}
     first: dict[str, int] = {}
     for row, value in enumerate(ids):

@@ -1,4 +1,4 @@
-"""Says in plain words what a data file got wrong: which field, what was found, what was expected, what to do."""
+"""Problems of a data file in plain words: which field, what was found, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ SLUG = "a small letter, then small letters, digits or underscores, 31 at most"
 
 
 def sentences(
-    file: str,
-    model: type[BaseModel],
-    data: object,
-    line_of: Callable[[Sequence[int | str]], int] | None = None,
+    file: str, model: type[BaseModel], data: object, line_of: Callable[[Sequence[int | str]], int] | None = None
 ) -> list[str]:
     """Check `data` against `model` and return one sentence per problem, each starting with file, line and field.
 
@@ -51,7 +48,7 @@ def _sentence(file: str, data: object, detail: ErrorDetails) -> str:
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str:
-    """Words for what a field may hold, by the kind of the problem."""
+    """What a field may hold, by the kind of the problem."""
     fixed = {
         "string_type": "text in quotation marks",
         "bool_type": "true or false",
@@ -78,7 +75,7 @@ def _expected(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _path(data: object, location: Sequence[int | str]) -> list[str]:
-    """The field's path; an entry of a list goes by its name, or by its place counted from 1."""
+    """The field's path; an entry of a list goes by its name, or by its number from 1."""
     words: list[str] = []
     for step in location:
         if isinstance(step, int):

@@ -89,7 +89,7 @@ def test_a_table_with_its_columns_in_another_order_is_refused(openml, tmp_path):
         fetch_credit_card(tmp_path / "cards.csv")
 
 
-def test_an_unreachable_openml_is_told_with_another_way(monkeypatch, tmp_path):
+def test_an_unreachable_openml_is_reported_with_an_alternative(monkeypatch, tmp_path):
     def offline(**_):
         raise OSError("no route to host")
 

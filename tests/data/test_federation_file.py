@@ -83,7 +83,7 @@ def test_a_fault_in_the_federation_file_is_named(edit, old, new, expected):
     assert any(expected in problem for problem in problems), problems
 
 
-def test_a_fault_is_told_once_and_without_the_words_of_the_library(edit):
+def test_a_fault_is_reported_once_and_without_the_words_of_the_library(edit):
     problems = refusals(edit("federation.toml", 'title = "Tiny"', "title = 3"))
     assert len(problems) == 1
     assert "pydantic" not in problems[0]
@@ -153,12 +153,12 @@ def test_tables_are_left_alone_where_that_is_asked_for(tiny):
 text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
 
 
-def label(**told):
-    return Label(**{"column": "y", "meaning": "Y"} | told)
+def label(**fields):
+    return Label(**{"column": "y", "meaning": "Y"} | fields)
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("fields", "expected"),
     [
         ("", "label, positive: found an empty text, expected the cell text that counts as 1"),
         ('positive = ""', "label, positive: found an empty text, expected the cell text that counts as 1"),
@@ -177,8 +177,8 @@ def label(**told):
         ('task = "classes"\nclasses = "abc"', "label, classes: found 'abc', expected a list"),
     ],
 )
-def test_a_label_says_what_its_task_needs_and_nothing_else(edit, told, expected):
-    problems = refusals(edit("federation.toml", 'positive = "yes"', told))
+def test_a_label_says_what_its_task_needs_and_nothing_else(edit, fields, expected):
+    problems = refusals(edit("federation.toml", 'positive = "yes"', fields))
     assert len(problems) == 1
     assert expected in problems[0]
 
@@ -190,7 +190,7 @@ def test_a_label_without_a_task_is_binary():
 
 
 @pytest.mark.parametrize(
-    ("told", "written"),
+    ("fields", "written"),
     [
         (label(positive="1"), {"positive": "1"}),
         (label(task="number"), {"task": "number"}),
@@ -198,11 +198,11 @@ def test_a_label_without_a_task_is_binary():
         (label(task="classes", classes=("b", "a", "no")), {"task": "classes", "classes": ["b", "a", "no"]}),
     ],
 )
-def test_a_federation_file_tells_of_a_label_what_is_not_a_default(tiny, told, written):
-    federation = load_federation(tiny).model_copy(update={"label": told})
+def test_a_federation_file_tells_of_a_label_what_is_not_a_default(tiny, fields, written):
+    federation = load_federation(tiny).model_copy(update={"label": fields})
     file = write_federation(federation, tiny)
     assert tomllib.loads(file.read_text(encoding="utf-8"))["label"] == {"column": "y", "meaning": "Y"} | written
-    assert load_federation(tiny, check_tables=False).label == told
+    assert load_federation(tiny, check_tables=False).label == fields
 
 
 @settings(deadline=None, max_examples=50)

@@ -41,7 +41,7 @@ def test_a_bad_row_gets_a_problem_and_keeps_its_place(federation):
     np.testing.assert_array_equal(sheet.guest.columns["income"], [1, np.nan, 1, 2, 1, 1, 3])
 
 
-def test_all_bad_cells_of_a_row_are_told(federation):
+def test_all_bad_cells_of_a_row_are_reported(federation):
     problem = read_samples(federation, b"id,income,home,member\nx,lots,own,maybe\n").problems[0]
     assert "'lots'" in problem
     assert "'maybe'" in problem

@@ -88,11 +88,10 @@ def test_the_positive_value_can_be_chosen(tmp_path):
     assert read_labels(split(tmp_path, positive="no")).tolist() == [1, 0, 1]
 
 
-def test_a_label_whose_positive_value_is_not_plain_must_be_told(tmp_path):
+def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
     text = TABLE.replace("no\n", "good\n").replace("yes\n", "bad\n")
-    assert (
-        "found 'bad', 'good'; which value is the positive one is not disclosed. Name it with --positive."
-        in refusals(tmp_path, text)
+    assert "found 'bad', 'good'; which value is the positive one is unclear. Name it with --positive." in refusals(
+        tmp_path, text
     )
     assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
 
@@ -119,7 +118,7 @@ def test_a_wrong_wish_is_refused_and_nothing_is_written(tmp_path, changed, expec
     assert expected in refusals(tmp_path, **changed)
 
 
-def test_faults_of_the_table_are_told_with_its_own_lines(tmp_path):
+def test_faults_of_the_table_are_reported_with_its_own_lines(tmp_path):
     assert "my table.csv, column 'id': found the same id twice ('a' on lines 2 and 3)" in refusals(
         tmp_path, TABLE.replace("\nb;", "\na;")
     )
@@ -169,7 +168,7 @@ def test_two_outcomes_are_binary_even_where_they_are_numbers(tmp_path):
     assert labels_of(tmp_path, "2.5", "3.5", positive="3.5").label.task == "binary"
 
 
-def test_whole_numbers_that_may_be_codes_or_amounts_must_be_told(tmp_path):
+def test_whole_numbers_that_may_be_codes_or_amounts_need_a_task(tmp_path):
     cells = ["10", "9", "2", "9"]
     with pytest.raises(FederationError, match=r"3 different whole numbers \(2, 9, 10\).*Say which with --task classes"):
         labels_of(tmp_path, *cells)
@@ -238,10 +237,10 @@ def test_rows_are_numbered_where_the_table_has_no_ids(tmp_path):
 
 
 def test_rows_are_not_numbered_beside_a_column_that_is_called_id(tmp_path):
-    assert "found a column 'id' and no word on which column holds the ids" in refusals(tmp_path, id_column=None)
+    assert "found a column 'id' and no --id" in refusals(tmp_path, id_column=None)
 
 
-def test_rows_of_another_length_are_told_in_the_tables_own_count(tmp_path):
+def test_rows_of_another_length_are_reported_in_the_tables_own_count(tmp_path):
     text = TABLE.replace("id;", "key;").replace("c;;;NA;3;no", "c;;;NA;3")
     assert "(5 on line 4), expected 6 as in the header" in refusals(tmp_path, text, id_column=None)
 

@@ -1,6 +1,7 @@
 """The Hosts' budgets through the services: rows that are not answered, and what is measured without being counted."""
 
 import pytest
+from inside import workspace_of
 
 from backend.data.federation import load_federation, write_federation
 from backend.services import Glassleaf
@@ -32,7 +33,7 @@ def glassleaf(home):
 def people(glassleaf):
     """Two ids that every Host holds, at random but always the same."""
     record = glassleaf.models.get("latest")
-    return [i for i, part in glassleaf._part_of(record).items() if part == "test"][:2]
+    return [i for i, part in glassleaf.models.part_of(record).items() if part == "test"][:2]
 
 
 def score(glassleaf, *ids, cipher="none"):
@@ -52,7 +53,7 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     again = Glassleaf(home, pools=False)
     try:
         batch = score(again, first, second)
-        job = again._catalogue.guest_store("demo").score_jobs(batch.model_id)[0]
+        job = workspace_of(again).guest_store("demo").score_jobs(batch.model_id)[0]
     finally:
         again.close()
     assert [s.status for s in batch.scores] == ["failed", "ok"]
@@ -64,5 +65,5 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
 
 
 def test_a_plain_cipher_is_counted_like_any_other(glassleaf):
-    third = [i for i, part in glassleaf._part_of(glassleaf.models.get("latest")).items() if part == "test"][2]
+    third = [i for i, part in glassleaf.models.part_of(glassleaf.models.get("latest")).items() if part == "test"][2]
     assert [score(glassleaf, third).scores[0].status for _ in range(2)] == ["ok", "failed"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from homes import copied_home
+from inside import runtime_of
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
@@ -126,7 +127,7 @@ def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monk
 
 def test_scores_say_how_far_dither_may_have_moved_them_and_that_their_canaries_are_well(glassleaf):
     record = glassleaf.models.get("latest")
-    table = glassleaf._catalogue.runtime("demo").table.take(np.arange(4))
+    table = runtime_of(glassleaf).table.take(np.arange(4))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
     moved = glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)).get()
     plain = glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()

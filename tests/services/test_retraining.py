@@ -78,7 +78,7 @@ def test_it_is_logged_with_both_models(glassleaf, before, found):
 @pytest.mark.parametrize("which", ["before", "after"])
 def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
     record = getattr(found, which).record
-    [pair] = content_of(glassleaf._sources(record)).retrained
+    [pair] = content_of(glassleaf.reports._sources(record)).retrained
     assert (pair.before, pair.after) == (found.before.record.id, found.after.record.id)
     auc = next(f for f in pair.figures if f.name == "auc")
     assert (auc.before, auc.after) == (

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from inside import runtime_of
 
 from backend.data.demo import PLANTED, write_demo
 from backend.data.split import Division
@@ -206,7 +207,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
     other.training.start(request).get()
     host = other.federations.get(name).hosts[0].name
-    other._catalogue.runtime(name).stop_host(host)
+    runtime_of(other, name).stop_host(host)
     job = other.training.start(request).wait(20)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
@@ -226,7 +227,7 @@ def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hang
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
         job.wait(0.01)
     host = glassleaf.federations.get(name).hosts[-1].name
-    glassleaf._catalogue.runtime(name).stop_host(host)
+    runtime_of(glassleaf, name).stop_host(host)
     job.wait(30)
     assert job.state == "failed" and host in job.error and "Start it again" in job.error
     glassleaf.close()
@@ -301,7 +302,7 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
 
 def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
     """Every result, as text, holds no threshold of a Host and no value of a Host's record of the scored person."""
-    runtime = glassleaf._catalogue.runtime("demo")
+    runtime = runtime_of(glassleaf)
     record = glassleaf.models.all()[-1]
     known = glassleaf.samples.table(record.id).index[2]
     batch = score(glassleaf, sheet_of(glassleaf, known))

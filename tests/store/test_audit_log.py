@@ -67,7 +67,7 @@ def test_a_cut_at_the_end_shows_against_a_witness_only(log, tmp_path):
     assert any("was cut off" in p for p in log.verify({"telecom": kept}).problems)
 
 
-def test_a_log_that_was_written_anew_shows_against_a_witness(log, tmp_path):
+def test_a_rewritten_log_shows_against_a_witness(log, tmp_path):
     kept = log.head()
     tamper(tmp_path, "delete from audit")
     for _ in range(5):

@@ -51,7 +51,7 @@ def test_a_sign_off_names_person_role_statement_and_the_report_that_was_read(rev
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"reason": "too short"}, "reason has 9 characters, expected 10 to 4,000"),
         ({"reason": "  padded    "}, "reason has 6 characters"),
@@ -63,9 +63,9 @@ def test_a_sign_off_names_person_role_statement_and_the_report_that_was_read(rev
         ({"model": "m12345"}, "content hash is 'm12345', expected 64 hexadecimal digits"),
     ],
 )
-def test_a_review_without_what_it_needs_is_refused_and_nothing_is_written(reviews, changes, told):
+def test_a_review_without_what_it_needs_is_refused_and_nothing_is_written(reviews, changes, message):
     whole = {"model": MODEL, **FINDING, "verdict": "overridden", "reason": REASON, "person": "ana"}
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         reviews.review(**(whole | changes))
     assert reviews.history(MODEL) == ()
 
@@ -76,14 +76,14 @@ def test_ten_characters_are_a_reason(reviews):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"statement": "Fine."}, "statement has 5 characters, expected 10"),
         ({"role": ""}, "role has 0 characters"),
         ({"report_hash": "C" * 64}, "report's hash is"),
     ],
 )
-def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, told):
+def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, message):
     whole = {
         "model": MODEL,
         "person": "ana",
@@ -91,12 +91,12 @@ def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, told):
         "statement": "In use from Monday.",
         "report_hash": REPORT,
     }
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         reviews.sign_off(**(whole | changes))
     assert reviews.sign_offs(MODEL) == ()
 
 
-def test_what_was_written_is_there_after_opening_anew(tmp_path, reviews):
+def test_what_was_written_is_there_after_reopening(tmp_path, reviews):
     written = reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
     again = Reviews(tmp_path)
     assert again.history(MODEL) == (written,)
@@ -109,13 +109,13 @@ def test_there_is_no_way_to_change_or_delete():
     assert public == {"review", "sign_off", "history", "standing", "sign_offs", "close"}
 
 
-def test_a_damaged_database_is_told_in_words(tmp_path):
+def test_a_damaged_database_is_reported(tmp_path):
     (tmp_path / "reviews.db").write_bytes(b"no database" * 100)
     with pytest.raises(ModelError, match="cannot be opened"):
         Reviews(tmp_path)
 
 
-def test_a_table_that_is_gone_is_told_in_words(tmp_path, reviews):
+def test_a_table_that_is_gone_is_reported(tmp_path, reviews):
     with sqlite3.connect(tmp_path / "reviews.db") as database:
         database.execute("drop table reviews")
     database.close()

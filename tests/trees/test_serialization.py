@@ -13,7 +13,7 @@ from backend.trees.serialization import content_hash, dump_guest, dump_host, loa
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_both_halves_come_back_the_same(seed):
+def test_both_partial_models_come_back_the_same(seed):
     world = random_world(seed)
     assert load_guest(dump_guest(world.model)) == world.model
     for partial_model in world.hosts.values():
@@ -25,7 +25,7 @@ def test_the_same_model_has_the_same_hash_and_another_has_another():
     assert content_hash(dump_guest(random_world(1).model)) != content_hash(dump_guest(random_world(2).model))
 
 
-def test_the_guests_half_holds_no_rule_of_a_host_and_a_hosts_half_no_weight():
+def test_the_guests_partial_model_holds_no_rule_of_a_host_and_a_hosts_no_weight():
     world = random_world(3)
     guest = json.loads(dump_guest(world.model))
     assert {(r["tree"], r["node"]) for r in guest["rules"]} == set(world.model.rules)

@@ -124,12 +124,7 @@ class OwnerMaker:
     """
 
     def __init__(
-        self,
-        p: mpz,
-        q: mpz,
-        obfuscation: Obfuscation = "full",
-        file: Path | None = None,
-        memory: int = OWNER_MEMORY,
+        self, p: mpz, q: mpz, obfuscation: Obfuscation = "full", file: Path | None = None, memory: int = OWNER_MEMORY
     ) -> None:
         self._p, self._q, self._file = p, q, file
         self._bits = [_exponent_bits(prime, obfuscation) for prime in (p, q)]

@@ -1,4 +1,4 @@
-"""Fed-EINI against its baseline by the number of samples: who is faster where. A pure reading of measured runs (cf. Fed-EINI Fig. 8a)."""
+"""Fed-EINI against its baseline by batch size: which is faster where, from measured runs alone (cf. Fed-EINI Fig. 8a)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def points(runs: Iterable[Comparison]) -> tuple[Point, ...]:
 
 
 def leads(measured: Sequence[Point]) -> tuple[Lead, ...]:
-    """Who is faster from which size to which."""
+    """Which protocol is faster between which sizes."""
     groups = [(wins, list(group)) for wins, group in groupby(measured, lambda point: point.wins)]
     until = [_crossing(before[-1], after[0]) for (_, before), (_, after) in pairwise(groups)]
     return tuple(

@@ -2,8 +2,8 @@
 changes hands.
 
 A party walks every sample on while it owns the split, then hands each to the owner of the node it has reached. The paper has one
-tree; here all trees go along. Who may hand to whom in which round follows from the trees' shape, so that nobody waits in vain; a message of
-no samples is sent too. A leaf's owner is the Guest: Hosts know no weights. Shows what multi-interactive shows. For comparison only.
+tree; here all trees go along. Who hands to whom in which round follows from the trees' shape, so that no party waits in vain; empty
+messages are sent too. A leaf's owner is the Guest: Hosts know no weights. Discloses as much as multi-interactive. For comparison only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from backend.protocols.baselines.messages import PassOn
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_numbers
 
-GUEST = 0  # its place among the parties of Trees
+GUEST = 0  # its index in Trees.parties
 
 
 class Collaborative:
@@ -27,7 +27,7 @@ class Collaborative:
     Parameters
     ----------
     together : int
-        Samples that travel together at most.
+        Largest batch, in samples.
     """
 
     name = "collaborative"

@@ -1,6 +1,6 @@
-"""Every way of scoring on the same samples, side by side: rounds, bytes, time over a link, what each party gets to know.
+"""All scoring protocols on the same samples, side by side: rounds, bytes, time over a link, what each party learns.
 
-Run by the Guest in a simulation. The scores must come out the same; whether they did is part of the result.
+Run by the Guest in a simulation. Whether all protocols give the same scores is part of the result.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def protocols(
     workers: Workers = SERIAL,
     together: int = TOGETHER,
 ) -> dict[str, Inference]:
-    """Every way of scoring with a model, by the names of :data:`PROTOCOLS`.
+    """All scoring protocols for a model, by the names of :data:`PROTOCOLS`.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def protocols(
     key : KeySide
         For Fed-EINI.
     together : int
-        Samples that travel together at most in the others' batches.
+        Largest batch of the others, in samples.
     """
     paths = GuestPaths(model)
     every: list[Inference] = [
@@ -160,7 +160,7 @@ def compare(
 ) -> Comparison:
     """Score the rows of `table` by each protocol.
 
-    Each first scores one sample that is not counted, so that none pays for what is done once a model or a key.
+    Each first scores one sample that is not counted, so that work done once per model or key is in no figure.
 
     Parameters
     ----------
@@ -173,9 +173,9 @@ def compare(
     link : Link, optional
         Default: the forest paper's.
     names : collection of str
-        Which protocols; the first sets the scores that the others must give.
+        Which protocols; the first one's scores are the reference.
     on_protocol : callable
-        Told the protocol at work.
+        Called with each protocol's name before it runs.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What each party of a scoring gets to know about the others' records, counted from the run.
+"""What each party of a scoring learns about the others' records, counted from the run.
 
-A direction is the answer of one split to one sample, one bit at most (splits of one feature repeat each other, so fewer in truth).
-Counted is what follows for certain from the messages a party can read, its own half of the model and its own columns.
+A direction is the answer of one split to one sample, at most one bit (less where splits share a feature). Only what follows with
+certainty from the messages a party can read, its partial model and its own columns is counted.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from backend.protocols.transport.channel import TranscriptEntry
 
 @dataclass(frozen=True)
 class Learned:
-    """One party's gain; all counts are a sample's, on average over the run.
+    """One party's gain; all counts are per sample, averaged over the run.
 
     Attributes
     ----------
     received : tuple of str
         Classes of the messages that reached it.
     ids : bool
-        Whether it is told who is scored (the Guest asks, so it is not told).
+        Whether it learns who is scored (False for the Guest, who asks).
     held : int
-        Of how many parties it is told whether they hold a record of the sample, one bit each.
+        Number of parties of which it learns whether they hold a record of the sample, one bit each.
     directions : float or None
-        Directions of other parties' splits that it can name; None where it cannot be counted.
+        Directions of other parties' splits that it can infer; None where not countable.
     leaves : float or None
-        Trees whose leaf it can name and could not from its own columns.
+        Trees whose leaf it can infer, and could not from its own columns alone.
     score : float or None
-        Bits that the score alone can tell at most about the leaves it could not rule out; 0 where it names the leaves anyway.
+        Upper bound on the bits that the score discloses about the leaves it could not rule out; 0 where it knows the leaves anyway.
     """
 
     party: str
@@ -46,22 +46,22 @@ class Learned:
 
     @property
     def bits(self) -> float | None:
-        """At most so many bits a sample about other parties' records; None where it cannot be counted."""
+        """Upper bound on the bits per sample about other parties' records; None where not countable."""
         if self.directions is None or self.score is None:
             return None
         return self.held + self.directions + self.score
 
 
 class Knowledge:
-    """What follows from a known path for each party, worked out once a model.
+    """What follows from a known path for each party, computed once per model.
 
     Attributes
     ----------
     of_hosts : ndarray of int
         ``(n_leaves,)``: Hosts' splits on the path to a leaf.
     named : ndarray of int
-        ``(n_parties, n_leaves)``: directions of other parties' splits that a Host can name when a sample ends in a leaf and it has
-        seen where the sample met its own splits: those above all leaves that look the same to it.
+        ``(n_parties, n_leaves)``: directions of other parties' splits that a Host can infer when a sample ends in a leaf and the Host
+        has seen the sample at its own splits: those above all leaves that look the same to it.
     sole : ndarray of bool
         ``(n_parties, n_leaves)``: whether no other leaf looks the same, and the path was not the Host's alone.
     """
@@ -96,7 +96,7 @@ def _paths(trees: Trees) -> list[list[tuple[int, bool]]]:
 
 
 def _common(paths: Sequence[list[tuple[int, bool]]]) -> list[tuple[int, bool]]:
-    """What all paths begin with."""
+    """The common beginning of all paths."""
     first = min(paths, key=len)
     length = next((d for d, step in enumerate(first) if any(p[d] != step for p in paths)), len(first))
     return first[:length]
@@ -112,16 +112,16 @@ def by_paths(
     directions: float | None = None,
     hosts_see: bool = True,
 ) -> tuple[Learned, ...]:
-    """Statements where the Guest is told the leaf of every tree.
+    """Gains where the Guest learns the leaf of every tree.
 
     Parameters
     ----------
     leaves : ndarray of int
-        ``(n, n_trees)``: where the samples ended, as places among all leaves.
+        ``(n, n_trees)``: indices among all leaves.
     hosts : sequence of str
         The Hosts that took part.
     directions : float, optional
-        What the Guest can name, where it is more than the Hosts' splits on the path.
+        What the Guest can infer, where it is more than the Hosts' splits on the path.
     hosts_see : bool
         Whether a Host sees where samples meet its splits.
     """
@@ -158,14 +158,14 @@ def by_paths(
 def by_score(
     guest: str, hosts: Sequence[str], tells: NDArray[np.float64], plain: bool, transcript: Sequence[TranscriptEntry]
 ) -> tuple[Learned, ...]:
-    """Statements where the Guest is told the score alone.
+    """Gains where the Guest learns the score alone.
 
     Parameters
     ----------
     tells : ndarray of float64
-        ``(n,)``: bits that each score can tell.
+        ``(n,)``: bits that each score can disclose.
     plain : bool
-        Whether decision vectors travel as plaintext, which show their sender's candidates: not counted.
+        Whether decision vectors are sent in plaintext, which discloses their sender's candidates: not counted.
     """
     score = float(tells.mean()) if len(tells) else 0.0
     unknown = None if plain else 0.0

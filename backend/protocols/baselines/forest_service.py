@@ -1,4 +1,4 @@
-"""A forest that goes on when some of its trees are lost (Yao et al. §4.1): the Guest's own worker processes hold a few trees each.
+"""A forest that tolerates lost trees (Yao et al. §4.1): the Guest's own worker processes hold a few trees each.
 
 Knows the Guest's partial model and the candidate leaves of the one-round protocol (Alg. 5, :mod:`backend.protocols.baselines.one_round`),
 so it is for comparisons, too: the Guest sees nearly every choice of every Host. A worker turns candidate leaves into its trees' values. One
@@ -34,8 +34,8 @@ from backend.trees.outputs import Floats
 
 Flags = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-TIMEOUT = 2.0  # seconds after which a worker counts as hanging
-START_SECONDS = 60.0  # until a new worker process is up, on a busy machine
+TIMEOUT = 2.0  # seconds until a worker counts as hanging
+START_SECONDS = 60.0  # a new worker process is up by then, even on a busy machine
 _starting = threading.Lock()
 
 
@@ -63,9 +63,9 @@ class ForestService:
     model : GuestModel
         Grown by :mod:`backend.protocols.training.forest`.
     workers : int
-        Processes; each holds as many trees as the next, or one more.
+        Processes; the trees are distributed evenly.
     timeout : float
-        Seconds after which a worker that does not answer is left out and started again.
+        Seconds after which a worker that does not answer is left out and restarted.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class ForestService:
         return self._aggregate(values)
 
     def _aggregate(self, values: dict[int, IntArray]) -> ForestAnswer:
-        """Leaves of a mean are divided by the number of all trees: fewer trees weigh more each."""
+        """Leaves of a mean are divided by the number of all trees, so the sum over fewer trees is scaled up."""
         votes = np.concatenate([values[i] for i in sorted(values)], axis=1) / float(1 << self._score_bits)
         missing = tuple(t for i, trees in enumerate(self._trees) if i not in values for t in trees)
         if self._outputs.aggregation == "median":
@@ -165,7 +165,7 @@ def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, convers
 
 
 class _Worker:
-    """The Guest's end of one worker process: bytes go in and come out; a process that is no use is killed and started again."""
+    """The Guest's end of one worker process, which exchanges bytes; a failed process is killed and restarted."""
 
     def __init__(self, units: Sequence[IntArray]) -> None:
         self._units = units
@@ -186,7 +186,7 @@ class _Worker:
         return self._process.pid or 0
 
     def ready(self, seconds: float) -> bool:
-        """Whether the process has said that it is up, waiting for that if need be; one that died on the way is started again."""
+        """Whether the process has reported that it is up, waiting up to `seconds`; one that died while starting is restarted."""
         if not self._up:
             try:
                 self._up = self._pipe.poll(seconds) and self._pipe.recv_bytes() == READY
@@ -217,8 +217,8 @@ class _Worker:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Let a new process begin without the main script, which a spawned one would run again: in the dashboard, all of the dashboard."""
-    with _starting:  # two at once would put each other's stand-in back
+    """Start a process without the main script, which a spawned one would run: in the dashboard, the whole dashboard."""
+    with _starting:  # two at once would restore each other's stand-in
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:

@@ -1,6 +1,6 @@
-"""The Guest's end of the protocols that Fed-EINI is compared with: its half as it is walked, one interface, one batch at a time.
+"""The Guest's side of the protocols that Fed-EINI is compared with: its partial model as arrays, one interface, batches.
 
-Here the Guest is told the leaf of every tree. Nothing of this is used to score anybody outside a comparison.
+In these protocols the Guest learns the leaf of every tree. They are used in comparisons only, never to score.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel
 
 M = TypeVar("M", bound=Message)
-TOGETHER = 1 << 14  # samples that travel together at most
+TOGETHER = 1 << 14  # largest batch, in samples
 
 
 @dataclass(frozen=True)
 class InferenceOutcome:
-    """What a protocol gives.
+    """The result of a protocol.
 
     Attributes
     ----------
     scored : Scored
         In the units of Fed-EINI.
     learned : callable
-        The conversation's whole transcript → what the Guest, then each Host that took part, got to know. Worked out when it is
-        asked for, so that it is no work of the protocol.
+        The conversation's whole transcript → what the Guest, then each participating Host, learned. Computed on demand, so that it
+        does not count as the protocol's work.
     """
 
     scored: Scored
@@ -49,7 +49,7 @@ class InferenceOutcome:
 
 
 class Inference(Protocol):
-    """One way of scoring samples with a model whose splits lie at several parties; bound to a model."""
+    """A protocol that scores samples with a model whose splits lie at several parties; bound to a model."""
 
     name: str
 
@@ -65,7 +65,7 @@ class Inference(Protocol):
 
 
 class GuestPaths:
-    """The Guest's partial model as it is walked, worked out once a model.
+    """The Guest's partial model as arrays, computed once per model.
 
     Attributes
     ----------
@@ -92,10 +92,7 @@ class GuestPaths:
 
     def candidates(self, columns: Columns, n: int) -> NDArray[np.bool_]:
         """``(n, n_leaves)``: leaves that the Guest cannot rule out."""
-        out = np.empty((n, self.trees.n_leaves), dtype=bool)
-        for rows, kept in self._leaves.blocks(columns, n):
-            out[rows] = kept.T
-        return out
+        return self._leaves.matrix(columns, n)
 
     def sums(self, leaves: Numbers) -> list[int]:
         """``(n, n_trees)`` leaves → ``n`` scores in units."""
@@ -120,7 +117,7 @@ class GuestPaths:
         return out
 
     def tells(self, columns: Columns, n: int) -> NDArray[np.float64]:
-        """``(n,)`` bits that a score alone tells at most: there are no more combinations of leaves, and no more sums, than 2^bits."""
+        """``(n,)``: upper bound on the bits that a score discloses, log₂ of the number of leaf combinations or of sums, if smaller."""
         candidates = self.candidates(columns, n)
         packing = self._packing
         by_slot = np.zeros((packing.slots, self.trees.n_leaves), dtype=np.int64)
@@ -138,7 +135,7 @@ class GuestPaths:
 
 
 class GuestBatch:
-    """Some samples that walk the trees, as the Guest follows them.
+    """A batch of samples on their way through the trees, at the Guest.
 
     Parameters
     ----------
@@ -160,7 +157,7 @@ class GuestBatch:
         return np.repeat(np.arange(self.n), len(roots)), np.tile(roots, self.n)
 
     def settle(self, rows: Numbers, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        """Walk through the Guest's own splits, write down the leaves; returns what stands at a Host's split."""
+        """Walk through the Guest's own splits and record the leaves reached; returns the samples at a Host's split."""
         trees = self._paths.trees
         nodes = self._walk.on(rows, nodes)
         done = trees.leaf[nodes] >= 0
@@ -168,7 +165,7 @@ class GuestBatch:
         return rows[~done], nodes[~done]
 
     def expect(self, kind: type[M]) -> tuple[str, M]:
-        """The next message of class `kind`; records held are noted when they come."""
+        """The next message of class `kind`; answers about records held may come in between."""
         while True:
             sender, message = self._conversation.expect(Message)
             if isinstance(message, kind):
@@ -190,7 +187,7 @@ class GuestBatch:
 
 
 class Ledger:
-    """Adds up batches."""
+    """Collects batches."""
 
     def __init__(self, paths: GuestPaths, n: int) -> None:
         self._paths, self._n = paths, n
@@ -198,13 +195,13 @@ class Ledger:
         self._held = {h: np.ones(n, dtype=bool) for h in paths.hosts}
 
     def add(self, rows: range, leaves: Numbers, held: dict[str, NDArray[np.bool_]]) -> None:
-        """Take in one batch."""
+        """Add one batch."""
         self.leaves[rows.start : rows.stop] = leaves
         for host, flags in held.items():
             self._held[host][rows.start : rows.stop] = flags
 
     def outcome(self) -> InferenceOutcome:
-        """The scores, and what follows from the paths; nothing was encrypted."""
+        """The scores, and what the paths disclose; nothing was encrypted."""
         paths = self._paths
         scored = Scored(paths.sums(self.leaves), self._held, 0, Timings())
         return InferenceOutcome(scored, partial(by_paths, paths.trees, paths.knowledge, self.leaves, paths.hosts))

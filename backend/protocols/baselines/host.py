@@ -1,4 +1,4 @@
-"""A simulated Host's handler for the protocols that Fed-EINI is compared with: they show which branches a record takes."""
+"""A simulated Host's handler for the protocols that Fed-EINI is compared with: they disclose the branches that a record takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WalkHandler:
         self._table, self._partial_models, self._sessions, self._simulated = table, partial_models, sessions, simulated
 
     def handlers(self) -> Handlers:
-        """What this handler answers."""
+        """Message class → answer."""
         return {
             StartWalk: self._start_walk,
             AskWalk: self._ask_walk,

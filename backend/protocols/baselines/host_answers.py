@@ -1,4 +1,4 @@
-"""A Host's answers in the protocols that Fed-EINI is compared with. They show its choices, so only a simulated Host gives them."""
+"""A Host's answers in the protocols that Fed-EINI is compared with. They disclose its splits, so only a simulated Host gives them."""
 
 from __future__ import annotations
 
@@ -16,31 +16,28 @@ from backend.trees.ensemble import Columns, HostModel
 
 
 class HostPaths:
-    """A Host's partial model as it is walked and asked for candidate leaves, worked out once a model."""
+    """A Host's partial model as arrays, computed once per model."""
 
     def __init__(self, partial_model: HostModel) -> None:
         self.trees = Trees(partial_model.skeletons, partial_model.guest, partial_model.hosts)
-        self.place = self.trees.parties.index(partial_model.host)
+        self.index = self.trees.parties.index(partial_model.host)
         self._splits = OwnSplits(self.trees, partial_model.rules)
         self._leaves = Conjunctions(partial_model.rules, own_conditions(partial_model.skeletons, partial_model.rules))
 
     def candidates(self, columns: Columns, held: NDArray[np.bool_]) -> bytes:
         """Candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""
-        kept = np.empty((len(held), self.trees.n_leaves), dtype=bool)
-        for rows, block in self._leaves.blocks(columns, len(held), held):
-            kept[rows] = block.T
-        return to_bitmap(kept)
+        return to_bitmap(self._leaves.matrix(columns, len(held), held))
 
     def start(self, columns: Columns, held: NDArray[np.bool_]) -> HostWalk:
-        """Let some samples walk."""
+        """Begin a batch."""
         return HostWalk(self, self._splits, columns, held)
 
 
 class HostWalk:
-    """One batch of samples that walk; every round of a batch is answered once."""
+    """One batch of samples; every round of it is answered once."""
 
     def __init__(self, paths: HostPaths, splits: OwnSplits, columns: Columns, held: NDArray[np.bool_]) -> None:
-        self._trees, self._place, self._n = paths.trees, paths.place, len(held)
+        self._trees, self._index, self._n = paths.trees, paths.index, len(held)
         self._walk = splits.walk(columns, self._n, held)
         self._rounds = self._trees.handovers()
         self._inbox: dict[int, dict[str, PassOn]] = {}  # round → sender → what it handed over
@@ -53,7 +50,7 @@ class HostWalk:
         return Walked(ask.conversation, to_numbers(reached, len(self._trees)))
 
     def take(self, sender: str, message: PassOn) -> Iterator[tuple[str, PassOn]]:
-        """FL-DT §3.5: once all of a round is in, and of the rounds before it, walk on and hand every sample to its next owner."""
+        """FL-DT §3.5: once a round and those before it are complete, walk on and hand every sample to its next owner."""
         if not 1 <= message.round <= len(self._rounds):
             raise SecurityError(f"Samples came in round {message.round}; this model has {len(self._rounds)} rounds.")
         inbox = self._inbox.setdefault(message.round, {})
@@ -67,7 +64,7 @@ class HostWalk:
 
     def _givers(self, round_: int) -> set[str]:
         """Who hands samples to this Host in a round."""
-        return {self._trees.parties[giver] for giver, taker in self._rounds[round_ - 1] if taker == self._place}
+        return {self._trees.parties[giver] for giver, taker in self._rounds[round_ - 1] if taker == self._index}
 
     def _round(self, here: int) -> Iterator[tuple[str, PassOn]]:
         messages = self._inbox[here].values()
@@ -75,7 +72,7 @@ class HostWalk:
         rows, nodes = (np.concatenate(part) for part in zip(*taken, strict=True))
         nodes = self._walk.on(rows, nodes)
         conversation = next(iter(messages)).conversation
-        takers = (taker for giver, taker in self._rounds[here] if giver == self._place)
+        takers = (taker for giver, taker in self._rounds[here] if giver == self._index)
         for taker in sorted(takers, reverse=True):  # the Guest last, so that its next round seldom overtakes this one
             theirs = self._trees.owner[nodes] == taker
             message = pass_on(conversation, here + 1, rows[theirs], nodes[theirs], self._n, self._trees)
@@ -85,7 +82,7 @@ class HostWalk:
         at, where = from_numbers(rows, self._n), from_numbers(nodes, len(self._trees))
         if len(at) != len(where):
             raise SecurityError(f"{len(at):,} samples came at {len(where):,} nodes; the message was refused.")
-        if (self._trees.owner[where] != self._place).any() or (hop and (self._trees.hop[where] != hop).any()):
+        if (self._trees.owner[where] != self._index).any() or (hop and (self._trees.hop[where] != hop).any()):
             raise SecurityError("Samples came at a node that is not this Host's to decide; the message was refused.")
         return at, where
 

@@ -1,4 +1,4 @@
-"""The protocols that Fed-EINI is compared with: they show which branches a record takes."""
+"""Messages of the protocols that Fed-EINI is compared with: they disclose the branches that a record takes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Multi-interactive inference (Fed-EINI §II-C): the Guest asks the owner of every split which way a sample goes. Fed-EINI's baseline.
 
-Shows the Guest every path, and each Host which samples meet its splits. For comparison only.
+Discloses every path to the Guest, and to each Host which samples meet its splits. For comparison only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MultiInteractive:
     ----------
     mode : {"node", "tree", "level"}
     together : int
-        Samples that travel together at most; 1 under ``node``.
+        Largest batch, in samples; 1 under ``node``.
     """
 
     def __init__(self, paths: GuestPaths, mode: Pace, together: int = TOGETHER) -> None:
@@ -56,21 +56,21 @@ class MultiInteractive:
             ledger.add(rows, *batch.end())
         return ledger.outcome()
 
-    def _walk(self, batch: GuestBatch, some: slice, conversation: Session) -> None:
+    def _walk(self, batch: GuestBatch, which: slice, conversation: Session) -> None:
         trees = self._paths.trees
-        rows, nodes = batch.settle(*batch.at_roots(some))
+        rows, nodes = batch.settle(*batch.at_roots(which))
         while len(rows):
             owner = trees.owner[nodes]
             asked = {trees.parties[p]: np.flatnonzero(owner == p) for p in np.unique(owner)}
-            for host, places in asked.items():
-                at = to_numbers(rows[places], batch.n), to_numbers(nodes[places], len(trees))
+            for host, some in asked.items():
+                at = to_numbers(rows[some], batch.n), to_numbers(nodes[some], len(trees))
                 conversation.send(host, AskWalk(conversation.name, self._one_step, *at))
             while asked:
                 sender, answer = batch.expect(Walked)
                 if sender not in asked:
                     raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
-                places = asked.pop(sender)
-                nodes[places] = _reached(trees, nodes[places], from_numbers(answer.nodes, len(trees)), sender)
+                some = asked.pop(sender)
+                nodes[some] = _reached(trees, nodes[some], from_numbers(answer.nodes, len(trees)), sender)
             rows, nodes = batch.settle(rows, nodes)
 
 

@@ -1,7 +1,7 @@
 """One round in the clear (Yao et al. §3.2, Algorithm 5): every Host sends its candidate leaves, and the Guest intersects them.
 
-The paper's line 2 has the Hosts send the comparison at each node; a candidate leaf stands for those on its path, and a split whose
-sample went the other way further up stays out of it. Shows the Guest nearly every choice of every Host. For comparison only.
+The paper's line 2 has the Hosts send the comparison at each node; a candidate leaf stands for those on its path, and splits below a
+branch not taken stay out of it. Discloses nearly every split decision of every Host to the Guest. For comparison only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OneRound:
     Parameters
     ----------
     together : int
-        Samples that travel together at most; 1 when streaming.
+        Largest batch, in samples; 1 when streaming.
     """
 
     def __init__(self, paths: GuestPaths, *, streaming: bool, together: int = TOGETHER) -> None:

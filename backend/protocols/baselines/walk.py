@@ -1,6 +1,6 @@
-"""Walking trees in the clear: their public shape as arrays, one party's own splits, and samples that move along both.
+"""Walking trees in plaintext: their public shape as arrays, one party's own splits, and samples that move along both.
 
-For the protocols that Fed-EINI is compared with. Nodes of all trees are numbered through, so that a position is two whole numbers.
+For the protocols that Fed-EINI is compared with. Nodes are numbered across all trees, so a position is a sample and a node.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Trees:
     left, right : ndarray of int
         ``(n_nodes,)``: children; a leaf is its own.
     owner : ndarray of int
-        ``(n_nodes,)``: place in `parties`; a leaf is the Guest's, who alone knows its weight.
+        ``(n_nodes,)``: index in `parties`; a leaf is the Guest's, who alone knows its weight.
     leaf : ndarray of int
-        ``(n_nodes,)``: place among all leaves (trees in order, left to right), -1 at a split.
+        ``(n_nodes,)``: index among all leaves (trees in order, left to right), -1 at a split.
     tree, depth : ndarray of int
         ``(n_nodes,)``: which tree, and splits above.
     hop : ndarray of int
-        ``(n_nodes,)``: how often a sample that comes here has changed hands, starting at the Guest.
+        ``(n_nodes,)``: handovers of a sample on its way here, starting at the Guest.
     first, last : ndarray of int
         ``(n_nodes,)``: the leaves below are ``first … last - 1``.
     """
@@ -78,7 +78,7 @@ class Trees:
         return len(self.left)
 
     def handovers(self) -> list[set[tuple[int, int]]]:
-        """Who may hand samples to whom, round by round: as many rounds as the path that changes hands most often."""
+        """Who may hand samples to whom, round by round; as many rounds as the path with the most handovers."""
         rounds: list[set[tuple[int, int]]] = [set() for _ in range(int(self.hop.max(initial=0)))]
         for root in self.roots:
             if self.owner[root]:
@@ -91,7 +91,7 @@ class Trees:
 
 
 class OwnSplits:
-    """One party's splits, worked out once a model.
+    """One party's splits, compiled once per model.
 
     Parameters
     ----------
@@ -101,16 +101,13 @@ class OwnSplits:
 
     def __init__(self, trees: Trees, rules: Mapping[NodeKey, SplitRule]) -> None:
         self.trees = trees
-        self._lines = np.full(len(trees), -1, dtype=np.intp)
-        self._lines[[trees.number[key] for key in rules]] = np.arange(len(rules))
+        self._split_index = np.full(len(trees), -1, dtype=np.intp)
+        self._split_index[[trees.number[key] for key in rules]] = np.arange(len(rules))
         self._decisions = Conjunctions(rules, [((tree, node, True),) for tree, node in rules])
 
     def walk(self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None) -> Walk:
         """Decide every own split for ``n`` samples; rows that are not `held` count as missing."""
-        left = np.empty((int((self._lines >= 0).sum()), n), dtype=bool)
-        for rows, decided in self._decisions.blocks(columns, n, held):
-            left[:, rows] = decided
-        return Walk(self.trees, self._lines, left)
+        return Walk(self.trees, self._split_index, self._decisions.matrix(columns, n, held))
 
 
 class Walk:
@@ -118,14 +115,14 @@ class Walk:
 
     Parameters
     ----------
-    lines : ndarray of int
-        ``(n_nodes,)``: line of `left` that decides a node, -1 where the party does not.
+    split_index : ndarray of int
+        ``(n_nodes,)``: column of `left` that decides a node, -1 where the party does not.
     left : ndarray of bool
-        ``(n_own, n)``: whether a sample goes left.
+        ``(n, n_own)``: whether a sample goes left.
     """
 
-    def __init__(self, trees: Trees, lines: Numbers, left: NDArray[np.bool_]) -> None:
-        self._trees, self._lines, self._left = trees, lines, left
+    def __init__(self, trees: Trees, split_index: Numbers, left: NDArray[np.bool_]) -> None:
+        self._trees, self._split_index, self._left = trees, split_index, left
 
     def on(self, rows: Numbers, nodes: Numbers, *, one_step: bool = False) -> Numbers:
         """Move samples down as long as the party decides, or by one split.
@@ -141,12 +138,12 @@ class Walk:
             ``(k,)``: the nodes reached.
         """
         nodes = nodes.copy()
-        moving = np.flatnonzero(self._lines[nodes] >= 0)
+        moving = np.flatnonzero(self._split_index[nodes] >= 0)
         while len(moving):
             at = nodes[moving]
-            left = self._left[self._lines[at], rows[moving]]
+            left = self._left[rows[moving], self._split_index[at]]
             nodes[moving] = np.where(left, self._trees.left[at], self._trees.right[at])
             if one_step:
                 break
-            moving = moving[self._lines[nodes[moving]] >= 0]
+            moving = moving[self._split_index[nodes[moving]] >= 0]
         return nodes

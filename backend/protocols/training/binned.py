@@ -24,12 +24,12 @@ class BinnedColumns:
     training : ndarray of bool
         ``(n_joint,)``: rows the bins are made from.
     bins : int
-        Most bins a feature.
+        Largest number of bins per feature.
     exclude : collection of str
         Features left out.
     hide_order : bool
-        Number a feature's bins upwards or downwards by a secret coin, and categories in a secret order, so that who chooses splits by
-        bins does not learn which side is the upper one (Yao et al. App. B). Downwards still leaves cuts without gaps.
+        Number a feature's bins upwards or downwards at random, and categories in a random order, so that the party that chooses splits
+        by bins does not learn which side is the upper one (Yao et al. App. B). Either way a cut is a run of bins without gaps.
     """
 
     def __init__(

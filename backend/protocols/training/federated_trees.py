@@ -1,9 +1,9 @@
 """Trees grown by the Guest and the Hosts together, for every algorithm: bin sums come in, splits go to their owners.
 
-The growth does not know whether the sums travelled encrypted: they arrive as integers, so plaintext and ciphertexts give the same
-trees. The Guest learns which joint records go left at a Host's split (SecureBoost's own disclosure, kept in memory for the run only);
-it never learns a threshold. Several trees grow in lockstep, level by level: everything that a level needs is asked of all Hosts before the
-first answer is awaited, and answers are taken as they come (asynchronous communication, Yao et al. §4.1.1).
+Sums arrive as integers, so plaintext and ciphertexts give the same trees. The Guest learns which joint records go left at a Host's split
+(inherent in SecureBoost; kept in memory for the run only) and never a threshold. Several trees grow in lockstep, level by level: all
+requests of a level are sent before the first answer is awaited, and answers are handled as they arrive (asynchronous communication,
+Yao et al. §4.1.1).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["GrownTree", "TreeGrower", "TreeJob", "start"]
 
 @dataclass(eq=False, repr=False)
 class _Chosen:
-    """A node with the split that was found for it; `left` is what its owner says of the joint records."""
+    """A node and its best split; `left` is the owner's answer about the joint records."""
 
     tree: Growing
     node: Node
@@ -58,10 +58,10 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     Parameters
     ----------
     bins : int
-        Most bins a feature.
+        Largest number of bins per feature.
     hide_order : bool
-        The Hosts number their bins by a secret coin a feature upwards or downwards (categories: in a secret order), so that the
-        Guest does not learn which side of a split is the upper one ("shuffle the left and right subtree", Yao et al. App. B).
+        The Hosts number the bins of a feature upwards or downwards at random (categories: in a random order), so that the Guest does
+        not learn which side of a split is the upper one ("shuffle the left and right subtree", Yao et al. App. B).
 
     Raises
     ------
@@ -74,12 +74,12 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
             host, StartTraining(session.name, pack_rows(joint.training), bins, joint.excluded[host], hide_order)
         )
     columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
-    told = session.expect_each(FeatureBins, session.hosts)
-    for host, answer in told.items():
+    answers_of = session.expect_each(FeatureBins, session.hosts)
+    for host, answer in answers_of.items():
         named = tuple(f.name for f in joint.features[host])
         if answer.names != named or not len(named) == len(answer.bins) == len(answer.categorical):
-            raise SecurityError(f"{host} told of other features than its dictionary names; the training was stopped.")
-    return TreeGrower(joint, columns, {host: told[host] for host in session.hosts})
+            raise SecurityError(f"{host} reported other features than its dictionary lists; the training was stopped.")
+    return TreeGrower(joint, columns, {host: answers_of[host] for host in session.hosts})
 
 
 class TreeGrower:
@@ -90,7 +90,7 @@ class TreeGrower:
     columns : BinnedColumns
         The Guest's own features over the joint records.
     host_bins : mapping of str to FeatureBins
-        What each Host said about its features, in chain order.
+        Each Host's answer, in chain order.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class TreeGrower:
         return winner
 
     def _ask_owners(self, chosen: Sequence[_Chosen]) -> None:
-        """Step 4: the owners keep the thresholds and tell which records go left."""
+        """Step 4: the owners keep the thresholds and answer which records go left."""
         asked: dict[str, deque[_Chosen]] = {host: deque() for host in self._hosts}
         for c in chosen:
             tree, node, best = c.tree.job.number, c.node.number, c.best
@@ -167,8 +167,7 @@ class TreeGrower:
                 continue
             inside = pack_rows(flags(c.node.rows, self._n))
             self._session.send(
-                c.owner,
-                TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside),
+                c.owner, TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside)
             )
             asked[c.owner].append(c)
         for host, c, answer in answers(self._session, SplitRows, asked):
@@ -177,7 +176,7 @@ class TreeGrower:
             c.left = flags(c.node.rows[unpack_rows(answer.left, len(c.node.rows))], self._n)
 
     def _fill_children(self, families: Sequence[Family]) -> None:
-        """Histogram subtraction: ask for the smaller child only, the other is parent minus child."""
+        """Histogram subtraction: request the smaller child only, the other is parent minus child (FL-DT eq. 14)."""
         small = [
             min((left, right), key=lambda child: np.count_nonzero(tree.job.rows[child.rows]))
             for tree, _, left, right in families

@@ -1,4 +1,4 @@
-"""Trees under growth at the Guest: what is wanted of each, its nodes so far, and which joint records are in them. Asks nobody."""
+"""Trees under growth at the Guest: their jobs, nodes so far and joint records. Sends no message."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class TreeJob:
     Attributes
     ----------
     number : int
-        Place among the model's trees.
+        Index among the model's trees.
     rows : ndarray of bool
         ``(n_joint,)``: training rows whose sums count.
     batches : tuple of int
-        Which of the batches sent last hold its channels, two a batch.
+        The batches, of those sent last, that hold its channels, two per batch.
     features : frozenset of (str, str), optional
         (party, feature) pairs that may split; None = all.
     guest_only : bool
-        No Host is asked anything about this tree.
+        This tree involves no Host.
     directions : mapping of (str, str) to int
         +1 or -1: predictions must rise or fall with the feature.
     """
@@ -60,7 +60,7 @@ class GrownTree:
 
 @dataclass(eq=False, repr=False)
 class Node:
-    """A node under growth: places of its joint records (training, validation and test) and its sums over the rows that count."""
+    """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count."""
 
     number: int
     rows: NDArray[np.intp]
@@ -71,7 +71,7 @@ class Node:
 
 @dataclass(eq=False, repr=False)
 class Growing:
-    """A tree under growth; nodes are numbered level by level, leaves are known at once, splits when their owner has answered."""
+    """A tree under growth; nodes are numbered level by level; a split is known once its owner has answered."""
 
     job: TreeJob
     level: list[Node]
@@ -105,7 +105,7 @@ class Growing:
         return GrownTree(GuestTree(tuple(n for n in self.nodes if n is not None)), self.leaf)
 
 
-Wanted = tuple[Growing, Node]  # whose bin sums are wanted
+Wanted = tuple[Growing, Node]  # a node whose bin sums are requested
 
 
 def root(job: TreeJob, n: int, sums: IntArray) -> Growing:
@@ -114,7 +114,7 @@ def root(job: TreeJob, n: int, sums: IntArray) -> Growing:
 
 
 def flags(rows: NDArray[np.intp], n: int) -> Flags:
-    """Places as ``(n,)`` flags."""
+    """Row indices as ``(n,)`` flags."""
     out = np.zeros(n, dtype=bool)
     out[rows] = True
     return out

@@ -1,4 +1,4 @@
-"""A Host's handler for training: finds joint records, adds up what it cannot read, keeps its half of the model."""
+"""A Host's handler for alignment and training; ends with the Host's partial model in its store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_TRAINING = "This conversation is no training."
 
 @dataclass(frozen=True, repr=False)
 class _Alignment:
-    """Ids that are being compared."""
+    """An alignment in progress."""
 
     side: HostSide
 
@@ -62,7 +62,7 @@ class TrainingHandler:
         self._noisy = NoisyColumns(table, self._features)
 
     def handlers(self) -> Handlers:
-        """What this handler answers."""
+        """Message class → answer."""
         return {
             StartAlignment: self._start_alignment,
             HiddenIds: self._hidden_ids,
@@ -139,7 +139,8 @@ class TrainingHandler:
     def _keep_model(self, sender: str, keep: KeepModel) -> Answer:
         session = self._sessions.of(keep.conversation)
         training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
-        if session.kept(ModelKept) is not None:  # fewer of the same trees under another name: a way round the budget
+        # otherwise fewer of the same trees under another name would get round the query budget
+        if session.kept(ModelKept) is not None:
             raise SecurityError(
                 "This training's model is kept already; one training gives one model. Train again for another."
             )

@@ -1,4 +1,4 @@
-"""A Host during training: sums what it cannot read, keeps the thresholds. Knows no label, no gradient, no weight."""
+"""A Host during training: adds up ciphertexts that it cannot read, keeps the thresholds. Knows no label, no gradient, no weight."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class HostTraining:
         )
         self._cipher = cipher
         self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
-        self._place = np.zeros(self._n, dtype=np.intp)  # joint row → place among them
+        self._position = np.zeros(self._n, dtype=np.intp)  # joint row → index among them
         self._batches: list[Any] = []
         self.rules: dict[NodeKey, SplitRule] = {}
 
     def feature_bins(self, conversation: str) -> FeatureBins:
-        """What the Guest has to know of the bins: how many."""
+        """All that the Guest needs about the bins: their number."""
         bins = self._columns.bins
         return FeatureBins(
             conversation,
@@ -73,16 +73,16 @@ class HostTraining:
         )
 
     def take_gradients(self, message: Gradients) -> None:
-        """Keep these encrypted pairs instead of the last ones."""
+        """Replace the last encrypted pairs."""
         self._sent = unpack_rows(message.rows, self._n)
         if (self._sent & ~self._training).any():
             raise SecurityError("Gradients came for records that are no training rows; they were refused.")
-        self._place = np.cumsum(self._sent) - 1
+        self._position = np.cumsum(self._sent) - 1
         rows = int(self._sent.sum())
         self._batches = [self._cipher.load_pairs(blob, rows) for blob in message.pairs]
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
-        """Per node and batch: encrypted sums of the bins of the features that are asked about, refreshed."""
+        """Per node and batch: refreshed encrypted sums by bin of the requested features."""
         parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
         wanted = sorted({b for batches in message.batches for b in batches})
         if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(self._batches))):
@@ -91,24 +91,24 @@ class HostTraining:
         nodes = [self._node(rows, features) for rows, features, _ in asked]
         sums: dict[tuple[int, int], bytes] = {}
         for batch in wanted:
-            places = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
-            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in places])
-            sums |= {(i, batch): blob for i, blob in zip(places, made, strict=True)}
+            using = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
+            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in using])
+            sums |= {(i, batch): blob for i, blob in zip(using, made, strict=True)}
         answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
         return BinSums(message.conversation, message.trees, message.nodes, answer)
 
     def _node(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
-        """Places of a node's rows among the pairs, and the bins of them by each feature that is asked about."""
+        """Indices of a node's rows among the pairs, and their bins by each requested feature."""
         inside = unpack_rows(rows_asked, self._n)
         if (inside & ~self._sent).any():
             raise SecurityError("Bin sums were asked for over records that no gradients came for.")
         rows = np.flatnonzero(inside)
         asked = from_bitmap(features_asked, len(self._columns.bins))
         chosen = [b for b, used in zip(self._columns.bins, asked, strict=True) if used]
-        return self._place[rows], [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in chosen]
+        return self._position[rows], [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in chosen]
 
     def take_split(self, message: TakeSplit) -> SplitRows:
-        """Keep the threshold of a split; tell which of the node's joint records go left."""
+        """Keep the threshold of a split; answer which of the node's joint records go left."""
         rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
         self.rules[message.tree, message.node] = rule
         inside = unpack_rows(message.rows, self._n)

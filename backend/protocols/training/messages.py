@@ -1,4 +1,4 @@
-"""Growing trees together: sums under encryption, or ranks with noise. No cut and no category is in any of them."""
+"""Messages of training: sums under encryption, or ranks with noise. None holds a cut or a category."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Gradients(Message):
 
 @dataclass(frozen=True)
 class AskBinSums(Message):
-    """Guest → Host: for which nodes of which trees it wants sums: which records are in them, by which features, of which batches."""
+    """Guest → Host: request sums of nodes: which records are in them, by which features, of which batches."""
 
     HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
@@ -82,7 +82,7 @@ class TakeSplit(Message):
 
 @dataclass(frozen=True)
 class SplitRows(Message):
-    """Host → Guest: which of the node's joint records go left (SecureBoost's own disclosure, in training only)."""
+    """Host → Guest: which of the node's joint records go left (a disclosure inherent in SecureBoost, in training only)."""
 
     HOLDS: ClassVar[str] = "which joint records (training, validation, test) go left at a split of the Host"
     READABLE_BY: ClassVar[str] = "the Guest"
@@ -134,8 +134,8 @@ class TakeRankSplits(Message):
 class KeepModel(Message):
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 
-    `score_bits`, `slots`, `slot_bits` and `scale` say how released sums are laid out (:class:`backend.trees.ensemble.Layout`); `guest_hash`
-    is that of the Guest's partial model, which an auditor compares with the weights that were sent.
+    `score_bits`, `slots`, `slot_bits` and `scale` are the layout of released sums (:class:`backend.trees.ensemble.Layout`); an auditor
+    compares `guest_hash`, of the Guest's partial model, with the weights that were sent.
     """
 
     HOLDS: ClassVar[str] = (
@@ -155,7 +155,7 @@ class KeepModel(Message):
 
 @dataclass(frozen=True)
 class ModelKept(Message):
-    """Host → Guest: the Host has stored its half; its content hash."""
+    """Host → Guest: the Host has stored its partial model; its content hash."""
 
     HOLDS: ClassVar[str] = "hash of the Host's partial model"
     READABLE_BY: ClassVar[str] = "the Guest"

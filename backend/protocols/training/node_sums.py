@@ -1,7 +1,4 @@
-"""Bin sums of nodes at the Guest: encrypted pairs go out, sums come in, whoever grows on them.
-
-The Hosts' sums arrive as integers, so that plaintext and ciphertexts give the same histograms.
-"""
+"""Bin sums of nodes at the Guest, for every algorithm: encrypted pairs go out, sums come in as integers."""
 
 from __future__ import annotations
 
@@ -26,12 +23,11 @@ from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 
-PIECE = 4096  # rows encrypted between two looks at the cancel flag: a second or two at 3,072 bits
-NODES = 32  # most nodes a message
-PRODUCTS = 1 << 22  # rows times features, and
-SUMS = (
-    1 << 14
-)  # bins that a message asks for before it takes no further node: half a minute of a Host's work at 3,072 bits each
+PIECE = 4096  # rows encrypted between two cancellation checks: a second or two at 3,072 bits
+# A request is full at so many nodes, products (rows times features) or sums (bins): half a minute of a Host's work at 3,072 bits.
+MAX_NODES = 32
+MAX_PRODUCTS = 1 << 22
+MAX_SUMS = 1 << 14
 
 A = TypeVar("A")
 M = TypeVar("M", bound=Message)
@@ -61,7 +57,7 @@ class NodeSums:
         rows: Flags | None = None,
         guest_only: bool = False,
     ) -> None:
-        """Step 1: what the next trees' sums are made of, one ciphertext a row and batch, the same bytes to every Host.
+        """Step 1: send the numbers behind the next trees' sums, one ciphertext per row and batch, the same bytes to every Host.
 
         Parameters
         ----------
@@ -111,7 +107,7 @@ class NodeSums:
         return values
 
     def fill(self, wanted: Sequence[Wanted]) -> None:
-        """Step 2: own sums in the clear, the Hosts' sums decrypted."""
+        """Step 2: own sums in plaintext, the Hosts' sums decrypted."""
         asked: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
         for host in self._host_bins:
             for piece in self._pieces(host, wanted):
@@ -127,7 +123,7 @@ class NodeSums:
                 node.histograms |= self._read_sums(host, tree.job, sums)
 
     def _pieces(self, host: str, wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
-        """Nodes that a Host is asked about, message by message, so that each is answered within a minute."""
+        """The nodes of each request to a Host, so that each is answered within a minute."""
         piece: list[Wanted] = []
         products = sums = 0
         counts = np.array(self._host_bins[host].bins) + 1
@@ -139,7 +135,7 @@ class NodeSums:
             batches = len(tree.job.batches)
             products += int(np.count_nonzero(tree.job.rows[node.rows])) * int(uses.sum()) * batches
             sums += int(counts[uses].sum()) * batches
-            if len(piece) == NODES or products >= PRODUCTS or sums >= SUMS:
+            if len(piece) == MAX_NODES or products >= MAX_PRODUCTS or sums >= MAX_SUMS:
                 yield piece
                 piece, products, sums = [], 0, 0
         if piece:
@@ -190,7 +186,7 @@ def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> I
     Raises
     ------
     SecurityError
-        A Host answers that was not asked (again).
+        A Host answers without a pending request.
     """
     while any(asked.values()):
         host, answer = session.expect(kind)

@@ -1,13 +1,12 @@
-"""Sets of joint records on the wire, as small as they can be found (Yao et al. §4.1.1). Knows places of records, nothing about them.
+"""Sets of joint records on the wire, as compact as possible (Yao et al. §4.1.1). Knows indices of records, nothing about them.
 
 The paper writes a set as JSON (vanilla), as one bit a record (bit encoding) or as the run lengths of zeros between its records
 (extreme-bit encoding), the last where less than 15 % of the records are in it. Here run lengths are Rice-coded: ``gap >> k`` in unary
-and the ``k`` low bits as they are, with the ``k`` that comes out shortest. With k = 0 that is the bit encoding again, so that the two meet
-at a sampling rate of (3 - √5)/2 = 38 %, where bits and Rice codes with k = 1 cost the same; a set of more than half of the records is
-written by the records that are not in it. The shorter of the two is sent, by actual size and not by rate.
+and the ``k`` low bits as they are, with the shortest ``k``. With k = 0 that is the bit encoding, so the two break even at a
+sampling rate of (3 - √5)/2 = 38 %, where bits and Rice codes with k = 1 cost the same; a set of more than half of the records is
+written as its complement. The shorter of the two is sent, by actual size and not by rate.
 
-A bitmap has the same length for every set; here an onlooker who sees lengths learns roughly how many records are in a set (both parties
-know that anyway).
+A bitmap has the same length for every set; with gaps an eavesdropper learns from lengths roughly how many records are in a set.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError
 
 Flags = NDArray[np.bool_]
-FLIPPED = 0x80  # the records that are not in the set are written
+FLIPPED = 0x80  # the complement of the set is written
 LOW_BITS = 0x1F  # k; 0 = one bit a record
 COUNT = struct.Struct("<I")
 HEAD = 1 + COUNT.size
@@ -39,7 +38,7 @@ def unpack_rows(blob: bytes, n: int) -> Flags:
     Parameters
     ----------
     n : int
-        Records that the set may be drawn from; ``(n,)`` flags come back.
+        Records in all; ``(n,)`` flags are returned.
 
     Raises
     ------
@@ -56,12 +55,12 @@ def unpack_rows(blob: bytes, n: int) -> Flags:
     if not k:
         return _bits(blob[1:], n, "records")
     flags = np.zeros(n, dtype=bool)
-    flags[_places(blob, n, k)] = True
+    flags[_indices(blob, n, k)] = True
     return ~flags if blob[0] & FLIPPED else flags
 
 
 def as_json(flags: Flags) -> bytes:
-    """The paper's vanilla form, the places as text: to compare with, never sent."""
+    """The paper's vanilla form, the indices as text: for comparison, never sent."""
     return json.dumps(np.flatnonzero(flags).tolist(), separators=(",", ":")).encode()
 
 
@@ -73,8 +72,8 @@ def as_bits(flags: Flags) -> bytes:
 def as_gaps(flags: Flags) -> bytes:
     """Extreme-bit encoding: form, number of records, all unary parts, all low bits; near n·H(p)/8 bytes at sampling rate p."""
     flipped = 2 * int(np.count_nonzero(flags)) > len(flags)
-    places = np.flatnonzero(~flags if flipped else flags)
-    gaps = np.diff(places, prepend=-1) - 1
+    indices = np.flatnonzero(~flags if flipped else flags)
+    gaps = np.diff(indices, prepend=-1) - 1
     k = _low_bits(gaps)
     unary = np.zeros(int((gaps >> k).sum()) + len(gaps), dtype=bool)
     unary[np.cumsum((gaps >> k) + 1) - 1] = True
@@ -99,8 +98,8 @@ def _bits(blob: bytes, n: int, what: str) -> Flags:
     return bits[:n]
 
 
-def _places(blob: bytes, n: int, k: int) -> NDArray[np.intp]:
-    """Read gaps; every place is new and below `n`."""
+def _indices(blob: bytes, n: int, k: int) -> NDArray[np.intp]:
+    """Read gaps; every index is new and below `n`."""
     count = COUNT.unpack_from(blob, 1)[0] if len(blob) >= HEAD else n + 1
     low_bytes = (count * k + 7) // 8
     split = len(blob) - low_bytes
@@ -110,7 +109,7 @@ def _places(blob: bytes, n: int, k: int) -> NDArray[np.intp]:
     if len(ends) != count or split - HEAD != ((int(ends[-1]) + 8) // 8 if count else 0):
         raise SecurityError(f"A set of {count:,} records was announced, {len(ends):,} came; it was refused.")
     low = _bits(blob[split:], count * k, "low bits").reshape(count, k) @ (1 << np.arange(k))
-    places = np.cumsum(((np.diff(ends, prepend=-1) - 1) << k) + low + 1) - 1
-    if count and places[-1] >= n:
-        raise SecurityError(f"A set of {n:,} records names record {int(places[-1]):,}; it was refused.")
-    return places
+    indices = np.cumsum(((np.diff(ends, prepend=-1) - 1) << k) + low + 1) - 1
+    if count and indices[-1] >= n:
+        raise SecurityError(f"A set of {n:,} records names record {int(indices[-1]):,}; it was refused.")
+    return indices

@@ -81,7 +81,7 @@ def test_the_window_is_the_widest_that_fits_the_memory():
     assert _window(1000, 100, 1) == 4
 
 
-def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_is_built_anew(maker, key_side, tmp_path):
+def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_is_rebuilt(maker, key_side, tmp_path):
     numbers = (maker._p, maker._q) if isinstance(maker, OwnerMaker) else (maker._n,)
     file = tmp_path / "kept" / "tables"
     first, second, third = (type(maker)(*numbers, file=file) for _ in range(3))

@@ -175,7 +175,7 @@ def test_short_obfuscators_are_decrypted_like_full_ones():
     assert SIDES[0][0].decrypt_numbers(sent) == numbers and len(set(sent)) == 90
 
 
-def test_a_parcel_makes_the_same_side_for_a_worker(key_side):
+def test_a_payload_makes_the_same_side_for_a_worker(key_side):
     twin = PaillierKeySide.from_worker_payload(key_side.worker_payload())
     assert twin.offer() == key_side.offer()
     assert key_side.decrypt_numbers(twin.encrypt_numbers([1, -2])) == [1, -2]

@@ -31,7 +31,7 @@ def test_two_powers_worked_out_by_hand():
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(-(1 << 60), 1 << 60), EXPONENTS), max_size=8))
-def test_weighted_sums_joined_sums_and_what_is_sent_are_those_of_plain_numbers(key_side, public_side, pairs):
+def test_weighted_sums_joined_sums_and_what_is_sent_are_those_of_plaintext(key_side, public_side, pairs):
     values, weights = [v for v, _ in pairs], [w for _, w in pairs]
     half = list(range(0, len(pairs), 2))
     sums = [(list(range(len(pairs))), weights), (half, [weights[i] for i in half]), ([], [])]

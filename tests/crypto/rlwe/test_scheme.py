@@ -405,7 +405,7 @@ def test_a_key_survives_its_file():
             RlweSecretKey.from_numbers(wrong)
 
 
-def test_a_worker_rebuilds_the_key_side_from_its_parcel():
+def test_a_worker_rebuilds_the_key_side_from_its_payload():
     guest, host = sides(ONE_HOST)
     worker = RlweKeySide.from_worker_payload(guest.worker_payload())
     assert worker.offer() == guest.offer()

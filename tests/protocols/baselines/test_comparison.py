@@ -62,9 +62,9 @@ def test_rounds_are_within_what_the_papers_say(seed, n_hosts, n):
 
 
 def test_a_comparison_has_a_row_for_every_protocol_with_the_same_scores():
-    told = []
-    done = run_comparison(random_world(4, 2, n=5), key=PaillierKeySide(KEY), on_protocol=told.append)
-    assert tuple(row.protocol for row in done.rows) == PROTOCOLS == tuple(told)
+    reported = []
+    done = run_comparison(random_world(4, 2, n=5), key=PaillierKeySide(KEY), on_protocol=reported.append)
+    assert tuple(row.protocol for row in done.rows) == PROTOCOLS == tuple(reported)
     assert all(row.equal for row in done.rows)
     assert (done.samples, done.cipher, done.key_bits) == (5, "paillier", 512)
     for row in done.rows:

@@ -71,7 +71,7 @@ def numbered(model):
 
 
 def visits(world, ran, host):
-    """What a Host was told, per sample: splits of its own at which the sample was handed to it."""
+    """What a Host learned, per sample: splits of its own at which the sample was handed to it."""
     nodes = numbered(world.model)
     out, n, base = [], 0, 0
     for _, message in ran.got[host]:
@@ -160,8 +160,8 @@ def test_what_the_guest_learns_in_one_round_is_every_host_split_with_a_candidate
     owned_by_tree = [tree.splits for tree in world.model.trees]
     for ran in run(world, ["one-round-streaming", "one-round-batched"], together=together).values():
         named, asked = 0, {h: [] for h in ran.scored.held}
-        for host, told in asked.items():
-            told += [len(m.ids) for _, m in ran.got[host] if isinstance(m, AskCandidates)]
+        for host, counts in asked.items():
+            counts += [len(m.ids) for _, m in ran.got[host] if isinstance(m, AskCandidates)]
         for sender, message in ran.got[GUEST]:
             n = asked[sender].pop(0)
             bits = np.unpackbits(np.frombuffer(message.leaves, np.uint8), count=n * len(paths)).reshape(n, -1)

@@ -119,7 +119,7 @@ def test_the_leaves_are_as_pure_as_scikit_learns_on_the_same_bins(seed):
 
 
 @pytest.mark.parametrize("task", ["binary", "classes"])
-def test_ciphertexts_and_plain_numbers_grow_the_same_tree(task, secret_key):
+def test_ciphertexts_and_plaintext_grow_the_same_tree(task, secret_key):
     seen = []
     for key in (None, PaillierKeySide(secret_key)):
         with joined(1, key=key, task=task) as parties:
@@ -139,27 +139,27 @@ def test_a_prediction_is_the_share_of_the_leaf_rounded_when_released():
     assert grown.units.tolist() == np.rint(shares * 256).astype(int).tolist()
 
 
-def test_a_host_is_asked_for_one_child_of_two_and_never_told_a_bin(secret_key):
+def test_a_host_is_asked_for_one_child_of_two_and_never_learns_a_bin(secret_key):
     """Eq. 14; and of what T2 fears, each sample's bin, nothing but sums and sides of chosen splits leave a Host."""
     with joined(3, key=PaillierKeySide(secret_key)) as parties:
         parties.sent.clear()
         [tree] = grow(parties.joint, PLAIN).trees
         asked = [decode(b) for _, to, kind, b in parties.sent if kind == AskBinSums.__name__ and to == "host0"]
-        told = {kind for _, to, kind, _ in parties.sent if to == GUEST}
+        reported = {kind for _, to, kind, _ in parties.sent if to == GUEST}
     parents = {child for i, s in tree.splits.items() for child in (s.left, s.right)}
     children = [node for message in asked for node in message.nodes if node in parents]
     siblings = {s.left: s.right for s in tree.splits.values()}
     assert children and not any(siblings.get(node) in children for node in children)
-    assert told == {"FeatureBins", BinSums.__name__, "SplitRows"}
+    assert reported == {"FeatureBins", BinSums.__name__, "SplitRows"}
 
 
-def test_progress_is_told_once_with_the_trees_figures():
-    told = []
-    with joined(0, n=200, on_tree=told.append) as parties:
+def test_progress_is_reported_once_with_the_trees_figures():
+    reported = []
+    with joined(0, n=200, on_tree=reported.append) as parties:
         grown = grow(parties.joint, PLAIN)
         training = parties.joint.training
         error = np.where(parties.joint.labels == 1, grown.margins[:, 0], 1 - grown.margins[:, 0])[training]
-    [progress] = told
+    [progress] = reported
     assert (progress.tree, progress.trees) == (1, 1)
     assert progress.log_loss_training == pytest.approx(-np.log(np.maximum(error, 1e-15)).mean())
     assert 0.5 < progress.auc_validation < progress.auc_training

@@ -130,7 +130,7 @@ def test_trees_in_lockstep_are_the_trees_one_by_one_each_with_its_own_rows_and_f
         assert len({one.tree for one in together}) == 5
 
 
-def test_ciphertexts_and_plain_numbers_give_the_same_trees(secret_key):
+def test_ciphertexts_and_plaintext_give_the_same_trees(secret_key):
     grown = []
     for key in (None, PaillierKeySide(secret_key)):
         with joined(1, key=key) as parties:
@@ -174,7 +174,7 @@ def test_a_criterion_is_shown_the_channels_of_its_own_batches(secret_key):
 
 
 def test_all_of_a_level_is_asked_before_the_first_answer_is_awaited(monkeypatch):
-    monkeypatch.setattr(node_sums, "NODES", 2)
+    monkeypatch.setattr(node_sums, "MAX_NODES", 2)
     with joined(4) as parties:
         grower = start(parties.joint, BINS)
         grower.send_pairs([pairs(60)])
@@ -200,12 +200,12 @@ def test_a_message_asks_for_a_few_dozen_nodes_or_half_a_minute_of_work(monkeypat
             return [len(m.nodes) for m in asked(parties, AskBinSums, "host0")]
 
         assert nodes_a_message(40) == [32, 8]
-        monkeypatch.setattr(node_sums, "PRODUCTS", 3 * 60 * 3)  # three roots of 60 training rows by three features
+        monkeypatch.setattr(node_sums, "MAX_PRODUCTS", 3 * 60 * 3)  # three roots of 60 training rows by three features
         assert nodes_a_message(7) == [3, 3, 1]
         assert nodes_a_message(7, features=frozenset({("host0", "host0_x")})) == [7]
         assert nodes_a_message(7, batches=(0, 1)) == [2, 2, 2, 1]
         monkeypatch.setattr(
-            node_sums, "SUMS", 2 * (7 + 7 + 5)
+            node_sums, "MAX_SUMS", 2 * (7 + 7 + 5)
         )  # six bins, or four categories, and one for missing values
         assert nodes_a_message(5) == [2, 2, 1]
 

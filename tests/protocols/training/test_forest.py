@@ -42,7 +42,7 @@ def sent(parties, kind, receiver):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_ciphertexts_and_plain_numbers_grow_the_same_forest_byte_for_byte(task, secret_key):
+def test_ciphertexts_and_plaintext_grow_the_same_forest_byte_for_byte(task, secret_key):
     grown = []
     for key in (None, PaillierKeySide(secret_key)):
         with joined(1, key=key, task=task) as parties:
@@ -123,19 +123,19 @@ def test_a_tree_uses_its_share_of_the_rows_and_features(column_sample, count, mo
 
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
 def test_progress_tells_how_well_trees_predict_rows_that_they_have_not_seen(aggregation, monkeypatch):
-    jobs, told = [], []
+    jobs, reported = [], []
     draw_job = forest.draw_job
     monkeypatch.setattr(forest, "draw_job", lambda *args: (jobs.append(draw_job(*args)), jobs[-1])[1])
     monkeypatch.setattr(forest, "TOGETHER", 4)
     monkeypatch.setattr(forest, "ROWS_AT_ONCE", 7)
-    with joined(6, n=150, on_tree=told.append) as parties:
+    with joined(6, n=150, on_tree=reported.append) as parties:
         grown = grow(parties.joint, parameters(trees=6, aggregation=aggregation))
         walked = votes(parties, grown)[:, :, 0] * (6 if aggregation == "mean" else 1)
         labels, training = parties.joint.labels, parties.joint.training
         validation = parties.joint.parts == 1
     how = np.mean if aggregation == "mean" else np.median
     bags = np.array([job.rows for job in jobs])
-    for progress, trees in zip(told, (4, 6), strict=True):
+    for progress, trees in zip(reported, (4, 6), strict=True):
         rows = [i for i in np.flatnonzero(training) if not bags[:trees, i].all()]
         free = [how(walked[:trees, i][~bags[:trees, i]]) for i in rows]
         assert 0 < len(rows) < training.sum()
@@ -147,22 +147,22 @@ def test_progress_tells_how_well_trees_predict_rows_that_they_have_not_seen(aggr
 
 
 def test_where_every_tree_sees_every_row_progress_is_that_of_training():
-    told = []
-    with joined(6, n=150, on_tree=told.append) as parties:
+    reported = []
+    with joined(6, n=150, on_tree=reported.append) as parties:
         grown = grow(parties.joint, parameters(row_sample=1.0))
         rows = parties.joint.training
         expected = roc_auc_score(parties.joint.labels[rows], grown.margins[rows, 0])
-    assert told[-1].auc_training == pytest.approx(expected)
+    assert reported[-1].auc_training == pytest.approx(expected)
 
 
 def test_a_stop_is_heard_between_two_groups_of_trees(monkeypatch):
     monkeypatch.setattr(forest, "TOGETHER", 2)
-    told = []
-    with joined(0, on_tree=told.append) as parties:
-        parties.joint.conversation._cancelled = lambda: len(told) == 1
+    reported = []
+    with joined(0, on_tree=reported.append) as parties:
+        parties.joint.conversation._cancelled = lambda: len(reported) == 1
         with pytest.raises(Cancelled):
             grow(parties.joint, PLAIN)
-    assert [p.tree for p in told] == [2]
+    assert [p.tree for p in reported] == [2]
 
 
 def test_of_a_complete_forest_the_first_tree_asks_no_host():

@@ -48,7 +48,7 @@ def host_rules(runtime, model_id):
 SMALL = SecureBoostParameters(trees=3, depth=3, bins=8, cipher="none")
 
 
-def test_ciphertexts_and_plain_numbers_grow_identical_trees_and_identical_halves(runtime, secret_key):
+def test_ciphertexts_and_plaintext_grow_identical_trees_and_identical_partial_models(runtime, secret_key):
     plain = train(runtime, SMALL, PlainKeySide())
     plain_partial_models = host_rules(runtime, plain.model_id)
     encrypted = train(runtime, SMALL, PaillierKeySide(secret_key))

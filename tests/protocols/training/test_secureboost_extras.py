@@ -206,7 +206,7 @@ def test_equal_gradients_are_kept_by_lot_and_not_by_their_place(jobs):
         assert (labels[rows] == rarer).sum() >= 12 and not set(first) <= set(rows)
 
 
-def test_rows_outside_a_sample_get_no_ciphertext_and_the_hosts_are_told_which_do(secret_key):
+def test_rows_outside_a_sample_get_no_ciphertext_and_the_hosts_learn_which_do(secret_key):
     with joined(8, n=100, key=PaillierKeySide(secret_key)) as parties:
         grow(parties.joint, parameters(trees=2, goss_top=0.2, goss_other=0.2))
         width = secret_key.public.width

@@ -42,12 +42,12 @@ def test_a_model_of_another_task_than_the_label_is_refused_and_of_its_own_is_not
         "classes": forest(("low", "mid", "high")),
         "number": binary(AMOUNT, ()),
     }
-    told = {"binary": "two outcomes", "classes": "3 classes", "number": "a number"}
+    described = {"binary": "two outcomes", "classes": "3 classes", "number": "a number"}
     for other, model in models.items():
         if other == task:
             fit_to_label(model, LABELS[task])
             continue
-        words = rf"^model\.json: found a model that predicts {told[other]}, expected {told[task]} as .*label 'y' has it"
+        words = rf"^model\.json: found a model that predicts {described[other]}, expected {described[task]} as .*label 'y' has it"
         with pytest.raises(ModelError, match=words):
             fit_to_label(model, LABELS[task])
 

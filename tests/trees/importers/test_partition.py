@@ -36,7 +36,7 @@ def test_a_stump_by_hand_becomes_a_rule_at_the_host_and_weights_at_the_guest(tmp
     assert scores_of(divided(model, frame, {"x": "host0"}, 10, STUMP)).tolist() == [-0.25, 0.5, 0.5, -0.25]
 
 
-def test_the_guests_half_has_no_place_for_a_hosts_threshold(tmp_path):
+def test_the_guests_partial_model_has_no_field_for_a_hosts_threshold(tmp_path):
     model = read_document(tmp_path, xgboost_document(tree={"split_conditions": [1234.5678, -0.25, 0.5]}))
     partial_models = split_between_parties(model, [("host0", FEATURES["x"])], BINARY, GUEST, ["host0", "host1"], 10)
     guest, hosts = partial_models.guest, partial_models.hosts
@@ -137,7 +137,7 @@ def test_a_split_on_a_feature_of_nobody_is_refused_and_an_unused_one_is_not(tmp_
     assert guest.dictionary == (("host0", FEATURES["x"]),)
 
 
-def test_columns_can_be_named_anew(tmp_path):
+def test_columns_can_be_renamed(tmp_path):
     nameless = xgboost_document(feature_names=[], param={"num_feature": "2"})
     assert read_document(tmp_path, nameless).features == ("f0", "f1")
     assert read_document(tmp_path, nameless, features=["income", "age"]).features == ("income", "age")

@@ -1,7 +1,7 @@
 """A Host under OpBoost: desensitises its columns once, sends ranks, keeps thresholds on its own scale. Knows no label, no gradient.
 
-A numeric feature is one column of ranks, a yes-or-no feature one of two ranks. Categories have no order that ranks could keep, so a
-categorical feature becomes yes-or-no columns, one a category (the paper encodes categories one-hot as well), in a secret order.
+A numeric feature is one column of ranks, a boolean one has two ranks. Categories have no order that ranks could preserve, so a
+categorical feature becomes boolean columns, one per category (one-hot, as in the paper), in a random order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backend.protocols.training.opboost.sampling import IntArray
 from backend.protocols.transport.packing import to_numbers
 from backend.trees.ensemble import NodeKey, SplitRule
 
-INDICATORS = 32  # commonest categories of a feature that get a column; the others say no everywhere
+INDICATORS = 32  # commonest categories of a feature that get a column; the others are False everywhere
 YES_OR_NO = ValueMap(0.0, 1.0, 2)
 
 
@@ -50,7 +50,7 @@ class NoisyColumn:
     categories: frozenset[str] = frozenset()
 
     def rule(self, level: int, default_left: bool) -> SplitRule:
-        """True values whose level is below `level` go left; `level` is 0 … levels."""
+        """The rule that sends values below `level`, 0 … levels, to the left."""
         if self.category is None:
             return SplitRule(self.feature, default_left, self.mapping.threshold(level))
         sides = (frozenset[str](), self.categories - {self.category}, self.categories)
@@ -59,7 +59,7 @@ class NoisyColumn:
 
 
 class NoisyColumns:
-    """What a Host draws, and keeps: the same setting gives the same noise, so that repeated trainings average nothing out.
+    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class NoisyColumns:
         self._drawn: dict[tuple[str, Noise], tuple[NoisyColumn, ...]] = {}
 
     def names(self, exclude: Sequence[str]) -> list[str]:
-        """The Host's features without those left out."""
+        """The Host's features without the excluded ones."""
         return [name for name in self._features if name not in exclude]
 
     def of(self, name: str, noise: Noise) -> tuple[NoisyColumn, ...]:
@@ -115,7 +115,7 @@ def _noisy(levels: IntArray, noise: Noise, *, flags: bool = False) -> NDArray[np
 
 
 def noise_of(start: StartRanks) -> Noise:
-    """The setting that a Guest asks for; raises SecurityError where it is none."""
+    """The setting in a Guest's request; raises SecurityError where it is invalid."""
     try:
         return Noise(
             map=next(m for m in MAPS if m == start.map),
@@ -181,5 +181,5 @@ class HostRanks:
         return int(distinct[cut - 1] + distinct[cut]) // 2 + 1
 
     def keep_trees(self, count: int) -> None:
-        """Forget the rules of trees that are not kept."""
+        """Drop the rules of trees that are not kept."""
         self.rules = {key: rule for key, rule in self.rules.items() if key[0] < count}

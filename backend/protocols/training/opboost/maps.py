@@ -1,11 +1,11 @@
-"""OpBoost's value mapping and its three order-preserving maps. Knows one party's column as numbers; nothing here is sent.
+"""OpBoost's value mapping and its three order-preserving maps. Knows one party's column as numbers; sends nothing.
 
 A column becomes integers ``L … R`` (here 0 … levels-1), and every integer a noisy one, by one of
 
-- **Global-Map**: over the whole domain, ε a step;
-- **Adj-Map**: first one of the partitions of length θ, ε_prt a partition, then a place in it, ε_ner a step. A value whose partition
-  was not drawn begins at that partition's end nearest to it;
-- **Local-Map**: a place in its own partition, ε_ner a step. The partition itself is shown.
+- **Global-Map**: over the whole domain, ε per step;
+- **Adj-Map**: first one of the partitions of length θ, ε_prt per partition, then a position in it, ε_ner per step. A value that moves to
+  another partition starts at that partition's nearest end;
+- **Local-Map**: a position in its own partition, ε_ner per step. The partition itself is disclosed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Noise:
     mechanism : {"exponential", "laplace"}
         How draws are made (:mod:`backend.protocols.training.opboost.sampling`); the distribution is the same.
     epsilon : float
-        Privacy a step of distance; taken as the decimal number that it is written as.
+        Privacy loss per step of distance; the exact decimal number as written.
     theta : int
         Levels in a partition (Adj-Map, Local-Map); divides `levels`.
     alpha : float
@@ -95,12 +95,12 @@ class Noise:
         """Noisy levels of ``(n,)`` true levels 0 … levels-1, each drawn on its own."""
         if self.map == "global":
             return Sampler(self.step, self.levels, self.mechanism).draw(values, words)
-        own, place = np.divmod(values, self.theta)
+        own, position = np.divmod(values, self.theta)
         partition = own
         if self.map == "adj":
             partition = Sampler(self.jump, self.levels // self.theta, self.mechanism).draw(own, words)
-            place = np.where(partition > own, 0, np.where(partition < own, self.theta - 1, place))
-        return partition * self.theta + Sampler(self.step, self.theta, self.mechanism).draw(place, words)
+            position = np.where(partition > own, 0, np.where(partition < own, self.theta - 1, position))
+        return partition * self.theta + Sampler(self.step, self.theta, self.mechanism).draw(position, words)
 
     def desensitise_flags(self, flags: IntArray, words: Words = system_words) -> IntArray:
         """Noisy 0 and 1 of ``(n,)`` answers to a yes-or-no question, ε under every map: a domain of two has no partitions."""
@@ -114,7 +114,7 @@ class ValueMap:
     Attributes
     ----------
     lower, upper : float
-        Values beyond them count as they themselves.
+        Values beyond them are clipped.
     levels : int
         R + 1.
     """
@@ -125,17 +125,18 @@ class ValueMap:
 
     @property
     def edges(self) -> NDArray[np.float64]:
-        """``(levels - 1,)``: level k holds the values above edge k-1, up to and including edge k."""
+        """``(levels - 1,)``: level k holds the values in (edge k-1, edge k]."""
         share = np.arange(self.levels - 1) / (self.levels - 1)
         return self.lower + share * (self.upper - self.lower)
 
     def level(self, values: NDArray[np.float64]) -> IntArray:
         """``(n,)`` levels; MISSING where a value is NaN."""
-        found = np.searchsorted(self.edges, values, side="left")  # ⌈s⌉ = how many of 0, 1, 2 … are smaller than s
+        # ⌈s⌉ is the number of integers 0, 1, 2 … below s
+        found = np.searchsorted(self.edges, values, side="left")
         return np.where(np.isnan(values), MISSING, found).astype(np.int64)
 
     def threshold(self, level: int) -> float:
-        """T such that ``value < T`` says the same as ``level(value) < level``; `level` is 0 … levels."""
+        """T such that ``value < T`` is equivalent to ``level(value) < level``; `level` is 0 … levels."""
         if not 0 < level < self.levels:
             return LARGEST if level else -LARGEST
         return at_most(float(self.edges[level - 1]))

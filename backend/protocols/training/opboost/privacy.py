@@ -1,13 +1,13 @@
-"""What OpBoost's noise promises, in figures. Knows parameters and feature kinds, no value.
+"""The privacy guarantees of OpBoost's noise. Knows parameters and feature kinds, no value.
 
 For a pair of true levels x, x' and every noisy y, ``Pr[y | x] ≤ e^b · Pr[y | x']`` with
 
 - Global-Map: b = ε·t, where t = |x - x'| (distance-based LDP);
 - Adj-Map (partition-dLDP): b = t·ε_ner in one partition, b = d·ε_prt + (θ-1)·ε_ner in partitions that are d ≤ ⌈t/θ⌉ apart;
-- Local-Map: b = t·ε in one partition; of two partitions nothing is hidden, b = ∞.
+- Local-Map: b = t·ε in one partition; different partitions are told apart with certainty, b = ∞.
 
 A yes-or-no column has b = ε/2, a categorical one b = ε: two of its indicators change. Values of a record are drawn independently, so
-the b of a record is the sum over its features. Missing values are shown as missing.
+the b of a record is the sum over its features. Missing values are disclosed as missing.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from backend.protocols.training.opboost.maps import Noise
 
 @dataclass(frozen=True)
 class PrivacyFigures:
-    """The b of a training's ranks; larger tells more, and e^b bounds how much likelier one value is than another.
+    """The b of a training's ranks; larger discloses more: e^b bounds the likelihood ratio of two values.
 
     Attributes
     ----------
     epsilon : float
-        As asked for.
+        As requested.
     neighbours : float
         Worst case over neighbouring levels.
     width : int
@@ -40,7 +40,7 @@ class PrivacyFigures:
     record : float
         Worst case of a record with all its features: ε·W·d for d numeric features under Global-Map.
     shown_partitions : int
-        Partitions a numeric feature is told of exactly; 0 unless the map is Local-Map.
+        Partitions of a numeric feature that are disclosed exactly; 0 unless the map is Local-Map.
     """
 
     epsilon: float
@@ -84,7 +84,7 @@ def worst(noise: Noise, distance: int) -> float:
 
 
 def bound(noise: Noise, first: int, second: int) -> float:
-    """The b of one pair of levels; infinite where Local-Map shows that they differ."""
+    """The b of one pair of levels; infinite where Local-Map discloses that they differ."""
     apart = abs(first // noise.theta - second // noise.theta)
     if noise.map == "global" or apart == 0:
         return float(noise.step * abs(first - second))

@@ -1,12 +1,12 @@
 """Draws from the bounded discrete Laplace distribution without any rounding error. Knows numbers, no party and no column.
 
 ``Pr[y | x] ∝ exp(-ε·|y - x|/2)`` on ``0 … size-1`` is the exponential mechanism with the distance as its utility (Global-Map), and
-also the discrete Laplace distribution of scale 2/ε that is drawn again until it falls into the domain: one distribution, two roads.
+also the discrete Laplace distribution of scale 2/ε truncated to the domain by rejection: one distribution, two samplers.
 
-How a draw stays exact: U is uniform on [0, 1) and y the number of k with F(k) ≤ U. Of U only 64 bits are drawn at first; beside them
-stand the integers ⌊F(k)·2^64⌋, computed with directed rounding (MPFR) and certified. Bits that equal one of these integers decide
-nothing yet, so 64 more are drawn and compared at the higher precision. This ends: F(k) is irrational for k < size-1, since
-exp(-ε/2) is transcendental for a rational ε > 0 (Lindemann), so some precision always tells them apart.
+How a draw stays exact: U is uniform on [0, 1) and y the number of k with F(k) ≤ U (inverse transform). Of U only 64 bits are drawn at
+first and compared with the integers ⌊F(k)·2^64⌋, computed with directed rounding (MPFR) and certified. Bits that equal one of these
+integers decide nothing yet, so 64 more are drawn and compared at the higher precision. This terminates: F(k) is irrational for
+k < size-1, since exp(-ε/2) is transcendental for a rational ε > 0 (Lindemann), so some precision always separates them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Sampler:
     size : int
         The domain is 0 … size-1.
     mechanism : {"exponential", "laplace"}
-        ``exponential`` holds a table for every true value and never draws twice; ``laplace`` holds one table and draws again
-        whatever falls outside (less than half), so the number of draws says a little about how many values lie at an edge.
+        ``exponential`` holds a table for every true value and never redraws; ``laplace`` holds one table and redraws whatever falls
+        outside (less than half), so the number of draws discloses a little about how many values lie at an edge.
     """
 
     def __init__(self, epsilon: Fraction, size: int, mechanism: Mechanism) -> None:
@@ -68,7 +68,7 @@ class Sampler:
         """
         if self._mechanism == "exponential":
             return self._from_own_tables(values, words)
-        return self._drawn_again(values, words)
+        return self._by_rejection(values, words)
 
     def _from_own_tables(self, values: IntArray, words: Words) -> IntArray:
         drawn, noisy = words(len(values)), np.empty_like(values)
@@ -77,8 +77,8 @@ class Sampler:
             noisy[rows] = _inverted(self._epsilon, self._size, anchor, drawn[rows], words)
         return noisy
 
-    def _drawn_again(self, values: IntArray, words: Words) -> IntArray:
-        """Steps longer than size-1 would never stay inside, so the table leaves them out; that changes no accepted draw."""
+    def _by_rejection(self, values: IntArray, words: Words) -> IntArray:
+        """Steps longer than size-1 would always be rejected, so the table omits them; that changes no accepted draw."""
         noisy, reach = values.copy(), self._size - 1
         waiting = np.arange(len(values))
         while len(waiting):
@@ -96,12 +96,12 @@ def _inverted(epsilon: Fraction, size: int, anchor: int, drawn: NDArray[np.uint6
     found = np.searchsorted(table, drawn, side="left").astype(np.int64)
     inside = np.flatnonzero(found < len(table))
     for i in inside[table[found[inside]] == drawn[inside]]:
-        found[i] = _settled(epsilon, size, anchor, int(drawn[i]), words)
+        found[i] = _with_more_bits(epsilon, size, anchor, int(drawn[i]), words)
     return found
 
 
-def _settled(epsilon: Fraction, size: int, anchor: int, begun: int, words: Words) -> int:
-    """Draw on until the bits differ from every F(k) at their precision."""
+def _with_more_bits(epsilon: Fraction, size: int, anchor: int, begun: int, words: Words) -> int:
+    """Draw more bits until they differ from every F(k) at their precision."""
     bits = WORD
     while True:
         begun, bits = begun << WORD | int(words(1)[0]), bits + WORD

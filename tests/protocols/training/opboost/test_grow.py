@@ -60,7 +60,7 @@ def partial_models(runtime, model_id):
     }
 
 
-def test_a_model_of_ranks_is_kept_in_halves_and_scored_like_any_other(runtime):
+def test_a_model_of_ranks_is_kept_as_partial_models_and_scored_like_any_other(runtime):
     trained, _ = train(runtime)
     owners = {s.owner for tree in trained.model.trees for s in tree.splits.values()}
     assert owners > {"bank"}
@@ -124,7 +124,7 @@ def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(runtime)
     )
 
 
-def test_progress_is_told_after_every_tree(runtime):
+def test_progress_is_reported_after_every_tree(runtime):
     seen = []
     train(runtime, on_tree=seen.append)
     assert [p.tree for p in seen] == [1, 2, 3, 4]
@@ -132,12 +132,12 @@ def test_progress_is_told_after_every_tree(runtime):
 
 
 def test_a_training_can_be_stopped_between_two_trees(runtime):
-    told = []
-    session = runtime.open_session(runtime.hosts, cancelled=lambda: bool(told))
+    reported = []
+    session = runtime.open_session(runtime.hosts, cancelled=lambda: bool(reported))
     with pytest.raises(Cancelled):
-        runtime.guest.train(runtime.labels(), SMALL, None, session, on_tree=told.append)
+        runtime.guest.train(runtime.labels(), SMALL, None, session, on_tree=reported.append)
     session.close()
-    assert len(told) == 1 and train(runtime)[0].model_id
+    assert len(reported) == 1 and train(runtime)[0].model_id
 
 
 class Straight:

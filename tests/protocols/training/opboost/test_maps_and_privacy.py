@@ -66,8 +66,8 @@ def test_a_bounded_laplace_of_scale_one_over_epsilon_would_break_the_bound(bound
 def test_some_pair_uses_up_at_least_half_of_the_largest_bound(noise, distribution):
     """The figures exaggerate by less than two: normalising constants add at most ln 2 to the ε·t/2 of Global-Map."""
     exact = [[float(p) for p in distribution(noise, x)] for x in range(noise.levels)]
-    told = max(log(p / q) for ps in exact for qs in exact for p, q in zip(ps, qs, strict=True))
-    assert told <= worst(noise, noise.levels - 1) <= 2 * told
+    largest = max(log(p / q) for ps in exact for qs in exact for p, q in zip(ps, qs, strict=True))
+    assert largest <= worst(noise, noise.levels - 1) <= 2 * largest
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=NAMES)
