@@ -8,14 +8,13 @@ from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.scoring import ScoringRequest
 
-KEY = 2048
+KEY = 512  # bits: for arithmetic, not for secrets
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
+def home(demo_home):
+    home = demo_home()
     glassleaf = Glassleaf(home, pools=False)
-    glassleaf.training.prepare_demo()
     federation = glassleaf.federations.get("demo")
     hosts = tuple(h.model_copy(update={"budget": 1}) for h in federation.hosts)
     write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
@@ -26,7 +25,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def glassleaf(home):
-    glassleaf = Glassleaf(home, pools=False)
+    glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
     yield glassleaf
     glassleaf.close()
 

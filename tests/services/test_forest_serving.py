@@ -12,9 +12,8 @@ FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 
 
 @pytest.fixture(scope="module")
-def glassleaf(tmp_path_factory):
-    opened = Glassleaf(tmp_path_factory.mktemp("home"), key_floor=512, pools=False)
-    opened.training.prepare_demo()
+def glassleaf(demo_home):
+    opened = Glassleaf(demo_home(), key_floor=512, pools=False)
     opened.training.start(TrainingRequest("demo", FOREST)).get()
     yield opened
     opened.close()

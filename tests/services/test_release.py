@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from homes import copied_home
 from inside import runtime_of
 
 from backend.data.table import SampleSheet
@@ -15,11 +16,20 @@ from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
 
+@pytest.fixture(scope="module")
+def measured_with_dither(tmp_path_factory):
+    """A home in which the demo's model was measured with the Hosts' dither; only to be copied."""
+    home = tmp_path_factory.mktemp("dither") / "home"
+    with pytest.MonkeyPatch.context() as patch, Glassleaf(home, pools=False) as glassleaf:
+        patch.setenv("GLASSLEAF_DITHER", "0.0625")
+        glassleaf.training.prepare_demo()
+    return home
+
+
 @pytest.fixture
-def glassleaf(tmp_path, monkeypatch):
+def glassleaf(measured_with_dither, tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
-    opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.training.prepare_demo()
+    opened = Glassleaf(copied_home(measured_with_dither, tmp_path / "home"), key_floor=512, pools=False)
     yield opened
     opened.close()
 
@@ -33,10 +43,9 @@ def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
     assert release.without_dither > release.named
 
 
-def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, monkeypatch):
+def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, demo_home, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(glassleaf.home / "other", key_floor=512, pools=False)
-    bare.training.prepare_demo()
+    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
     release, before = bare.models.get("latest").release, glassleaf.models.get("latest").release
     assert (release.dither, release.without_dither) == (0.0, None) and release.named == before.without_dither
     bare.close()
@@ -81,10 +90,9 @@ def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(glasslea
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
-def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(glassleaf, monkeypatch):
+def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(demo_home, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(glassleaf.home / "bare", key_floor=512, pools=False)
-    bare.training.prepare_demo()
+    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
     before = [record.id for record in bare.models.all()]
     asked = SecureBoostParameters(trees=1, depth=4, cipher="none", score_bits=16)  # of one tree every leaf names itself
     job = bare.training.start(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)

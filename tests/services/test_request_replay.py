@@ -17,10 +17,9 @@ from backend.store.request_log import RequestLog
 
 
 @pytest.fixture
-def glassleaf(tmp_path, monkeypatch):
+def glassleaf(demo_home, monkeypatch):
     monkeypatch.setattr(simulator, "RequestLog", partial(RequestLog, rate=1.0))
-    opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.training.prepare_demo()
+    opened = Glassleaf(demo_home(), key_floor=512, pools=False)
     yield opened
     opened.close()
 
