@@ -17,6 +17,9 @@ from app.view_models import PAGE, Speed
 from backend.protocols.simulation.simulator import PoolLevel
 from backend.results import Score
 from backend.services import Glassleaf
+from backend.services.federations import Federations
+from backend.services.registry import Registry
+from backend.services.scoring import Scoring
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded
@@ -122,7 +125,7 @@ def pooled(monkeypatch: pytest.MonkeyPatch, ready: int, target: int) -> None:
     def pools(glassleaf: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
         return tuple(PoolLevel(p.name, ready, target) for p in glassleaf.federations.get(federation).parties)
 
-    monkeypatch.setattr(Glassleaf, "pools", pools)
+    monkeypatch.setattr(Federations, "pools", pools)
 
 
 def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +168,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, key: str
 ) -> None:
     asked = []
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or seconds)
+    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or seconds)
     at = scored(with_cipher(opened("score"), "rlwe"))
     assert not at.exception
     assert set(asked) == {3072}
@@ -181,7 +184,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or 1.0)
+    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or 1.0)
     at = opened("score")
     assert not asked
     at.get_by_key("score_key_bits").set_value(2048)
@@ -190,7 +193,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
 
 
 def test_the_textbook_counts_every_person_scored(bulk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Glassleaf, "textbook_seconds", lambda glassleaf, model, bits: 60.0)
+    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: 60.0)
     bulk.run()
     assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83 h"  # 230 minutes
 
@@ -207,7 +210,7 @@ def test_many_people_are_shown_page_by_page_and_downloaded_whole(bulk: AppTest) 
     bulk.run()
     assert list(table(bulk)["id"]) == [f"new{i}" for i in range(2 * PAGE, PEOPLE)]
     assert says(bulk, "score.rows", first=201, last=230, n=230)
-    lines = list(csv.DictReader(io.StringIO(Glassleaf.scores_csv(batch).decode())))
+    lines = list(csv.DictReader(io.StringIO(Scoring.csv(batch).decode())))
     assert [line["id"] for line in lines] == [f"new{i}" for i in range(PEOPLE)]
 
 

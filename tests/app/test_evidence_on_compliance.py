@@ -19,7 +19,8 @@ from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
 from backend.services import Glassleaf
-from backend.services.fairness import Proxies
+from backend.services.compliance import Compliance
+from backend.services.fairness import Fairness, Proxies
 from tests.app.conftest import Opened, World, _fresh
 from tests.app.reading_out import everything, says
 
@@ -44,7 +45,7 @@ OUTCOMES = (
 def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     """The page asks for the default cipher; plaintext here, so that it is quick."""
     for name in ("start_disparity", "start_proxies"):
-        monkeypatch.setattr(Glassleaf, name, _plainly(getattr(Glassleaf, name)))
+        monkeypatch.setattr(Fairness, name, _plainly(getattr(Fairness, name)))
     return _fresh(home, monkeypatch)
 
 
@@ -60,7 +61,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, **found: tuple[Evidence, ...] | Non
         report = real(glassleaf, model_id)
         return replace(report, findings=tuple(replace(f, **found) for f in report.findings))
 
-    monkeypatch.setattr(Glassleaf, "compliance", compliance_of)
+    monkeypatch.setattr(Compliance, "assess", compliance_of)
 
 
 def measured(at: AppTest, kind: str) -> AppTest:
@@ -180,7 +181,7 @@ def test_while_it_runs_its_stage_is_shown_and_it_can_be_cancelled(
         go.wait(60)
         raise Cancelled("stopped")
 
-    monkeypatch.setattr(Glassleaf, "start_disparity", lambda glassleaf, request: Job(work, 1).start())
+    monkeypatch.setattr(Fairness, "start_disparity", lambda glassleaf, request: Job(work, 1).start())
     at = opened("compliance")
     at.radio(key="evidence_kind").set_value("disparity").run()
     at.button(key="evidence_go").click().run()

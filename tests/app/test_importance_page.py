@@ -11,7 +11,7 @@ from backend.explain.stability import MEASURES
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
 from backend.services import Glassleaf
-from backend.services.explanation import MeansRequest, PermutationRequest
+from backend.services.explanation import Explanation, MeansRequest, PermutationRequest
 from backend.services.reasons import CohortImportance
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
@@ -140,7 +140,7 @@ def test_means_are_drawn_without_an_edge(
         for k in (1, 2, 3)
     )
     found = {name: GroupMeans(model.owner_of(name), name, 180, groups)}
-    monkeypatch.setattr(Glassleaf, "means", lambda self, model_id: found)
+    monkeypatch.setattr(Explanation, "means", lambda self, model_id: found)
     at = opened("importance")
     at.selectbox(key="curve_feature").select(name).run()
     ends = {f"at_{end}": markdown(T("importance.bin", place=k, bins=3)) for end, k in (("low", 1), ("high", 3))}

@@ -10,7 +10,7 @@ import pytest
 from app import session
 from app.texts import Texts, catalogue
 from backend import __version__
-from backend.services import Glassleaf
+from backend.services.compliance import Compliance
 from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
 from tests.app.reading_out import everything, says
 
@@ -158,7 +158,7 @@ def test_a_warm_page_answers_quickly(opened: Opened, page: str) -> None:
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     view = session.view(world.record.id)
     report = replace(view.compliance, findings=(), set_aside=view.compliance.findings[:1])
-    monkeypatch.setattr(Glassleaf, "compliance", lambda glassleaf, model_id: report)
+    monkeypatch.setattr(Compliance, "assess", lambda glassleaf, model_id: report)
     at = opened("compliance")
     assert not at.exception
     said = everything(at)

@@ -12,9 +12,9 @@ from backend.jobs import Job
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Lead
 from backend.protocols.baselines.comparison import PROTOCOLS
 from backend.protocols.simulation.synthetic_model import Shape
+from backend.protocols.transport.simulated_latency import Link
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, Compared, ComparisonRequest
-from backend.trees.outputs import Link
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks

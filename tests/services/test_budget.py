@@ -6,7 +6,7 @@ from inside import workspace_of
 from backend.data.federation import load_federation, write_federation
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest
-from backend.services.scoring import ScoringRequest
+from backend.services.scoring import Scoring, ScoringRequest
 
 KEY = 512  # bits: for arithmetic, not for secrets
 
@@ -60,7 +60,7 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     refused = batch.scores[0]
     assert "The budget is spent at" in refused.problem and "1 time(s) in 28 days" in refused.problem
     assert refused.units == 0 and refused.predictions == () and refused.decision == ""
-    assert b"failed,,," in Glassleaf.scores_csv(batch)
+    assert b"failed,,," in Scoring.csv(batch)
     assert (job["rows"], job["failed"]) == (1, 1)
 
 

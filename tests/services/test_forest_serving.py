@@ -20,7 +20,7 @@ def glassleaf(demo_home):
 
 
 def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(glassleaf, monkeypatch):
-    monkeypatch.setattr(forest_serving, "PACE", 0.03)
+    monkeypatch.setattr(forest_serving, "BATCH_INTERVAL", 0.03)
     done = glassleaf.forest_serving.start(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
     assert [batch.number for batch in done.batches] == list(range(1, 201))
     assert [batch.missing for batch in done.batches[:2]] == [(), ()]

@@ -10,10 +10,10 @@ from backend.errors import Cancelled, ParameterError
 from backend.protocols.baselines.comparison import PROTOCOLS
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.simulated_latency import Link
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest, usual_protocols
 from backend.services.training import TrainingRequest
-from backend.trees.outputs import Link
 
 KEY = 512
 SMALL = Shape(trees=3, depth=2, features=6)

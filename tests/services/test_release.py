@@ -11,7 +11,7 @@ from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ReleaseCheck
 from backend.services import Glassleaf
-from backend.services.leakage import MOST_NAMED, finest, refuse_if_named, usual_bound
+from backend.services.leakage import MAX_IDENTIFYING, finest, refuse_if_identifying, usual_bound
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
@@ -104,17 +104,17 @@ def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(demo_
 def test_the_finest_resolution_that_fits_is_named():
     release = ReleaseCheck(0.0, ((16, 0.9), (10, 0.3), (8, 0.05), (6, 0.01)), 1.0, 100, 1000)
     assert [finest(release, most) for most in (1.0, 0.3, 0.1, 0.001)] == [16, 10, 8, None]
-    refuse_if_named(release, 0.9)
+    refuse_if_identifying(release, 0.9)
     with pytest.raises(ParameterError, match="--score-bits 8"):
-        refuse_if_named(release, 0.1)
+        refuse_if_identifying(release, 0.1)
     with pytest.raises(ReleaseRefused, match="fewer trees") as refused:
-        refuse_if_named(release, 0.001)
+        refuse_if_identifying(release, 0.001)
     assert (refused.value.named, refused.value.most, refused.value.bits) == (0.9, 0.001, None)
 
 
 def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
     many, few = (ReleaseCheck(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
-    assert usual_bound(many, synthetic=False) == MOST_NAMED < 1.0
+    assert usual_bound(many, synthetic=False) == MAX_IDENTIFYING < 1.0
     assert usual_bound(many, synthetic=True) == usual_bound(few, synthetic=False) == 1.0
 
 
