@@ -72,7 +72,7 @@ def measure() -> dict[str, Any]:
 
 
 def _ratio(row: dict[str, Any], other: dict[str, Any], unit: str) -> float:
-    return (row[f"guest_{unit}"] + row[f"host_{unit}"]) / (other[f"guest_{unit}"] + other[f"host_{unit}"])
+    return float((row[f"guest_{unit}"] + row[f"host_{unit}"]) / (other[f"guest_{unit}"] + other[f"host_{unit}"]))
 
 
 def aligned(method: str, guest: list[str], host: list[str]) -> Meter:

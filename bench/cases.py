@@ -76,7 +76,7 @@ class Case:
 
     @property
     def chain(self) -> list[str]:
-        """Hosts that are asked, in order."""
+        """Names of the Hosts, in the order of the scoring chain."""
         return [step.host for step in self.guest.folding.steps]
 
     def records(self, n: int) -> PartyTable:

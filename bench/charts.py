@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
+from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -24,7 +26,7 @@ ON_DARK_PAPER = {
     LEVEL_COLOUR: "#9198a1",
     **dict(zip(LINE_COLOURS, ("#2dd4bf", "#fbbf24", "#c4b5fd", "#f9a8d4"), strict=True)),
 }
-SETTINGS = {
+SETTINGS: Any = {
     # without a salt, the ids of markers and clip paths are random
     "svg.hashsalt": "glassleaf",
     # letters stay letters: smaller, searchable, read out by screen readers
@@ -95,7 +97,7 @@ class Chart:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.grid(axis="y")
         named = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
-        named.sort(key=lambda line: float(line.get_ydata()[-1]), reverse=True)
+        named.sort(key=lambda line: float(np.asarray(line.get_ydata())[-1]), reverse=True)
         figure.legend(handles=named, loc="outside right upper", frameon=False)
         return figure
 

@@ -1,6 +1,6 @@
 """Every cipher beside its peers, in one run and on one core: encrypt, masked sum, refresh, decrypt, one sample cold and warm, bulk, bytes.
 
-*Cold*: tables are in memory, nothing is made in advance. *Warm*: every pool is full. Peers encrypt a number a leaf; ours fold first.
+*Cold*: tables are in memory, nothing is precomputed. *Warm*: every pool is full. Peers encrypt a number a leaf; ours fold first.
 """
 
 from __future__ import annotations
@@ -107,16 +107,9 @@ class _KeySize:
         rows = []
         for e in engines:
             summed, decrypted = (median(s) for s in zip(*sums[e.name], strict=True))
-            row = {
-                "engine": e.name,
-                "label": e.label,
-                "peer": e.peer,
-                "key": e.key,
-                "encrypt": {state: _rate(encrypted[e.name, state], encrypted["phe", "cold"]) for state in e.states},
-                "masked_sum_seconds": summed,
-                "refresh": refreshed[e.name],
-                "decrypt_seconds": decrypted,
-            }
+            row: dict[str, Any] = {"engine": e.name, "label": e.label, "peer": e.peer, "key": e.key}
+            row["encrypt"] = {s: _rate(encrypted[e.name, s], encrypted["phe", "cold"]) for s in e.states}
+            row |= {"masked_sum_seconds": summed, "decrypt_seconds": decrypted, "refresh": refreshed[e.name]}
             if isinstance(e, Peer):
                 row["sample"] = self._composed(e, row["encrypt"]["cold"]["seconds"], summed + decrypted, textbook)
             else:

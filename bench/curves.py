@@ -106,9 +106,8 @@ class _Bench:
             name, lattice = rlwe_parameters(case).name, rlwe_sides(case)
         except ParameterError as error:
             return [*points, facts | {"engine": "rlwe", "left_out": str(error)}]
-        for n in (1, BATCH):
-            points.append(facts | {"engine": "rlwe", "key": name} | self._seconds(case, lattice, n))
-        return points
+        facts |= {"engine": "rlwe", "key": name}
+        return points + [facts | self._seconds(case, lattice, n) for n in (1, BATCH)]
 
     def _seconds(self, case: Case, sides: Sides, n: int) -> Point:
         runs: list[Run] = repeated(partial(run_chain, case, sides.key, sides.hosts, n), self.repeats)
@@ -133,9 +132,9 @@ class _Bench:
                     parties = ServedParties(case, 0, self.folder)
                     seconds = parties.seconds(key, sizes[name], Workers(cores), self.repeats)
                     parties.close()
-                point = {"engine": name if name == "rlwe" else f"{name} {bits}", "cores": cores, "samples": sizes[name]}
-                middle = median(seconds)
-                points.append(point | {"seconds": middle, "per_second": sizes[name] / middle, "repeats": len(seconds)})
+                middle, title = median(seconds), name if name == "rlwe" else f"{name} {bits}"
+                point = {"engine": title, "cores": cores, "samples": sizes[name], "repeats": len(seconds)}
+                points.append(point | {"seconds": middle, "per_second": sizes[name] / middle})
         return points
 
 

@@ -45,9 +45,9 @@ class PaillierFloor:
         p2, n2 = p * p, n * n
         small, rest = mpz(999), random_unit(n)
         power = mpz(1) << int(p.bit_length())
-        half, square, a, b = random_unit(p), random_unit(p2), random_unit(n2), random_unit(n2)
+        single, square, a, b = random_unit(p), random_unit(p2), random_unit(n2), random_unit(n2)
         self.costs = {
-            "half_width": each(lambda: square * half % p2),
+            "half_width": each(lambda: square * single % p2),
             "squaring": each(lambda: gmpy2.powmod(square, power, p2), 1) / (int(power).bit_length() - 1),
             "host": each(lambda: a * b % n2),
             "cover": each(lambda: (a + n * (small * rest % n)) % n2),
@@ -96,14 +96,14 @@ class RlweFloor:
         self._width = ring.seeded_width
 
     def of(self, batches: int, bytes_up: int, warm: bool) -> Floors:
-        """Floors for what has `bytes_up` bytes on its way to one Host, in so many batches."""
+        """Floors for vectors of `bytes_up` bytes in all, sent to one Host in so many batches."""
         k, sent = self._primes, bytes_up // self._width
         zero = 0 if warm else 5 * (k + 1)  # three polynomials, and two freed of the special prime
-        made = "mask, switch to one prime" if warm else "zero under the public key, mask, switch to one prime"
+        steps = "mask, switch to one prime" if warm else "zero under the public key, mask, switch to one prime"
         counts = {
             (GUEST, "encrypt"): (sent, 2 * k + 1, "encoding, noise and message"),
             (HOST, "fold"): (sent, k + 1, "encoding and mask"),
-            (HOST, "refresh"): (batches, zero + 3 * k + 1, made),
+            (HOST, "refresh"): (batches, zero + 3 * k + 1, steps),
             (GUEST, "decrypt"): (batches, 2, "back and decoding"),
         }
         return {

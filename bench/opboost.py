@@ -148,14 +148,14 @@ def _point(records: Records, parameters: OpBoostParameters) -> dict[str, Any]:
     session = DirectSession(records, [h.name for h in federation.hosts])
     features = {p.name: p.features for p in federation.parties}
     grown = grow(_joint(records, session, records.tables[federation.guest.name], features), parameters)
-    figures = privacy_of(parameters.noise, [f for h in federation.hosts for f in h.features])
+    bounds = privacy_of(parameters.noise, [f for h in federation.hosts for f in h.features])
     return {
         "map": parameters.map,
         "epsilon": parameters.epsilon,
         "auc": _auc(records, _released(records, grown, session)),
         "auc_on_ranks": _auc(records, grown.margins[:, 0]),
-        "feature_bound": figures.feature if np.isfinite(figures.feature) else None,
-        "record_bound": figures.record if np.isfinite(figures.record) else None,
+        "feature_bound": bounds.feature if np.isfinite(bounds.feature) else None,
+        "record_bound": bounds.record if np.isfinite(bounds.record) else None,
         "n_test": int((records.parts == TEST).sum()),
     }
 
@@ -173,7 +173,7 @@ def _released(records: Records, grown: Grown, session: DirectSession) -> NDArray
     model = GuestModel(guest, session.hosts, grown.trees, grown.base_scores, 0, (), grown.rules)
     reached = candidate_leaves(model.skeletons, rules, columns, len(records.labels))
     sums = [kept @ weights for kept, weights in zip(reached, weights_by_tree(grown.trees), strict=True)]
-    return grown.base_scores[0] + np.sum(sums, axis=0)
+    return np.asarray(grown.base_scores[0] + np.sum(sums, axis=0), dtype=np.float64)
 
 
 def measure(quick: bool = False) -> dict[str, Any]:

@@ -5,10 +5,8 @@ Needs Chromium and Playwright. The federation is synthetic (`bench.large`), the 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,7 +15,7 @@ from playwright.sync_api import sync_playwright
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
 from bench.large import grow_large
-from bench.setting import machine, progress, run
+from bench.setting import fresh_folder, machine, progress, run
 from bench.tables import pages as describe
 from tests.e2e.measure_pages import measure as walk
 from tests.e2e.serving import CHROMIUM, FLAGS, served
@@ -32,22 +30,22 @@ TARGET = 1.0  # seconds
 
 def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, Any]:
     """Medians over `rounds` walks through the pages, warm; the model is compared with one retrained from it."""
-    with tempfile.TemporaryDirectory(prefix="glassleaf-bench-") as folder:
-        home = Path(folder) / "home"
+    with fresh_folder() as folder:
+        home = folder / "home"
         glassleaf = Glassleaf(home, pools=False)
         progress("growing the model")
         record = grow_large(glassleaf)
-        results = glassleaf.compliance.assess(record.id).findings
-        progress("training again")
-        glassleaf.retraining.start(RetrainingRequest(record.id, (results[0].feature,), cipher="none")).get()
+        findings = glassleaf.compliance.assess(record.id).findings
+        progress("retraining it")
+        glassleaf.retraining.start(RetrainingRequest(record.id, (findings[0].feature,), cipher="none")).get()
         facts = {
             "features": len(glassleaf.models.guest_model(record.id).dictionary),
             "trees": record.n_trees,
             "leaves": record.n_leaves,
-            "findings": len(results),
+            "findings": len(findings),
         }
         glassleaf.close()
-        with served(home, Path(folder) / "dashboard.log") as url, sync_playwright() as play:
+        with served(home, folder / "dashboard.log") as url, sync_playwright() as play:
             progress("walking")
             browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
             page = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US").new_page()
@@ -59,15 +57,12 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
                 more.click()
             times = walk(page, rounds, titles)
             browser.close()
-    rows = [
-        {
-            "page": title,
-            "title_seconds": median(first for first, _ in own) / 1000,
-            "seconds": median(last for _, last in own) / 1000,
-            "worst_seconds": max(last for _, last in own) / 1000,
-        }
-        for title, own in times.items()
-    ]
+    rows = []
+    for title, own in times.items():
+        first, last = ([milliseconds / 1000 for milliseconds in column] for column in zip(*own, strict=True))
+        rows.append(
+            {"page": title, "title_seconds": median(first), "seconds": median(last), "worst_seconds": max(last)}
+        )
     return {"rounds": rounds, "target_seconds": TARGET, "load_after": machine()["load_before"], **facts, "rows": rows}
 
 

@@ -9,12 +9,14 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from backend.crypto.interface import KeySide
 from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
@@ -25,20 +27,6 @@ from bench.timing import repeated, seconds_of
 
 MODEL = "m-bench"
 KEY_FLOOR = 512  # bits; tests measure with small keys
-
-
-class _SingleModelStore:
-    """A Host's store that holds one partial model."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def artefact(self, model_id: str) -> str:
-        """Its only partial model."""
-        return self._text
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Nothing is trained here."""
 
 
 class ServedParties:
@@ -55,10 +43,10 @@ class ServedParties:
     def __init__(self, case: Case, pool: int, tables: Path) -> None:
         self._case, self._network = case, Network()
         federation = case.federation()
-        options = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
+        options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
         hosts = []
         for name, partial_model in case.partial_models.items():
-            store, features = _SingleModelStore(dump_host(partial_model)), federation.party(name).features
+            store, features = MemoryStore({MODEL: dump_host(partial_model)}), federation.party(name).features
             hosts.append(HostParty(name, case.tables[name], features, store, **options))
         self._hosts = SimulatedHosts(self._network, hosts)
         self._guest = GuestParty(federation, case.tables[case.model.guest])

@@ -1,4 +1,4 @@
-"""All parties' columns in one place, binned as in a training: what a centralised learner gets to see. For comparison, not for secrets."""
+"""All parties' columns together, binned as in a training: the view of a centralised learner, for comparison."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
         rows = np.array([table.row_of[i] for i in ids], dtype=np.intp)
         for feature in party.features:
             column = table.columns[feature.name][rows]
-            made = make_bins(feature, column[training], bins)
-            indices[feature.name] = made.index(column)
+            own = make_bins(feature, column[training], bins)
+            indices[feature.name] = own.index(column)
             if feature.kind is Kind.CATEGORICAL:
-                categories[feature.name] = made.count + 1
+                categories[feature.name] = own.count + 1
     labels = np.asarray(read_labels(federation), dtype=np.float64)
     return Pooled(indices, categories, labels, training, parts == "test")

@@ -1,5 +1,4 @@
-"""Privacy–utility trade-off on the credit-card data: paths that fit a score, AUC and KS, by resolution and dither;
-and how fast the leak meter is.
+"""Privacy–utility trade-off on the credit-card data, by resolution and dither; and how fast the leak meter is.
 
 An operator's view: the population count is a joint audit, which no party could make alone.
 """
@@ -18,6 +17,7 @@ from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from backend.services.workspace import Workspace
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import privacy as describe
 
@@ -50,7 +50,8 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
     model, rows = glassleaf.models.guest_model(record.id), []
-    runtime = glassleaf._catalogue.runtime(name)
+    workspace = Workspace(glassleaf.home, pools=False)
+    runtime = workspace.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
     for bits in METER_BITS:
         at = replace(model, score_bits=bits)
@@ -61,6 +62,7 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         began = time.thread_time()
         meter.read(own.columns, units)
         rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
+    workspace.close()
     return rows
 
 

@@ -30,7 +30,7 @@ NUMBERS = (8, 24, 64)
 NAMES = 4
 VALUE_BITS = 48
 ROUNDS = 2  # waits of the Guest: for the blinded numbers and for the circuit
-# of DGK's subgroup: twice the key's security level, NIST SP 800-57; at 3,072 bits the package had made no key after seven minutes
+# of DGK's subgroup: twice the key's security level, NIST SP 800-57; at 3,072 bits the package had generated no key after seven minutes
 SUBGROUP_BITS = {2048: 224}
 
 
@@ -92,7 +92,7 @@ def _tno(bits: int, repeats: int) -> dict[str, Any]:
     if find_spec("tno") is None or find_spec("tno.mpc.protocols.secure_comparison") is None:
         return {"left_out": "tno.mpc.protocols.secure_comparison is not installed"}
     if bits not in SUBGROUP_BITS:
-        return {"left_out": f"no DGK key of {bits} bits is made"}
+        return {"left_out": f"no DGK key of {bits} bits is generated"}
     from tno.mpc.encryption_schemes.dgk import DGK  # noqa: PLC0415 - only where it is installed
     from tno.mpc.encryption_schemes.paillier import Paillier  # noqa: PLC0415
     from tno.mpc.encryption_schemes.utils import next_prime  # noqa: PLC0415

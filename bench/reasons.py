@@ -30,7 +30,7 @@ from bench.tables import reasons as describe
 KEYS = (2048, 3072)
 PEOPLE = 3  # of whom each is timed; the first pays for tables and is left out
 COHORT = 200  # people of a group
-FEW = 5  # of them that go through under Paillier; the figures of all are worked out from theirs
+FEW = 5  # of them that are measured under Paillier; the figures of all are extrapolated from theirs
 FAITHFUL = 200  # samples whose names are compared
 DITHER = (2.0**-6, 2.0**-4)  # widths on the margin
 
@@ -83,7 +83,7 @@ def cost_of(parties: Parties, bits: int, people: int) -> dict[str, Any]:
 
 
 def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
-    """A key for scores, made as the one for reasons is."""
+    """A key for scores, generated as the one for reasons is."""
     if not bits:
         sides = rlwe_sides(case)
         return sides.key, sides.hosts
@@ -101,10 +101,8 @@ def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[s
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
         raise RuntimeError("The sums are wrong.")
     times = people / measured
-    return {
-        "model": parties.case.title,
-        "cipher": pipeline.cipher,
-        "key_bits": pipeline.bits,
+    setting = {"model": parties.case.title, "cipher": pipeline.cipher, "key_bits": pipeline.bits}
+    return setting | {
         "people": people,
         "measured": measured,
         "guest_seconds": meter.seconds["guest"] * times,
@@ -146,17 +144,17 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     exact, pipeline = parties.plain(samples), ReasonPipeline.plain(parties, 1)
     released = np.array([pipeline.summed([sample], Meter()) for sample in samples])
     names, draw = [_top(row) for row in exact], np.random.default_rng(8)
-    kept = {}
+    same = {}
     for width in DITHER:
         dithered = exact + draw.uniform(-width / 2, width / 2, exact.shape)
-        kept[str(width)] = float(np.mean([_top(row) == n for row, n in zip(dithered, names, strict=True)]))
+        same[str(width)] = float(np.mean([_top(row) == n for row, n in zip(dithered, names, strict=True)]))
     return {
         "model": case.title,
         "people": people,
         "same_names": float(np.mean([_top(row) == n for row, n in zip(released, names, strict=True)])),
         "largest_error": float(np.abs(released - exact).max()),
         "error_bound": parties.terms.error_bound,
-        "same_under_dither_of_contributions": kept,
+        "same_under_dither_of_contributions": same,
     }
 
 

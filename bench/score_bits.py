@@ -46,10 +46,8 @@ def _one(glassleaf: Glassleaf, name: str) -> dict[str, Any]:
     exact = model.base_scores[0] + sum(kept @ w for kept, w in zip(reached, weights, strict=True))
     rows = [{"bits": "float", **_quality(labels, np.asarray(exact)), "alone": _alone(np.asarray(exact))}]
     for bits in BITS:
-        units = int(quantise(model.base_scores[0], bits)) + sum(
-            kept @ quantise(w, bits) for kept, w in zip(reached, weights, strict=True)
-        )
-        rounded = np.asarray(units, dtype=np.float64) / (1 << bits)
+        units = sum(kept @ quantise(w, bits) for kept, w in zip(reached, weights, strict=True))
+        rounded = np.asarray(units + int(quantise(model.base_scores[0], bits)), dtype=np.float64) / (1 << bits)
         largest = float(np.abs(rounded - exact).max())
         rows.append({"bits": bits, **_quality(labels, rounded), "alone": _alone(rounded), "largest_error": largest})
     return {"federation": name, "trees": record.n_trees, "depth": record.depth, "n_test": len(labels), "rows": rows}

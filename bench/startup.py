@@ -1,4 +1,4 @@
-"""How long the command line and the library take to start: whole processes in turns, beside the libraries that no command can do without.
+"""How long the command line and the library take to start: whole processes in turns, beside the libraries that every command needs.
 
 Runs `python -m backend models` on a home with the demo, and `import backend.services`; the aims are part of the result.
 """

@@ -1,7 +1,7 @@
 """Growth beside XGBoost on the credit-card data: quality on the same rows and bins, time, and the price of encryption.
 
 XGBoost gets the same bin numbers as its columns. `numbers`: the three coded columns are read as numbers by both, as XGBoost does
-unless it is told otherwise. `codes`: both treat them as unordered categories.
+by default. `codes`: both treat them as unordered categories.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
     plain_seconds = median(r.seconds for r in plain)
     _, xgboost_seconds = _xgboost(glassleaf, encrypted)
     return {
-        "key_bits": ENCRYPTED.key_bits,
-        "trees": ENCRYPTED.trees,
-        "depth": ENCRYPTED.depth,
+        **{name: getattr(ENCRYPTED, name) for name in ("key_bits", "trees", "depth")},
         "rows": encrypted.parts["training"],
         "repeats": 1,
         "seconds": encrypted.seconds,

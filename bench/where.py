@@ -49,6 +49,7 @@ def time_by_stage(
 
 def _row(case: Case, n: int, runs: list[Run], floors: Floors) -> dict[str, Any]:
     one = runs[0]
+    waits = one.rounds * (len(case.chain) + 1)
     sent = sum(one.bytes.values())
     stages = []
     for party, stage in one.seconds:
@@ -66,11 +67,7 @@ def _row(case: Case, n: int, runs: list[Run], floors: Floors) -> dict[str, Any]:
         "rounds": one.rounds,
         "stages": stages,
         "wires": [
-            {
-                "wire": name,
-                "seconds": sent / rate + one.rounds * (len(case.chain) + 1) * latency,
-                "floor_seconds": sent / rate,
-            }
+            {"wire": name, "seconds": sent / rate + waits * latency, "floor_seconds": sent / rate}
             for name, (rate, latency) in WIRES.items()
         ],
     }

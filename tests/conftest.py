@@ -1,10 +1,13 @@
 """Small keys made once, the shared real data where it is there, and the shell as its user has it."""
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from homes import copied_home
 
 from backend.cli import main
 from backend.crypto.paillier.keys import PaillierSecretKey
@@ -66,6 +69,26 @@ def car_csv() -> Path:
     if not file.is_file():
         pytest.skip("the car evaluation data lies beside the project in ../shared/data; it is not here")
     return file
+
+
+@pytest.fixture(scope="session")
+def demo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the demo was prepared, made once a run: workers share the folder above their own. Only to be copied."""
+    base = tmp_path_factory.getbasetemp()
+    template = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo-template"
+    if not template.exists():
+        draft = tmp_path_factory.mktemp("draft") / "home"
+        with Glassleaf(draft, pools=False) as glassleaf:
+            glassleaf.training.prepare_demo()
+        with suppress(OSError):  # another worker was first
+            draft.rename(template)
+    return template
+
+
+@pytest.fixture(scope="session")
+def demo_home(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Each call gives a home of its own in which the demo is prepared."""
+    return lambda: copied_home(demo_template, tmp_path_factory.mktemp("demo") / "home")
 
 
 @pytest.fixture(scope="module")

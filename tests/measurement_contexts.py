@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from inside import runtime_of
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
@@ -23,14 +24,14 @@ class TrainedDemo:
         self.glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
         self.glassleaf.federations.add(folder / "demo")
         self.record = self.glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
-        self.runtime = self.glassleaf._catalogue.runtime("demo")
+        self.runtime = runtime_of(self.glassleaf)
         self.offered = self.glassleaf.models.guest_model(self.record.id).dictionary
         self.measured = Measured(
             self.runtime,
             self.record,
             self.glassleaf.models.guest_model(self.record.id),
-            self.glassleaf._compiled_model(self.record),
-            self.glassleaf._test_ids(self.record),
+            self.glassleaf.models.compiled(self.record),
+            self.glassleaf.models.test_ids(self.record),
             Workers(),
         )
         self.people = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
 SHOWN = 12  # rows of the table that are shown at a time
-PLACES = 4  # links to trees a feature
+LINKED = 4  # links to trees a feature
 
 
 def directions(t: Texts, view: View) -> None:
@@ -81,12 +81,12 @@ def contradictions(t: Texts, view: View) -> None:
             _links(t, view, direction.where)
 
 
-def _links(t: Texts, view: View, places: Sequence[tuple[int, int]]) -> None:
+def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
     first: dict[int, int] = {}
-    for tree, node in places:
+    for tree, node in where:
         first.setdefault(tree, node)
     with st.container(horizontal=True):
-        for tree, node in list(first.items())[:PLACES]:
+        for tree, node in list(first.items())[:LINKED]:
             links.to_split(t, view.record.id, tree, node, words=t("features.see_tree", tree=tree + 1))
 
 

@@ -281,7 +281,7 @@ def _use(t: Texts, finding: Finding | None) -> str:
 
 
 def made(t: Texts, view: View, found: SideBySide) -> None:
-    """How the two were made: what training told whom, and every parameter that differs."""
+    """How the two were made: what each party learned in training, and every parameter that differs."""
     records = found.before.record, found.after.record
     rows = [
         (t("comparison.created"), *(record.created[:16].replace("T", " ") for record in records)),

@@ -77,7 +77,7 @@ class ReviewForm:
     choose : callable
         Opens the window for a finding, or closes it with None.
     attempt : callable
-        Does what may be refused and tells what became of it.
+        Does what may be refused and reports the outcome.
     review : callable
         Takes rule, feature, verdict, reason and person.
     """

@@ -59,6 +59,10 @@ def usual_protocols(samples: int) -> tuple[str, ...]:
     return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
 
 
+def _names(request: ComparisonRequest) -> tuple[str, ...]:
+    return request.names if request.names is not None else usual_protocols(request.samples)
+
+
 @dataclass(frozen=True)
 class ComparisonRequest:
     """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`.
@@ -129,13 +133,18 @@ class ProtocolComparison:
 
     def start(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
-        names = request.names or usual_protocols(request.samples)
-        return Job[Compared](lambda job: self._compare(request, names, job), len(names)).start()
+        return Job[Compared](lambda job: self.compare(request, job), len(_names(request))).start()
 
     @recorded("compare")
-    def _compare(self, note: Note, request: ComparisonRequest, names: tuple[str, ...], job: Job[Compared]) -> Compared:
+    def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:
+        """The same within a job that is under way."""
         record = self._models.get(request.model_id)
-        asked = {"protocols": len(names), "rows": request.samples, "cipher": request.cipher, "seed": request.seed}
+        asked = {
+            "protocols": len(_names(request)),
+            "rows": request.samples,
+            "cipher": request.cipher,
+            "seed": request.seed,
+        }
         note.about(record, **asked, synthetic=request.shape is not None)
         runtime = self._workspace.runtime(record.federation)
         if request.shape is None:
@@ -230,7 +239,7 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
         )
         return Compared(setup.model_id, pools, runs, request.shape)
 
-    names = request.names if request.names is not None else usual_protocols(request.samples)
+    names = _names(request)
     sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
     job.total = len(names) + len(sizes)
     job.result = done = score(request.samples, names, lambda name: job.at(name, guest.name, names.index(name)))

@@ -37,7 +37,13 @@ class Workspace:
         Told (federation, cipher, bits) of every key that a Guest makes.
     """
 
-    def __init__(self, home: Path, key_floor: int | None, pools: bool, on_key: Callable[[str, str, int], None]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        key_floor: int | None = None,
+        pools: bool = True,
+        on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
+    ) -> None:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}

@@ -41,22 +41,22 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return ABSENT
     folder = Path(tempfile.mkdtemp(prefix="glassleaf-paper-")) if chosen.quick else DOCS
-    kept = folder if chosen.quick else RESULTS
+    stored = folder if chosen.quick else RESULTS
     for name in [chosen.only] if chosen.only else list(PARTS):
         began, setting = time.perf_counter(), machine()
         results = PARTS[name].measure(tables, chosen.quick)
         seconds = time.perf_counter() - began
         results = {"machine": setting, "quick": chosen.quick, "seconds": seconds} | results
         progress(f"{name}: {seconds:.0f} s")
-        _file(kept, name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{write(read(kept), folder)}\n")
+        _file(stored, name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{write(read(stored), folder)}\n")
     return 0
 
 
 def read(folder: Path) -> dict[str, Any]:
     """The results of earlier runs, part by part."""
-    there = {name: _file(folder, name) for name in PARTS}
-    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in there.items() if file.exists()}
+    files = {name: _file(folder, name) for name in PARTS}
+    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.exists()}
 
 
 def _file(folder: Path, name: str) -> Path:

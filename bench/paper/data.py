@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,7 @@ def papers_tables(quick: bool) -> dict[str, Table]:
     if absent and not quick:
         raise FederationError(
             f"{', '.join(absent)}: not found in {FOLDER}; the papers' tables are measured on these files. Put them there "
-            "(../shared/data/README.md says where they come from), or run with --quick, which takes the built-in demo."
+            "(../shared/data/README.md names their sources), or run with --quick, which takes the built-in demo."
         )
     if absent:
         return {CREDIT: _demo()}
@@ -96,7 +97,12 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
     hosts = {HOST: [c for c in table.features if c not in guest]}
-    options = {"id_column": ID, "positive": table.positive, "dictionary": table.dictionary, "name": name}
+    options: dict[str, Any] = {
+        "id_column": ID,
+        "positive": table.positive,
+        "dictionary": table.dictionary,
+        "name": name,
+    }
     division = Division(label=table.label, guest=guest, hosts=hosts, **options)
     return glassleaf.federations.init(
         folder / f"{table.name}.csv", division, glassleaf.home / "federations" / name

@@ -55,15 +55,9 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
     trees, few = (10, 1) if quick else (TREES, None)
     with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
         bench = _Bench(glassleaf, trees)
-        results: Results = {
-            "data": table.title,
-            "trees": trees,
-            "depth": DEPTH,
-            "learning_rate": RATE,
-            "guest_features": GUEST_FEATURES,
-            "n_features": len(table.features),
-            "sampled": [bench.sampled(table, rate) for rate in SAMPLING[:few]],
-        }
+        results: Results = {"data": table.title, "trees": trees, "depth": DEPTH, "learning_rate": RATE}
+        results |= {"guest_features": GUEST_FEATURES, "n_features": len(table.features)}
+        results["sampled"] = [bench.sampled(table, rate) for rate in SAMPLING[:few]]
         whole = bench.model(table, "whole", trees)
         results["instances"] = [bench.times(whole, n, {"instances": n}) for n in INSTANCES[: few and 2]]
         results["features"] = [
@@ -102,12 +96,12 @@ class _Bench:
 
     def __init__(self, glassleaf: Glassleaf, trees: int) -> None:
         self._glassleaf, self._trees = glassleaf, trees
-        self._catalogue = Workspace(glassleaf.home, PAPERS_KEY, pools=False)
+        self._workspace = Workspace(glassleaf.home, PAPERS_KEY, pools=False)
         self._workers = Workers(cores())
 
     def close(self) -> None:
         """Stop the Hosts and the workers."""
-        self._catalogue.close()
+        self._workspace.close()
         self._workers.close()
 
     def model(self, table: Table, name: str, trees: int) -> ModelRecord:
@@ -122,14 +116,10 @@ class _Bench:
         record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
         n = record.parts["test"]
         runs = self._runs(record, n)
-        labels = read_labels(self._glassleaf.federation(record.federation))[self._rows(record, n)]
-        return {
-            "rate": rate,
-            "instances": n,
-            "auc_training": record.curve[-1].auc_training,
-            "quality": {name: auc_and_ks(labels, run.units) for name, run in runs.items()},
-            **_costs(runs),
-        }
+        labels = read_labels(self._glassleaf.federations.get(record.federation))[self._rows(record, n)]
+        quality = {name: auc_and_ks(labels, run.units) for name, run in runs.items()}
+        line = {"rate": rate, "instances": n, "auc_training": record.curve[-1].auc_training, "quality": quality}
+        return line | _costs(runs)
 
     def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
@@ -139,7 +129,7 @@ class _Bench:
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
         progress(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
-        runtime, model = self._catalogue.runtime(record.federation), self._glassleaf.guest_model(record.id)
+        runtime, model = self._workspace.runtime(record.federation), self._glassleaf.models.guest_model(record.id)
         compiled, table = CompiledGuest(model), runtime.table.take(self._rows(record, n))
         first = table.take(np.arange(min(n, WARM)))
         runs = {}
@@ -160,7 +150,7 @@ class _Bench:
         return runs
 
     def _rows(self, record: ModelRecord, n: int) -> NDArray[np.intp]:
-        parts = self._glassleaf.samples(record.id)["part"].to_numpy()
+        parts = self._glassleaf.samples.table(record.id)["part"].to_numpy()
         return np.random.default_rng(SEED).permutation(np.flatnonzero(parts == "test"))[:n]
 
 

@@ -34,7 +34,7 @@ BITS = 2048
 LAN = Link(0.001, 125e6)  # 1 Gbit/s and 1 ms; the paper's two cloud servers are not described further
 PLAIN = DecisionTreeParameters(cipher="none")
 TIMED = DecisionTreeParameters(cipher="paillier", key_bits=BITS)
-WARM = replace(TIMED, depth=1, bins=2)  # makes the key and both parties' tables, which are kept
+WARM = replace(TIMED, depth=1, bins=2)  # generates the key and both parties' tables, which are reused
 # "one tree only", §4.1.3
 ONE_TREE = SecureBoostParameters(trees=1, depth=5, bins=256, learning_rate=1.0, cipher="none")
 
@@ -117,12 +117,8 @@ class _Bench:
             self._warm.add((table.name, len(table.frame), THETA))
             self.train(table, THETA, WARM)
         record = self.train(table, THETA, parameters)
-        return {
-            "at": at,
-            "seconds": record.seconds,
-            "align_seconds": record.alignment.seconds if record.alignment else None,
-            **self._predict(record),
-        }
+        align = record.alignment.seconds if record.alignment else None
+        return {"at": at, "seconds": record.seconds, "align_seconds": align, **self._predict(record)}
 
     def _predict(self, record: ModelRecord) -> Results:
         """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""

@@ -74,13 +74,8 @@ def _train(glassleaf: Glassleaf, federation: str, parameters: Parameters) -> tup
     job = glassleaf.training.start(TrainingRequest(federation, parameters, most_named=1.0))
     record = job.get()
     exchange = simulate(job.transcript, LINK)
-    return record, {
-        "splits": record.n_leaves - record.n_trees,
-        "seconds": record.seconds,
-        "linked_seconds": exchange.total,
-        "bytes": exchange.bytes,
-        "rounds": exchange.rounds,
-    }
+    costs = {"linked_seconds": exchange.total, "bytes": exchange.bytes, "rounds": exchange.rounds}
+    return record, costs | {"splits": record.n_leaves - record.n_trees, "seconds": record.seconds}
 
 
 def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, forest: ForestParameters) -> Results:
@@ -98,12 +93,12 @@ def _quality(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, for
 def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boost: SecureBoostParameters) -> Results:
     """A line of Table 2, on ciphertexts."""
     results: Results = {"trees": TIMED_TREES, "depth": TIMED_DEPTH}
-    depth = {"depth": min(TIMED_DEPTH, boost.depth)}
+    depth = min(TIMED_DEPTH, boost.depth)
     trainings: dict[str, Parameters] = {
-        # makes the key and both parties' tables, which are kept
+        # generates the key and both parties' tables, which later trainings reuse
         "warm": replace(forest, trees=1, depth=1),
-        "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), **depth),
-        "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), **depth),
+        "forest": replace(forest, trees=min(TIMED_TREES["forest"], forest.trees), depth=depth),
+        "secureboost": replace(boost, trees=min(TIMED_TREES["secureboost"], boost.trees), depth=depth),
     }
     for name, parameters in trainings.items():
         record, results[name] = _train(glassleaf, federation, replace(parameters, cipher=CIPHER, key_bits=BITS))
@@ -112,7 +107,7 @@ def _times(glassleaf: Glassleaf, federation: str, forest: ForestParameters, boos
 
 
 def _serving(glassleaf: Glassleaf, grown: ModelRecord, boosted: ModelRecord, quick: bool) -> list[Results]:
-    """Table 5: SecureBoost and the forest asked node by node, then the forest in one round, streamed and batched."""
+    """Table 5: SecureBoost and the forest queried node by node, then the forest in one round, streamed and batched."""
     progress("forest: serving")
     times = 2 if quick else QUERIES
     queries = [

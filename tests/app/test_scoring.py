@@ -4,6 +4,7 @@ import io
 
 import pandas as pd
 import pytest
+from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
@@ -138,7 +139,7 @@ def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opene
 def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
     at = opened("score")
     glassleaf, host = session.service(), world.federation.hosts[0]
-    glassleaf._shared.workspace.runtime("demo").stop_host(host.name)
+    runtime_of(glassleaf).stop_host(host.name)
     try:
         at = scored(at)
         assert not at.exception

@@ -38,7 +38,7 @@ def test_the_aims_are_judged_by_medians_and_ratios_of_the_same_round(monkeypatch
     assert rows["services"]["aim"]["reached"] is False and rows["python"]["aim"] is None
     written = tables.startup(results)
     assert "at most 2 ×: reached" in written and "at most 0.4 s: not reached" in written
-    assert '`python -c "import backend.services"`' in written
+    assert "`python -c 'import backend.services'`" in written
 
 
 def test_a_command_that_fails_is_no_figure(tmp_path):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from inside import runtime_of
 from worlds import goes_left
 
 from backend.data.credit_card import DICTIONARY
@@ -62,11 +63,11 @@ def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(
 def walk_the_plain_model(model_id, frame, tmp_path):
     """Oracle: both partial models in one hand, node by node, straight from the one table."""
     glassleaf = Glassleaf(pools=False)
-    runtime = glassleaf._catalogue.runtime(glassleaf.models.get(model_id).federation)
+    runtime = runtime_of(glassleaf, glassleaf.models.get(model_id).federation)
     model = glassleaf.models.guest_model(model_id)
     rules = dict(model.rules)
     for host in runtime._simulated.hosts.values():
-        rules.update(host._halves.get(model_id).model.rules)
+        rules.update(host._models.get(model_id).model.rules)
     glassleaf.close()
     totals = []
     for _, row in frame.iterrows():

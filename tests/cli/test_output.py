@@ -13,7 +13,7 @@ def test_progress_is_told_with_the_party_where_one_is_asked(capsys):
     job = Job(lambda _: None, 12_000)
     for stage, party, done in (("asked", "telecom", 1_500), ("measured", "", 3_000)):
         job.at(stage, party, done)
-        output.say_progress(job)
+        output.print_progress(job)
     assert capsys.readouterr().err.splitlines() == [
         f"asked at telecom: 1,500 of 12,000, {job.seconds:.0f} s",
         f"measured: 3,000 of 12,000, {job.seconds:.0f} s",
@@ -21,8 +21,8 @@ def test_progress_is_told_with_the_party_where_one_is_asked(capsys):
 
 
 def test_nothing_is_told_of_work_that_counts_no_steps_or_has_ended(capsys):
-    output.say_progress(Job(lambda _: None, 0))
-    output.say_progress(Job(lambda _: None, 5).start().wait())
+    output.print_progress(Job(lambda _: None, 0))
+    output.print_progress(Job(lambda _: None, 5).start().wait())
     assert capsys.readouterr().err == ""
 
 

@@ -6,8 +6,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from backend import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -91,3 +94,9 @@ def test_what_the_backend_imports_is_asked_for():
     asked = set(requirements(PROJECT["dependencies"]))
     names = set(imported(ROOT / "backend")) - set(sys.stdlib_module_names) - NOT_ASKED_FOR
     assert {canonicalize_name(OWNERS.get(name, name)) for name in names} - asked == set()
+
+
+def test_the_citation_names_the_version_that_is_here():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    assert len(citation["references"]) == 5

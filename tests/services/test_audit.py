@@ -5,6 +5,7 @@ import re
 import sqlite3
 
 import pytest
+from inside import runtime_of
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
@@ -132,7 +133,7 @@ def test_the_hosts_witness_the_log_and_a_cut_shows(glassleaf, home):
 
 
 def test_a_host_that_is_down_stops_no_entry(glassleaf):
-    runtime = glassleaf._catalogue.runtime("demo")
+    runtime = runtime_of(glassleaf)
     runtime.stop_host(runtime.hosts[0])
     before = len(glassleaf.audit.entries("demo"))
     glassleaf.audit.note_sign_in("test")

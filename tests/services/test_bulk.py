@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from inside import runtime_of
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
@@ -43,7 +44,7 @@ def opened(home, workers=None):
 
 
 def first(glassleaf, n):
-    own = glassleaf._catalogue.runtime("demo").table.take(np.arange(n))
+    own = runtime_of(glassleaf).table.take(np.arange(n))
     return SampleSheet(own.ids, own, {}, {}, ())
 
 
@@ -112,8 +113,8 @@ def test_a_bulk_job_is_stopped_in_the_middle(home):
 @pytest.mark.parametrize(("cipher", "few", "many"), [("paillier", 10, 200), ("rlwe", 10, 100_000), ("none", 1, 10**9)])
 def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
     glassleaf = opened(home)
-    model = glassleaf._compiled_model(glassleaf.models.get("latest")).guest
-    key = glassleaf._catalogue.runtime("demo").key(cipher, KEY, model)
+    model = glassleaf.models.compiled(glassleaf.models.get("latest")).guest
+    key = runtime_of(glassleaf).key(cipher, KEY, model)
     glassleaf.close()
     assert not key.should_parallelise(few, 100)
     assert key.should_parallelise(many, 100) == (cipher != "none")

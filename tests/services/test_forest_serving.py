@@ -12,16 +12,15 @@ FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 
 
 @pytest.fixture(scope="module")
-def glassleaf(tmp_path_factory):
-    opened = Glassleaf(tmp_path_factory.mktemp("home"), key_floor=512, pools=False)
-    opened.training.prepare_demo()
+def glassleaf(demo_home):
+    opened = Glassleaf(demo_home(), key_floor=512, pools=False)
     opened.training.start(TrainingRequest("demo", FOREST)).get()
     yield opened
     opened.close()
 
 
 def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(glassleaf, monkeypatch):
-    monkeypatch.setattr(forest_serving, "PACE", 0.03)
+    monkeypatch.setattr(forest_serving, "BATCH_INTERVAL", 0.03)
     done = glassleaf.forest_serving.start(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
     assert [batch.number for batch in done.batches] == list(range(1, 201))
     assert [batch.missing for batch in done.batches[:2]] == [(), ()]

@@ -12,9 +12,8 @@ from backend.services.fairness import DisparityRequest, ProxyRequest, group_name
 
 
 @pytest.fixture(scope="module")
-def glassleaf(tmp_path_factory):
-    glassleaf = Glassleaf(tmp_path_factory.mktemp("evidence"), pools=False)
-    glassleaf.training.prepare_demo()
+def glassleaf(demo_home):
+    glassleaf = Glassleaf(demo_home(), pools=False)
     yield glassleaf
     glassleaf.close()
 

@@ -40,7 +40,7 @@ def test_the_card_has_the_registered_figures_on_all_three_parts(context):
 
 
 def test_kept_scores_are_those_of_an_encrypted_scoring_and_carry_no_id(context):
-    kept = context.glassleaf._kept(context.record.id, "scores")
+    kept = context.glassleaf.models.measured(context.record, "scores")
     again = measure_card(context.measured, CardRequest(context.record.id, samples=10_000), Job(lambda job: {}, 0))
     assert again["test"].rows == kept["test"].rows
     folder = context.glassleaf.home.rglob("*.db")
@@ -65,7 +65,7 @@ def test_the_order_in_which_scores_are_kept_tells_nothing():
 
 def test_without_kept_scores_the_card_is_empty_until_test_records_are_scored_again(context):
     glassleaf, record = context.glassleaf, context.record
-    kept = glassleaf._kept(record.id, "scores")
+    kept = glassleaf.models.measured(record, "scores")
     bare = make_card(record, Outputs(), {})
     assert bare.parts == () and bare.shifts == ()
     card = glassleaf.model_cards.start(CardRequest(record.id, samples=120)).get()
@@ -74,7 +74,7 @@ def test_without_kept_scores_the_card_is_empty_until_test_records_are_scored_aga
         assert card.sources["training"] == "training"
         assert glassleaf.audit.entries("demo")[-1].action == "scores"
     finally:
-        glassleaf._keep_scores(record, kept)
+        glassleaf.model_cards.keep_scores(record, kept)
 
 
 def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(context):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from inside import runtime_of
 
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
@@ -50,7 +51,7 @@ def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisati
     glassleaf, file, margins = trained
     record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
     assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12 and isinstance(notes, tuple)
-    own = glassleaf._catalogue.runtime("demo").table
+    own = runtime_of(glassleaf).table
     rows = np.array([own.row_of[i] for i in list(margins)[:6]])
     table = own.take(rows)
     for cipher in ("paillier", "rlwe"):
@@ -98,7 +99,7 @@ def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
     record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
     numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in notes]
     assert record.task == task and numbered == [True] * (task == "classes")
-    table = glassleaf._catalogue.runtime("demo").table.take(np.arange(5))
+    table = runtime_of(glassleaf).table.take(np.arange(5))
     request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)
     scores = glassleaf.scoring.start(request).get().scores
     bound = (4 + 1) * 2.0 ** -(BITS + 1)  # softmax changes by less than its margins do

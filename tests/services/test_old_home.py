@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from homes import settled
 
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
@@ -22,10 +23,7 @@ def old_home(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("old-home")
     with zipfile.ZipFile(HOMES / request.param) as archive:
         archive.extractall(home)
-    # The folder of a federation is kept as an absolute path; a user who moved nothing has the one where it lies.
-    known = json.loads((home / "federations.json").read_text())
-    (home / "federations.json").write_text(json.dumps({name: str(home / Path(at).name) for name, at in known.items()}))
-    return home
+    return settled(home)  # a user who moved nothing has the federation where it lies
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,17 @@
 import json
 
 import pytest
+from inside import runtime_of
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
 from backend.protocols.baselines.comparison import PROTOCOLS
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.simulated_latency import Link
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest, usual_protocols
 from backend.services.training import TrainingRequest
-from backend.trees.outputs import Link
 
 KEY = 512
 SMALL = Shape(trees=3, depth=2, features=6)
@@ -68,8 +69,7 @@ def test_another_network_changes_the_times_and_nothing_else(glassleaf):
 
 def test_samples_are_test_records_and_the_same_for_the_same_seed(glassleaf):
     record = glassleaf.models.get("latest")
-    runtime = glassleaf._catalogue.runtime("demo")
-    rows = [glassleaf._test_rows(record, runtime, 5, seed).tolist() for seed in (1, 1, 2)]
+    rows = [glassleaf.models.test_rows(record, 5, seed).tolist() for seed in (1, 1, 2)]
     assert rows[0] == rows[1] != rows[2]
     parts = glassleaf.samples.table("latest")["part"]
     assert {parts.iloc[row] for row in rows[0]} == {"test"}
@@ -106,7 +106,7 @@ def test_a_comparison_can_be_stopped(glassleaf):
             return PROTOCOLS[1] in seen
 
     with pytest.raises(Cancelled):
-        glassleaf._compare(request, Stopping())
+        glassleaf.protocol_comparison.compare(request, Stopping())
     assert seen == ["key", *PROTOCOLS[:2]]
 
 
@@ -127,7 +127,9 @@ def test_a_race_is_there_while_batches_are_still_run(glassleaf):
 
     job = Stopping()
     with pytest.raises(Cancelled):
-        glassleaf._compare(ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job)
+        glassleaf.protocol_comparison.compare(
+            ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job
+        )
     assert seen == [("key", None), ("fed-eini", None), ("batches", 0), ("batches", 1)]
     assert [batch.runs.samples for batch in job.result.batches] == [1]
     assert len(job.result.runs.rows) == 1
@@ -161,9 +163,7 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
     assert [learned.party for learned in done.runs.rows[0].learned] == ["guest", "host1"]
     assert done.runs.cipher == cipher
     assert (
-        glassleaf._catalogue.runtime("demo").key(
-            cipher, KEY, glassleaf._compiled_model(glassleaf.models.get("latest")).guest
-        )
+        runtime_of(glassleaf).key(cipher, KEY, glassleaf.models.compiled(glassleaf.models.get("latest")).guest)
         is not None
     )
 

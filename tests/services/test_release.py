@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from homes import copied_home
+from inside import runtime_of
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
@@ -9,16 +11,25 @@ from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ReleaseCheck
 from backend.services import Glassleaf
-from backend.services.leakage import MOST_NAMED, finest, refuse_if_named, usual_bound
+from backend.services.leakage import MAX_IDENTIFYING, finest, refuse_if_identifying, usual_bound
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
 
+@pytest.fixture(scope="module")
+def measured_with_dither(tmp_path_factory):
+    """A home in which the demo's model was measured with the Hosts' dither; only to be copied."""
+    home = tmp_path_factory.mktemp("dither") / "home"
+    with pytest.MonkeyPatch.context() as patch, Glassleaf(home, pools=False) as glassleaf:
+        patch.setenv("GLASSLEAF_DITHER", "0.0625")
+        glassleaf.training.prepare_demo()
+    return home
+
+
 @pytest.fixture
-def glassleaf(tmp_path, monkeypatch):
+def glassleaf(measured_with_dither, tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
-    opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.training.prepare_demo()
+    opened = Glassleaf(copied_home(measured_with_dither, tmp_path / "home"), key_floor=512, pools=False)
     yield opened
     opened.close()
 
@@ -32,10 +43,9 @@ def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
     assert release.without_dither > release.named
 
 
-def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, monkeypatch):
+def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, demo_home, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(glassleaf.home / "other", key_floor=512, pools=False)
-    bare.training.prepare_demo()
+    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
     release, before = bare.models.get("latest").release, glassleaf.models.get("latest").release
     assert (release.dither, release.without_dither) == (0.0, None) and release.named == before.without_dither
     bare.close()
@@ -80,10 +90,9 @@ def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(glasslea
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
-def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(glassleaf, monkeypatch):
+def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(demo_home, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(glassleaf.home / "bare", key_floor=512, pools=False)
-    bare.training.prepare_demo()
+    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
     before = [record.id for record in bare.models.all()]
     asked = SecureBoostParameters(trees=1, depth=4, cipher="none", score_bits=16)  # of one tree every leaf names itself
     job = bare.training.start(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)
@@ -95,17 +104,17 @@ def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(glass
 def test_the_finest_resolution_that_fits_is_named():
     release = ReleaseCheck(0.0, ((16, 0.9), (10, 0.3), (8, 0.05), (6, 0.01)), 1.0, 100, 1000)
     assert [finest(release, most) for most in (1.0, 0.3, 0.1, 0.001)] == [16, 10, 8, None]
-    refuse_if_named(release, 0.9)
+    refuse_if_identifying(release, 0.9)
     with pytest.raises(ParameterError, match="--score-bits 8"):
-        refuse_if_named(release, 0.1)
+        refuse_if_identifying(release, 0.1)
     with pytest.raises(ReleaseRefused, match="fewer trees") as refused:
-        refuse_if_named(release, 0.001)
+        refuse_if_identifying(release, 0.001)
     assert (refused.value.named, refused.value.most, refused.value.bits) == (0.9, 0.001, None)
 
 
 def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
     many, few = (ReleaseCheck(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
-    assert usual_bound(many, synthetic=False) == MOST_NAMED < 1.0
+    assert usual_bound(many, synthetic=False) == MAX_IDENTIFYING < 1.0
     assert usual_bound(many, synthetic=True) == usual_bound(few, synthetic=False) == 1.0
 
 
@@ -118,7 +127,7 @@ def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monk
 
 def test_scores_say_how_far_dither_may_have_moved_them_and_that_their_canaries_are_well(glassleaf):
     record = glassleaf.models.get("latest")
-    table = glassleaf._catalogue.runtime("demo").table.take(np.arange(4))
+    table = runtime_of(glassleaf).table.take(np.arange(4))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
     moved = glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)).get()
     plain = glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none"), counted=False).get()

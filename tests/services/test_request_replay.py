@@ -5,6 +5,7 @@ are not the Guest's show.
 from functools import partial
 
 import pytest
+from inside import runtime_of
 
 from backend.data.table import SampleSheet
 from backend.protocols.simulation import simulator
@@ -16,17 +17,16 @@ from backend.store.request_log import RequestLog
 
 
 @pytest.fixture
-def glassleaf(tmp_path, monkeypatch):
+def glassleaf(demo_home, monkeypatch):
     monkeypatch.setattr(simulator, "RequestLog", partial(RequestLog, rate=1.0))
-    opened = Glassleaf(tmp_path, key_floor=512, pools=False)
-    opened.training.prepare_demo()
+    opened = Glassleaf(demo_home(), key_floor=512, pools=False)
     yield opened
     opened.close()
 
 
 def scored(glassleaf, people=3, counted=True):
     record = glassleaf.models.get("latest")
-    table = glassleaf._catalogue.runtime("demo").table.take(range(people))
+    table = runtime_of(glassleaf).table.take(range(people))
     sheet = SampleSheet(table.ids, table, {}, {}, ())
     return glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512), counted=counted).get()
 
@@ -47,13 +47,13 @@ def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
     record = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
     ).get()
-    _, registered = glassleaf._catalogue.runtime("demo").logged(record.hosts[0])
+    _, registered = runtime_of(glassleaf).logged(record.hosts[0])
     assert registered(record.id) == record.content_hash
 
 
 def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     scored(glassleaf, people=1)
-    here = glassleaf._catalogue.runtime("demo")
+    here = runtime_of(glassleaf)
     [(log, row)] = [(log, row) for host in here.hosts for log in [here.logged(host)[0]] for row in log.rows()]
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])

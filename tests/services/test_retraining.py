@@ -12,7 +12,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
 from backend.services import Glassleaf
-from backend.services.retraining import RetrainingRequest, lineage
+from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
 
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none", seed=11)
@@ -78,7 +78,7 @@ def test_it_is_logged_with_both_models(glassleaf, before, found):
 @pytest.mark.parametrize("which", ["before", "after"])
 def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
     record = getattr(found, which).record
-    [pair] = content_of(glassleaf._sources(record)).retrained
+    [pair] = content_of(glassleaf.reports._sources(record)).retrained
     assert (pair.before, pair.after) == (found.before.record.id, found.after.record.id)
     auc = next(f for f in pair.figures if f.name == "auc")
     assert (auc.before, auc.after) == (
@@ -157,8 +157,8 @@ def test_two_models_of_two_federations_are_not_compared(glassleaf, before, tmp_p
     assert other.name == "demo"
 
 
-def test_a_model_whose_forerunner_is_gone_has_none(before, found):
-    assert lineage(found.after.record, []) == (None, ())
+def test_a_model_that_was_not_retrained_has_no_forerunner(glassleaf, before):
+    assert glassleaf.models.lineage(before.id)[0] is None
 
 
 def test_the_shell_trains_anew_and_compares(run, before):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from inside import runtime_of
 
 from backend.data.demo import PLANTED, write_demo
 from backend.data.split import Division
@@ -18,15 +19,13 @@ from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
-KEY = 2048
+KEY = 512  # bits: for arithmetic, not for secrets
 GENDER = PLANTED.gender[1]
 
 
 @pytest.fixture(scope="module")
-def glassleaf(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    glassleaf = Glassleaf(home, pools=False)
-    glassleaf.training.prepare_demo()
+def glassleaf(demo_home):
+    glassleaf = Glassleaf(demo_home(), key_floor=KEY, pools=False)
     yield glassleaf
     glassleaf.close()
 
@@ -208,7 +207,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
     other.training.start(request).get()
     host = other.federations.get(name).hosts[0].name
-    other._catalogue.runtime(name).stop_host(host)
+    runtime_of(other, name).stop_host(host)
     job = other.training.start(request).wait(20)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
@@ -219,15 +218,16 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
 
 def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hangs(tmp_path):
     write_demo(tmp_path / "d", rows=400)
-    glassleaf = Glassleaf(tmp_path / "home", pools=False)
+    glassleaf = Glassleaf(tmp_path / "home", key_floor=1024, pools=False)
     name = glassleaf.federations.add(tmp_path / "d").name
     glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"))).get()
     ids = [*glassleaf.samples.table("latest").index]
-    job = glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=KEY))
+    # 1,024 bits: slow enough for a Host to be stopped between two messages.
+    job = glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=1024))
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
         job.wait(0.01)
     host = glassleaf.federations.get(name).hosts[-1].name
-    glassleaf._catalogue.runtime(name).stop_host(host)
+    runtime_of(glassleaf, name).stop_host(host)
     job.wait(30)
     assert job.state == "failed" and host in job.error and "Start it again" in job.error
     glassleaf.close()
@@ -287,7 +287,7 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
     monkeypatch.setattr("backend.protocols.simulation.simulator.GUEST_POOL", 32)
     monkeypatch.setattr("backend.protocols.simulation.simulator.HOST_POOL", 16)
     write_demo(tmp_path / "d", rows=200)
-    glassleaf = Glassleaf(tmp_path / "home")
+    glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY)
     name = glassleaf.federations.add(tmp_path / "d").name
     glassleaf.federations.warm_up(name, KEY)
     waited = threading.Event()
@@ -302,7 +302,7 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
 
 def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
     """Every result, as text, holds no threshold of a Host and no value of a Host's record of the scored person."""
-    runtime = glassleaf._catalogue.runtime("demo")
+    runtime = runtime_of(glassleaf)
     record = glassleaf.models.all()[-1]
     known = glassleaf.samples.table(record.id).index[2]
     batch = score(glassleaf, sheet_of(glassleaf, known))
@@ -320,7 +320,7 @@ def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
     )
     hosts = runtime._simulated.hosts.values()
     thresholds = {
-        r.threshold for h in hosts for r in h._halves.get(record.id).model.rules.values() if r.threshold is not None
+        r.threshold for h in hosts for r in h._models.get(record.id).model.rules.values() if r.threshold is not None
     }
     own = {r.threshold for r in glassleaf.models.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10
