@@ -1,177 +1,154 @@
-"""Writes docs/architecture.md from the code: rooms, layers, who imports whom, messages. `--check` fails when it is stale.
+"""Writes the message table of docs/architecture.md from the code; `--check` holds the page and the code to what it says.
 
-Reads sources with `ast` and needs the standard library alone, so that it runs where nothing is installed.
+`--check` fails when the table is stale, when there are more than 25 packages, on an upward import, and on a circle of imports
+between packages. Counted as packages are the folders with an `__init__.py` and the loose modules directly under backend/, and
+app, bench, glassleaf and pages. An import inside a function counts; one under `if TYPE_CHECKING:` does not, as in the contract of
+pyproject.toml, from which the layers are read. Needs the standard library alone, so that it runs where nothing is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "docs" / "architecture.md"
-PACKAGES = ("app", "pages", "backend")
-COMMON = "errors"
-INTRO = """\
-# Architecture
-
-Written by `docs/architecture.py` from the code (`make docs`); `make check` fails when it is stale.
-
-A model exists in two kinds of partial models. The Guest's partial model holds structure, owners, gains, covers, leaf weights and the
-Guest's own thresholds; a Host's partial model holds structure and that Host's thresholds. No type of a party has room for both (an
-import's `WholeModel` has, and is divided at once). Parties
-reach each other by messages only, and every message passes one function that turns it into bytes and writes it into the
-transcript (`backend/protocols/transport/channel.py`). The dashboard and the command line know one glassleaf, `backend/services`.
-"""
+BESIDE = ("app", "bench", "glassleaf", "pages")
+MAX_PACKAGES = 25
+BLOCK = re.compile(r"(<!-- messages -->\n).*?(<!-- end -->)", re.DOTALL)
+Imports = dict[str, set[str]]
 
 
-def main() -> int:
-    """Write the page, or compare it with what would be written."""
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    """Write the table, or check page and code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is stale")
-    page = render(ROOT)
-    if not parser.parse_args().check:
-        TARGET.write_text(page, encoding="utf-8")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where something does not hold")
+    check = parser.parse_args(arguments).check
+    target = root / "docs" / "architecture.md"
+    page = target.read_text(encoding="utf-8")
+    fresh = BLOCK.sub(lambda block: f"{block[1]}{messages(root)}\n{block[2]}", page)
+    if not check:
+        target.write_text(fresh, encoding="utf-8")
         return 0
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == page:
-        return 0
-    sys.stderr.write("docs/architecture.md does not fit the code. Run `make docs` and commit the result.\n")
-    return 1
+    found = ["The message table is stale: run `make docs` and commit the result."] if fresh != page else []
+    for problem in (found := [*found, *problems(root)]):
+        sys.stderr.write(f"docs/architecture.md: {problem}\n")
+    return 1 if found else 0
 
 
-def render(root: Path) -> str:
-    """The whole page."""
-    sources = {
-        file.relative_to(root): ast.parse(file.read_text(encoding="utf-8"))
-        for package in PACKAGES
-        for file in sorted((root / package).rglob("*.py"))
-    }
-    parts = [INTRO, _layers(root), _diagram(sources), _rooms(sources), _messages(sources)]
-    return "\n".join(parts)
+def problems(root: Path) -> list[str]:
+    """What does not hold of the packages: their number, their directions, circles."""
+    imports = package_imports(root)
+    found = []
+    if len(imports) > MAX_PACKAGES:
+        found.append(
+            f"{len(imports)} packages and loose modules, at most {MAX_PACKAGES} are wanted: {', '.join(imports)}."
+        )
+    found += [f"{here} imports {there}, which is not below it." for here, there in upward(imports, layers(root))]
+    circle = first_circle(imports)
+    return [*found, f"A circle of imports: {' → '.join(circle)}."] if circle else found
 
 
-def _layers(root: Path) -> str:
-    """The import contracts as the linter reads them."""
-    contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
+def package_imports(root: Path) -> Imports:
+    """Package → packages that it imports."""
+    files = {file: package_of(file.relative_to(root).with_suffix("").parts) for file in _sources(root)}
+    imports: Imports = {name: set() for name in sorted({name for name in files.values() if name})}
+    for file, here in files.items():
+        if here:
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            imports[here] |= {package_of(tuple(module.split("."))) for module in _imported(tree)} & set(imports) - {
+                here
+            }
+    return imports
+
+
+def _sources(root: Path) -> list[Path]:
+    return [file for top in ("backend", *BESIDE) for file in sorted((root / top).rglob("*.py"))]
+
+
+def package_of(module: tuple[str, ...]) -> str:
+    """`backend.trees.shap` belongs to `backend.trees`; `backend` itself, which only names what a library imports, to none."""
+    if module[0] != "backend":
+        return module[0] if module[0] in BESIDE else ""
+    return ".".join(module[:2]) if len(module) > 1 and module[1] != "__init__" else ""
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """Modules that a file imports when it runs."""
+    if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        nodes: list[ast.AST] = [*node.orelse]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        return
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    else:
+        nodes = [*ast.iter_child_nodes(node)]
+    for child in nodes:
+        yield from _imported(child)
+
+
+def layers(root: Path) -> list[tuple[set[str], bool]]:
+    """Layers of pyproject.toml from the top: their packages, and whether these may import each other."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = [c for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    dashboard = [line for c in contracts if "containers" not in c for line in c["layers"] if line != "backend"]
+    inside = [line for c in contracts if "containers" in c for line in c["layers"]]
+    named = [(line, "") for line in dashboard] + [(line, "backend.") for line in inside]
+    return [({prefix + name.strip() for name in re.split("[|:]", line)}, "|" not in line) for line, prefix in named]
+
+
+def upward(imports: Imports, floors: list[tuple[set[str], bool]]) -> list[tuple[str, str]]:
+    """Imports that do not run downwards: (who, whom)."""
+    floor_of = {name: floor for floor, (names, _) in enumerate(floors) for name in names}
+    pairs = [
+        (here, there) for here, all_ in imports.items() for there in sorted(all_) if {here, there} <= set(floor_of)
     ]
-    lines = [
-        "## Layers",
-        "",
-        "From `pyproject.toml`, checked by import-linter. A layer imports from those below it only;",
-    ]
-    lines += ["layers that share a line with `|` do not know each other, those with `:` may.", "", "```text"]
-    for contract in contracts:
-        lines += contract["layers"] if contract["type"] == "layers" else []
-    lines += ["```", ""]
-    for contract in contracts:
-        if contract["type"] == "independence":
-            lines.append(f"- {contract['name']}: {_listed(contract['modules'])}.")
-        elif contract["type"] == "forbidden":
-            names = _listed(contract["forbidden_modules"])
-            lines.append(f"- {contract['name']}: {_listed(contract['source_modules'])} never imports {names}.")
-    return "\n".join([*lines, ""])
+
+    def allowed(here: str, there: str) -> bool:
+        below = floor_of[there] - floor_of[here]
+        return below > 0 or (below == 0 and floors[floor_of[here]][1])
+
+    return [pair for pair in pairs if not allowed(*pair)]
 
 
-def _diagram(sources: dict[Path, ast.Module]) -> str:
-    """Arrows between rooms."""
-    arrows: set[tuple[str, str]] = set()
-    for path, tree in sources.items():
-        here = _room(path.with_suffix("").parts)
-        for module in _imported(tree):
-            there = _room(tuple(module.split(".")))
-            if there not in (here, COMMON):
-                arrows.add((here, there))
-    rooms = sorted({room for arrow in arrows for room in arrow})
-    lines = [
-        "## Who imports whom",
-        "",
-        "Read from every import statement; `errors`, which all rooms may import, is left out.",
-        "",
-    ]
-    lines += ["```mermaid", "flowchart TD"]
-    lines += [f"    {_node(room)}[{room}]" for room in rooms]
-    lines += [f"    {_node(a)} --> {_node(b)}" for a, b in sorted(arrows)]
-    return "\n".join([*lines, "```", ""])
+def first_circle(imports: Imports) -> list[str]:
+    """A circle with its first package repeated at the end; empty where there is none."""
+    done: set[str] = set()
+
+    def walk(package: str, path: list[str]) -> list[str]:
+        if package in path:
+            return [*path[path.index(package) :], package]
+        if package in done:
+            return []
+        circles = (walk(there, [*path, package]) for there in sorted(imports[package]))
+        circle = next((circle for circle in circles if circle), [])
+        done.add(package)
+        return circle
+
+    return next((circle for package in imports if (circle := walk(package, []))), [])
 
 
-def _imported(tree: ast.Module) -> list[str]:
-    """Modules of the project that a file imports, as often as it does."""
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            inside = node.module.split(".")
-            whole = [".".join([*inside, alias.name]) for alias in node.names] if len(inside) == 1 else [node.module]
-            names += whole
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    return [name for name in names if name.split(".")[0] in PACKAGES]
-
-
-def _room(parts: tuple[str, ...]) -> str:
-    """The room a module lies in: a package of the backend or one of its single files, app, or pages."""
-    if parts[0] != "backend" or len(parts) == 1 or parts[1] == "__init__":
-        return parts[0]
-    return parts[1] if parts[1] != "__main__" else "cli"
-
-
-def _rooms(sources: dict[Path, ast.Module]) -> str:
-    """Every module with the first sentence of its docstring, by folder."""
-    lines = ["## Rooms", ""]
-    folders = sorted({path.parent for path in sources})
-    for folder in folders:
-        own = {path: tree for path, tree in sources.items() if path.parent == folder}
-        about = _first_line(own[folder / "__init__.py"]) if folder / "__init__.py" in own else ""
-        files = [(path, tree) for path, tree in own.items() if path.name != "__init__.py"]
-        if not files and not about:
-            continue
-        lines += [f"### {folder.as_posix()}/", ""] + ([about, ""] if about else [])
-        if files:
-            lines += ["| module | what it knows |", "|---|---|"]
-            lines += [f"| [{path.name}](../{path.as_posix()}) | {_cell(_first_line(tree))} |" for path, tree in files]
-            lines.append("")
+def messages(root: Path) -> str:
+    """Every message class by folder, with what it says and its fields."""
+    lines = ["| message | what it says | fields |", "|---|---|---|"]
+    for file in sorted((root / "backend" / "protocols").rglob("messages.py")):
+        kinds = {"Message"}
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}:
+                kinds.add(node.name)
+                stated = [
+                    s for s in node.body if isinstance(s, ast.AnnAssign) and "ClassVar" not in ast.unparse(s.annotation)
+                ]
+                fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in stated)
+                says = (ast.get_docstring(node) or "").split("\n", maxsplit=1)[0].replace("|", "\\|")
+                lines.append(f"| {node.name} | {says} | {fields or '(none)'} |")
     return "\n".join(lines)
-
-
-def _messages(sources: dict[Path, ast.Module]) -> str:
-    """Every message class with who sends it to whom and its fields."""
-    rooms = [tree for path, tree in sources.items() if path.name == "messages.py"]
-    lines = [
-        "## Messages",
-        "",
-        "All that may leave a party; what each could reveal is in [the threat model](threat-model.md).",
-        "",
-    ]
-    lines += ["| message | what it says | fields |", "|---|---|---|"]
-    for node in (node for tree in rooms for node in tree.body):
-        if isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id == "Message" for b in node.bases):
-            plain = [s for s in node.body if isinstance(s, ast.AnnAssign) and not _is_class_variable(s)]
-            fields = ", ".join(f"`{s.target.id}`" for s in plain if isinstance(s.target, ast.Name))
-            lines.append(f"| {node.name} | {_cell(_first_line(node))} | {fields or '(none)'} |")
-    return "\n".join([*lines, ""])
-
-
-def _is_class_variable(statement: ast.AnnAssign) -> bool:
-    return ast.unparse(statement.annotation).startswith("ClassVar")
-
-
-def _first_line(node: ast.Module | ast.ClassDef) -> str:
-    return (ast.get_docstring(node) or "").split("\n", maxsplit=1)[0]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _node(room: str) -> str:
-    return f"room_{room}"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 if __name__ == "__main__":
