@@ -50,11 +50,12 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) docs/architecture.py --check
+	@$(PY) -m docs.commands --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
 
 .PHONY: bench
-bench: .venv-dev ## Measure (half an hour) and write the figures into README.md
+bench: .venv-dev ## Measure (half an hour) and write the figures into the documents
 	@for claim in $(CLAIMS); do \
 		$(PY) -m bench.$$claim --json > bench/results/$$claim.new || exit 1; \
 		mv bench/results/$$claim.new bench/results/$$claim.json; done
@@ -65,8 +66,9 @@ paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and wr
 	@$(PY) -m bench.paper $(if $(QUICK),--quick)
 
 .PHONY: docs
-docs: .venv-dev ## Write docs/architecture.md and the README's figures anew
+docs: .venv-dev ## Write the generated parts of the documents again
 	@$(PY) docs/architecture.py
+	@$(PY) -m docs.commands
 	@$(PY) -m bench.readme
 
 .PHONY: clean

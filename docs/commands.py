@@ -1,0 +1,144 @@
+"""Writes docs/commands.md from the command line itself: every command's arguments, options, defaults and an example.
+
+`python -m docs.commands`; with `--check` it writes nothing and fails when the page is stale. The examples alone stand here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from backend.cli import ALIASES, COMMANDS, app
+
+TARGET = Path(__file__).with_name("commands.md")
+INTRO = """\
+# Commands
+
+Written by `docs/commands.py` from the command line (`make docs`). In a clone `glassleaf` is `.venv/bin/python -m backend`, after
+`make run` or `make test`.
+
+Every command takes `--help`, and every one but `run` takes `--json`: one JSON document instead of text. A mistake gives one sentence
+and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are described
+in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md). State lives in the
+folder that `GLASSLEAF_HOME` names.
+"""
+EXAMPLES = {
+    "run": "glassleaf run --port 9000",
+    "demo": "glassleaf demo",
+    "init": "glassleaf init table.csv --id ID --label y --guest A,B --host platform=C,D --out federation",
+    "credit-card": "glassleaf credit-card --out credit_card",
+    "train": "glassleaf train credit_card --trees 20 --depth 4 --cipher none",
+    "import": "glassleaf import model.json --federation credit_card",
+    "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
+    "models": "glassleaf models",
+    "compare-models": "glassleaf compare-models MODEL MODEL",
+    "score": "glassleaf score latest people.csv --out scores.csv --check\nglassleaf score latest many.csv --cipher rlwe\n"
+    "glassleaf score latest many.csv --backend dask --scheduler tcp://10.0.0.5:8786",
+    "reasons": "glassleaf reasons latest --id A152504 --notice en --out notice.pdf",
+    "cohort": "glassleaf cohort latest --samples 200",
+    "evaluate": "glassleaf evaluate latest --samples 20",
+    "compare": "glassleaf compare latest --samples 20\nglassleaf compare synthetic --trees 50 --depth 5 --features 20",
+    "serve-forest": "glassleaf serve-forest latest",
+    "importance": "glassleaf importance latest --measure permutation",
+    "what-if": "glassleaf what-if latest AGE",
+    "model-card": "glassleaf model-card latest",
+    "disparity": "glassleaf disparity latest SEX",
+    "proxies": "glassleaf proxies latest SEX",
+    "elderly": "glassleaf elderly latest AGE",
+    "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
+    "audit verify": "glassleaf audit verify",
+    "audit replay": "glassleaf audit replay credit_card",
+    "audit show": "glassleaf audit show --action score --last 20",
+    "audit export": "glassleaf audit export credit_card --out audit.jsonl",
+    "rules list": "glassleaf rules list",
+    "rules check": "glassleaf rules check my_pack.yaml",
+    "rules add": "glassleaf rules add my_pack.yaml",
+    "attack": "glassleaf attack --all",
+    "bench cipher": "glassleaf bench cipher --bits 2048",
+}
+NOTES = {
+    "audit verify": "Every edit, deletion, insertion and cut shows.",
+    "score": "A Dask or Ray cluster sees the Guest's key: it has to be the Guest's own, with encrypted links.",
+    "train": "Encrypted unless `--cipher none` is given. An option without an algorithm's name beside it belongs to all of them.",
+}
+
+
+def main() -> int:
+    """Write the page, or compare it with what would be written."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is stale")
+    page = render()
+    if not parser.parse_args().check:
+        TARGET.write_text(page, encoding="utf-8")
+        return 0
+    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == page:
+        return 0
+    sys.stderr.write("docs/commands.md does not fit the command line. Run `make docs` and commit the result.\n")
+    return 1
+
+
+def commands() -> dict[str, Any]:
+    """Every command by what is typed for it, those of a group one by one."""
+    group = typer.main.get_command(app)
+    top = {name: group.get_command(None, name) for name in COMMANDS}  # type: ignore[attr-defined, arg-type]
+    return {
+        " ".join([name, *part]): command
+        for name, one in top.items()
+        for part, command in (
+            [([inner], c) for inner, c in one.commands.items()] if hasattr(one, "commands") else [([], one)]
+        )
+    }
+
+
+def render() -> str:
+    """The whole page."""
+    known = commands()
+    earlier = {new: old for old, new in ALIASES.items()}
+    contents = "| command | what it does |\n|---|---|\n" + "\n".join(
+        f"| [`{name}`](#glassleaf-{name.replace(' ', '-')}) | {_cell(_summary(command))} |"
+        for name, command in known.items()
+    )
+    return "\n".join([INTRO, contents, "", *(_section(name, known[name], earlier.get(name)) for name in known)])
+
+
+def _section(name: str, command: Any, earlier: str | None) -> str:
+    """One command: what it does, an example, and a table of what can be given."""
+    rows = [f"| {_given(p)} | {_cell(p.help or '')} | {_default(p)} |" for p in command.params if p.name != "as_json"]
+    notes = [NOTES[name]] if name in NOTES else []
+    notes += [f"Its earlier name `{earlier}` keeps working."] if earlier else []
+    parts = [f"## glassleaf {name}", _summary(command), f"```sh\n{EXAMPLES[name]}\n```", *notes]
+    parts += ["\n".join(["| given | meaning | default |", "|---|---|---|", *rows])] if rows else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(command: Any) -> str:
+    return " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split())
+
+
+def _given(parameter: Any) -> str:
+    """How an argument or option is typed."""
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.name.upper()}`" + (" …" if parameter.nargs < 0 else "")
+    names = [*parameter.opts, *parameter.secondary_opts]
+    return " / ".join(f"`{name}`" for name in names) + (", repeatable" if parameter.multiple else "")
+
+
+def _default(parameter: Any) -> str:
+    """The default; nothing where the help names it or where there is none."""
+    if parameter.required:
+        return "(required)"
+    if parameter.default in (None, "") or parameter.default is False or callable(parameter.default):
+        return ""
+    return f"`{parameter.default}`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
