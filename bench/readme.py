@@ -53,9 +53,16 @@ def filled(text: str) -> str:
 
 def figures(name: str) -> str:
     """One of :data:`bench.tables.BLOCKS`, with the machine it was measured on."""
-    file, write = BLOCKS[name]
-    results = _read(file)
-    return NOT_MEASURED if results is None else f"{write(results)}\n\n{measured_on(results['machine'])}"
+    files, write = BLOCKS[name]
+    results = {file: _read(file) for file in files.split()}
+    if not all(results.values()):
+        return NOT_MEASURED
+    machines: dict[str, list[str]] = {}
+    for file, one in results.items():
+        machines.setdefault(measured_on(one["machine"]) if one else "", []).append(file)
+    lines = [f"{', '.join(of).capitalize()}: {line}" if len(machines) > 1 else line for line, of in machines.items()]
+    whole = results if len(results) > 1 else results[files]
+    return "\n\n".join([write(whole or {}), *lines])
 
 
 def _read(name: str) -> dict[str, Any] | None:
