@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 import typer
 
-from backend.cli import app
+from backend.cli import ALIASES, COMMANDS, app
 from backend.data.federation import load_federation
 from backend.data.table import read_labels, read_table
 from backend.protocols.transport.message import MESSAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = set(typer.main.get_command(app).commands)
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+GROUP = typer.main.get_command(app)
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+CALL = r"(?:glassleaf|python -m backend)"
+README_LINES = 110
 
 
 def text(page):
@@ -26,21 +29,46 @@ def check(*command):
     return subprocess.run([sys.executable, *command, "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_the_architecture_page_fits_the_code():
-    done = check("docs/architecture.py")
+def lines_of_commands(page):
+    """Command and the rest of its line, of every line in a block of code and every command between backticks."""
+    whole = re.sub(r"\\\n\s*", "", text(page))
+    inline = re.findall(rf"`{CALL} ([a-z][a-z-]*)([^`\n]*)`", whole)
+    return inline + re.findall(
+        rf"^\s*{CALL} ([a-z][a-z-]*)([^#\n]*)", "\n".join(re.findall(r"```sh\n(.*?)```", whole, re.S)), re.M
+    )
+
+
+def command(name, rest):
+    found = GROUP.get_command(None, name)
+    inner = getattr(found, "commands", {})
+    return inner[rest.split()[0]] if inner and rest.split() else found
+
+
+@pytest.mark.parametrize(
+    "generator", [["docs/architecture.py"], ["-m", "docs.commands"], ["-m", "bench.readme"]], ids=lambda g: g[-1]
+)
+def test_what_is_generated_fits_the_code_and_the_results(generator):
+    done = check(*generator)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_figures_in_the_documents_are_those_of_the_committed_results():
-    done = check("-m", "bench.readme")
-    assert done.returncode == 0, done.stderr
+@EVERY_PAGE
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text(page)) if not re.match(r"[a-z]+:", link)]
+    lost = []
+    for file, _, heading in (link.partition("#") for link in links):
+        target = page.parent / file if file else page
+        headings = re.findall(r"^#+ (.*)$", text(target), re.M) if heading and target.exists() else []
+        known = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings}
+        if not target.exists() or (heading and heading not in known):
+            lost.append(f"{file}#{heading}")
+    assert lost == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_every_link_leads_to_a_file(page):
-    links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text(page))]
-    here = [link for link in links if link and not re.match(r"[a-z]+:", link)]
-    assert [link for link in here if not (page.parent / link).exists()] == []
+@EVERY_PAGE
+def test_every_module_that_is_named_by_its_path_exists(page):
+    named = re.findall(r"`((?:app|assets|backend|bench|docs|glassleaf|pages|tests)/[\w./-]+)`", text(page))
+    assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
 def test_the_federation_in_the_data_page_loads(tmp_path):
@@ -52,38 +80,44 @@ def test_the_federation_in_the_data_page_loads(tmp_path):
     assert read_table(federation, "telecom").columns["late_bills"].tolist() == [0.0, 4.0]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@EVERY_PAGE
 def test_every_command_that_is_named_exists(page):
-    named = set(re.findall(r"python -m backend ([a-z][a-z-]*)", text(page)))
-    assert named <= COMMANDS
+    assert {name for name, _ in lines_of_commands(page)} <= {*COMMANDS, *ALIASES}
 
 
-def test_the_readme_names_every_command():
-    assert set(re.findall(r"^python -m backend ([a-z-]+)", text(ROOT / "README.md"), re.M)) == COMMANDS
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@EVERY_PAGE
 def test_every_option_that_is_named_belongs_to_its_command(page):
-    commands = typer.main.get_command(app).commands
-    whole = re.sub(r"\\\n\s*", "", text(page))
-    for command, rest in re.findall(r"^python -m backend ([a-z-]+)([^#\n]*)", whole, re.M):
-        chosen = commands[command]
-        if isinstance(chosen, typer.core.TyperGroup):
-            chosen = chosen.commands[rest.split()[0]]
-        known = {name for parameter in chosen.params for name in parameter.opts}
-        assert set(re.findall(r"(?<=\s)--[a-z-]+", rest)) <= known
+    for name, rest in lines_of_commands(page):
+        parameters = command(name, rest).params
+        known = {
+            "--help",
+            *(option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)),
+        }
+        assert set(re.findall(r"(?<=[\s\[])--[a-z-]+", rest)) <= known, name
+
+
+def test_the_commands_page_has_an_example_of_every_command():
+    assert {name for name, _ in lines_of_commands(ROOT / "docs" / "commands.md")} == set(COMMANDS)
+
+
+def test_the_readme_is_three_screens_and_links_every_page():
+    readme = text(ROOT / "README.md")
+    linked = set(re.findall(r"\]\((?:docs/)([\w/-]+\.md)", readme))
+    assert linked == {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert len(readme.splitlines()) <= README_LINES
 
 
 def test_every_target_that_is_named_is_in_the_makefile():
-    targets = set(re.findall(r"^([a-z0-9]+):", text(ROOT / "Makefile"), re.M))
-    named = {target for page in PAGES for target in re.findall(r"`make ([a-z0-9]+)", text(page))}
+    targets = set(re.findall(r"^([a-z0-9-]+):", text(ROOT / "Makefile"), re.M))
+    named = {target for page in PAGES for target in re.findall(r"`make ([a-z0-9-]+)", text(page))}
     assert named <= targets
 
 
 def test_every_message_is_in_the_architecture_page():
-    assert set(re.findall(r"^\| ([A-Z]\w+) \|", text(ROOT / "docs" / "architecture.md"), re.M)) == set(MESSAGES)
+    block = re.search(r"<!-- messages -->(.*)<!-- end -->", text(ROOT / "docs" / "architecture.md"), re.S)
+    assert set(re.findall(r"^\| ([A-Z]\w+) \|", block[1], re.M)) == set(MESSAGES)
 
 
-def test_every_decision_is_linked_from_the_readme():
-    linked = set(re.findall(r"docs/decisions/([\w-]+\.md)", text(ROOT / "README.md")))
-    assert linked == {page.name for page in (ROOT / "docs" / "decisions").glob("*.md")}
+def test_the_glossary_is_sorted_and_has_every_word_once():
+    words = [word.casefold() for word in re.findall(r"^\| ([^|]+?) \|", text(ROOT / "docs" / "glossary.md"), re.M)][1:]
+    assert words == sorted(set(words))
