@@ -9,7 +9,7 @@ QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
 # What an edit loop leaves out: whole homes, pages, measurements and the wheel, and single tests marked slow elsewhere.
-SLOW := tests/app tests/bench tests/cli tests/e2e tests/packaging tests/services
+SLOW := tests/app tests/bench tests/cli tests/e2e tests/packaging tests/reports tests/services
 CLAIMS := cipher curves training alignment score_bits ranking reasons privacy startup
 
 .PHONY: help
