@@ -35,10 +35,10 @@ def label(text: str) -> str:
 def cut(text: str, width: int) -> str:
     """The beginning of `text` in about `width` letters (Chinese letters count double)."""
     used = 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         used += 2 if letter > "\u2e80" else 1
         if used > width:
-            return text[:place].rstrip() + "…"
+            return text[:index].rstrip() + "…"
     return text
 
 
@@ -115,8 +115,8 @@ class Texts:
         """Seconds in the unit that fits, with three significant digits."""
         if seconds < 1:
             return f"{number(seconds * 1000)} ms"
-        for unit, length, most in UNITS:
-            if seconds < most * length:
+        for unit, length, end in UNITS:
+            if seconds < end * length:
                 return f"{number(seconds / length)} {unit}"
         return self("words.days", days=number(seconds / DAY))
 

@@ -286,7 +286,7 @@ def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
     return frozenset(found)
 
 
-def places(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
+def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
     """Node → (depth, row) of the part below `top`: ends on rows 0, 1, 2 … downwards, a split between its children.
 
     Ends are leaves and, where `levels` is given, the splits that many questions below `top`.
@@ -313,9 +313,9 @@ def leaves_below(tree: GuestTree, node: int) -> int:
     return leaves_below(tree, item.left) + leaves_below(tree, item.right) if isinstance(item, Split) else 1
 
 
-def branches(tree: GuestTree, most: int, levels: int) -> tuple[int, ...]:
-    """The nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `most` leaves."""
-    if len(tree.leaves) <= most:
+def branches(tree: GuestTree, max_leaves: int, levels: int) -> tuple[int, ...]:
+    """The nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `max_leaves` leaves."""
+    if len(tree.leaves) <= max_leaves:
         return (0,)
-    every = places(tree)
+    every = positions(tree)
     return tuple(node for node in sorted(tree.splits) if every[node][0] % levels == 0)

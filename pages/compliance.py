@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import session, view_models
-from app.panels import compliance, evidence, findings, frame, job_form, retraining, reviews
+from app.panels import compliance, evidence, findings, frame, offers, retraining, reviews
+from backend.services.age_check import AgeRequest
 from backend.services.audit import OPERATOR
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.services.fairness import DisparityRequest, ProxyRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
@@ -42,18 +48,24 @@ compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
 evidence.kept_out(t, view, backend.compliance.kept_out(model_id))
 
+
+def measure(request: "DisparityRequest | ProxyRequest | AgeRequest") -> "Job[Any]":
+    """Start the measurement that the form asks for."""
+    return backend.age_check.start(request) if isinstance(request, AgeRequest) else backend.fairness.start(request)
+
+
 known = evidence.assessable(view)
 if known:
     frame.section(t, "compliance.measure", "evidence")
     keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
     form = partial(evidence.request, t, view, *keys)
-    job_form.draw(t, view, measuring, form, backend.fairness.start, evidence.measured)
+    offers.form(t, view, measuring, form, measure, evidence.measured)
 before, after = backend.models.lineage(model_id)
 if known or before or after:
     frame.section(t, "retraining.title", "retraining")
     if role == OPERATOR:
         retrain_form = partial(retraining.request, t, view)
-        job_form.draw(t, view, retrain, retrain_form, backend.retraining.start, retraining.done)
+        offers.form(t, view, retrain, retrain_form, backend.retraining.start, retraining.done)
     else:
         retraining.not_for(t, role)
     pair = (model_id, after[0].id) if after else (before.id, model_id) if before else None

@@ -12,7 +12,7 @@ from app.panels import (
     importance_directions,
     importance_pairs,
     importance_shap,
-    measurement,
+    offers,
 )
 from backend.services.explanation import MeansRequest, PermutationRequest
 from backend.services.reasons import CohortRequest
@@ -31,14 +31,10 @@ if measure == importance.WORTH:
     parties = importance.parties(view, measured)
     st.markdown(t("importance.worth_why"), help=t("glossary.permutation"))
     words = "importance.worth_again" if rows else "importance.worth_go"
-    measurement.offer(
-        t, view, worth, words, lambda: backend.explanation.start_permutation(PermutationRequest(model_id))
-    )
+    offers.button(t, view, worth, words, lambda: backend.explanation.start_permutation(PermutationRequest(model_id)))
 elif measure == importance.SHAP:
     st.markdown(t("importance.shap_why"), help=t("glossary.shap"))
-    measurement.offer(
-        t, view, shap, "importance.shap_go", lambda: backend.reasons.start_cohort(CohortRequest(model_id))
-    )
+    offers.button(t, view, shap, "importance.shap_go", lambda: backend.reasons.start_cohort(CohortRequest(model_id)))
     if shap.job is not None and shap.job.result is not None:
         importance_shap.contributions(t, view, shap.job.result, everything)
 else:
@@ -74,4 +70,4 @@ else:
     else:
         importance_curves.means(t, view, found)
     words, wanted = "importance.means_again" if found else "importance.means_go", MeansRequest(model_id, chosen)
-    measurement.offer(t, view, means, words, lambda: backend.explanation.start_means(wanted))
+    offers.button(t, view, means, words, lambda: backend.explanation.start_means(wanted))

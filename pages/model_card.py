@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, measurement, model_card, model_card_charts
+from app.panels import frame, model_card, model_card_charts, offers
 from backend.services.model_card import CardRequest
 
 t = session.texts()
@@ -28,4 +28,4 @@ frame.section(t, "card.identity", "model")
 model_card.identity(t, view, card)
 frame.section(t, "card.again", "paillier")
 st.markdown(t("card.again_why"))
-measurement.offer(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))
+offers.button(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))

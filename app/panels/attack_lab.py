@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from backend.services.attack_runs import Attack
 
 SEVERITIES = ("critical", "high", "medium", "by design")
-ICONS = {
-    "critical": "gpp_bad",
-    "high": "priority_high",
-    "medium": "drag_handle",
-    "by design": "architecture",
-}
+ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
 BAR = 26  # pixels
 
 Results = Mapping[str, AttackResult]

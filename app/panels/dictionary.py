@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from app import view_models
@@ -114,40 +113,28 @@ def table(
     def shown(feature: Feature, text: str) -> str:
         return unknown if feature.name in hidden else text
 
-    data = pd.DataFrame(
-        {
-            "meaning": [hidden.get(f.name, t.meaning(f)) for _, f in rows],
-            "share": [100 * importance[f.name].gain_share for _, f in rows],
-            "party": [palette.plain(t, view.federation, party) for party, _ in rows],
-            "flags": [shown(f, _flagged(t, flags.get(f.name, ()))) for _, f in rows],
-            "code": [shown(f, f.name) for _, f in rows],
-        }
+    meanings = [hidden.get(f.name, t.meaning(f)) for _, f in rows]
+    parties = [palette.plain(t, view.federation, party) for party, _ in rows]
+    flagged = [shown(f, _flagged(t, flags.get(f.name, ()))) for _, f in rows]
+    text, bar = st.column_config.TextColumn, st.column_config.ProgressColumn
+    gains = bar(
+        t("features.share"), width=95, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
     )
-    tall = frame.row_height(data["meaning"], ONE_LINE)
-    st.dataframe(
-        data,
-        hide_index=True,
-        key="features_table",
+    tall = frame.row_height(meanings, ONE_LINE)
+    frame.dressed(
+        {
+            "meaning": (meanings, text(t("features.meaning"), width=300)),
+            "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
+            "party": (parties, text(t("words.party"), width=135)),
+            "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),
+            "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=150)),
+        },
+        "features_table",
+        t("features.table"),
         on_select=on_select,
         selection_mode="single-row",
         row_height=tall,
-        height=min(38 + tall * len(data), 640),
-        alt=t("features.table"),
-        placeholder="–",
-        column_config={
-            "meaning": st.column_config.TextColumn(t("features.meaning"), width=300),
-            "share": st.column_config.ProgressColumn(
-                t("features.share"),
-                width=95,
-                min_value=0,
-                max_value=_top(view),
-                format="%.1f %%",
-                help=t("glossary.gain"),
-            ),
-            "party": st.column_config.TextColumn(t("words.party"), width=135),
-            "flags": st.column_config.TextColumn(t("features.flags"), width=100, help=t("glossary.flag")),
-            "code": st.column_config.TextColumn(t("features.code"), width=150),
-        },
+        height=min(38 + tall * len(rows), 640),
     )
 
 

@@ -237,8 +237,5 @@ def force(t: Texts, law: Law) -> str:
 def citation(t: Texts, law: Law) -> str:
     """Where a rule is written."""
     return t(
-        "compliance.citation",
-        citation=markdown(law.citation),
-        jurisdiction=markdown(law.jurisdiction),
-        as_of=law.as_of,
+        "compliance.citation", citation=markdown(law.citation), jurisdiction=markdown(law.jurisdiction), as_of=law.as_of
     )

@@ -41,17 +41,14 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
         st.caption(f":material/science: {t('frame.synthetic')}")
     for what, linked in notices:
         st.info(
-            t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)),
-            icon=":material/link_off:",
+            t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)), icon=":material/link_off:"
         )
 
 
 def problem(t: Texts, text: str) -> None:
     """Something that went wrong, in the words of whoever noticed it."""
     st.warning(
-        "\n\n".join(markdown(line) for line in text.splitlines()),
-        icon=":material/report:",
-        title=t("frame.problem"),
+        "\n\n".join(markdown(line) for line in text.splitlines()), icon=":material/report:", title=t("frame.problem")
     )
 
 
@@ -89,6 +86,13 @@ def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, k
 def data(columns: Columns, key: str, alt: str, **settings: Any) -> Any:
     """A table to sort and search, from its columns; `settings` are those of ``st.dataframe``."""
     return st.dataframe(pd.DataFrame(columns), hide_index=True, key=key, alt=alt, **settings)
+
+
+def dressed(columns: Mapping[str, tuple[Sequence[Any], Any]], key: str, alt: str, **settings: Any) -> Any:
+    """As `data`, where each column brings its head, width and format along."""
+    looks = {name: look for name, (_, look) in columns.items()}
+    cells = {name: values for name, (values, _) in columns.items()}
+    return data(cells, key, alt, column_config=looks, placeholder="–", **settings)
 
 
 def table(columns: Columns, alt: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
 SHOWN = 12  # rows of the table that are shown at a time
-PLACES = 4  # links to trees a feature
+LINKED = 4  # links to trees a feature
 
 
 def directions(t: Texts, view: View) -> None:
@@ -37,31 +37,26 @@ def directions(t: Texts, view: View) -> None:
     hidden = sum(d.learned == "hidden" for d in rows)
     if hidden:
         st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
-    text = st.column_config.TextColumn
-    frame.data(
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    meanings = [t.meaning(view.model.feature(d.feature)) for d in ordered]
+    expected = text(t("features.expected"), width=115, help=t("glossary.expected_direction"))
+    learned = text(t("features.learned"), width=130, help=t("glossary.learned_direction"))
+    strength = number(t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength"))
+    strengths = [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered]
+    parties = [palette.plain(t, view.federation, d.party) for d in ordered]
+    frame.dressed(
         {
-            "meaning": [t.meaning(view.model.feature(d.feature)) for d in ordered],
-            "party": [palette.plain(t, view.federation, d.party) for d in ordered],
-            "expected": [_arrow(t, view, d.expected) for d in ordered],
-            "learned": [_arrow(t, view, d.learned) for d in ordered],
-            "strength": [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered],
-            "verdict": [_verdict(t, d) for d in ordered],
+            "meaning": (meanings, text(t("features.meaning"), width=250)),
+            "party": (parties, text(t("words.party"), width=135)),
+            "expected": ([_arrow(t, view, d.expected) for d in ordered], expected),
+            "learned": ([_arrow(t, view, d.learned) for d in ordered], learned),
+            "strength": (strengths, strength),
+            "verdict": ([_verdict(t, d) for d in ordered], text(t("importance.verdict"), width=150)),
         },
         "directions",
         t("importance.directions_title"),
-        row_height=frame.row_height([t.meaning(view.model.feature(d.feature)) for d in rows], 38),
+        row_height=frame.row_height(meanings, 38),
         height="content" if len(rows) <= SHOWN else 560,
-        placeholder="–",
-        column_config={
-            "meaning": text(t("features.meaning"), width=250),
-            "party": text(t("words.party"), width=135),
-            "expected": text(t("features.expected"), width=115, help=t("glossary.expected_direction")),
-            "learned": text(t("features.learned"), width=130, help=t("glossary.learned_direction")),
-            "strength": st.column_config.NumberColumn(
-                t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength")
-            ),
-            "verdict": text(t("importance.verdict"), width=150),
-        },
     )
 
 
@@ -86,12 +81,12 @@ def contradictions(t: Texts, view: View) -> None:
             _links(t, view, direction.where)
 
 
-def _links(t: Texts, view: View, places: Sequence[tuple[int, int]]) -> None:
+def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
     first: dict[int, int] = {}
-    for tree, node in places:
+    for tree, node in where:
         first.setdefault(tree, node)
     with st.container(horizontal=True):
-        for tree, node in list(first.items())[:PLACES]:
+        for tree, node in list(first.items())[:LINKED]:
             links.to_split(t, view.record.id, tree, node, words=t("features.see_tree", tree=tree + 1))
 
 

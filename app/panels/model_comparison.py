@@ -226,12 +226,7 @@ def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> st
     words = evidence.brief(t, view, feature)
     if not gaps:
         return t("comparison.by_feature", feature=words)
-    return t(
-        "comparison.gap",
-        feature=words,
-        before=_measured(t, gaps[0].before),
-        after=_measured(t, gaps[0].after),
-    )
+    return t("comparison.gap", feature=words, before=_measured(t, gaps[0].before), after=_measured(t, gaps[0].after))
 
 
 def _measured(t: Texts, row: Evidence | None) -> str:
@@ -252,10 +247,7 @@ def leaks(t: Texts, found: SideBySide) -> None:
     st.markdown(t("comparison.leaks", before=percent(named.before), after=percent(named.after)))
     shares = ("named", "without_dither")
     rows = [
-        (
-            t(f"document.leaks_{name}"),
-            *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)),
-        )
+        (t(f"document.leaks_{name}"), *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)))
         for name, leak in measured.items()
     ]
     _table(t, ("score", "first", "second"), rows, "comparison.leaks_title")
@@ -289,7 +281,7 @@ def _use(t: Texts, finding: Finding | None) -> str:
 
 
 def made(t: Texts, view: View, found: SideBySide) -> None:
-    """How the two were made: what training told whom, and every parameter that differs."""
+    """How the two were made: what each party learned in training, and every parameter that differs."""
     records = found.before.record, found.after.record
     rows = [
         (t("comparison.created"), *(record.created[:16].replace("T", " ") for record in records)),

@@ -33,11 +33,7 @@ def network(t: Texts, view: View) -> None:
     brought = view.record.alignment.records if view.record.alignment else {}
     listed = t.listed([f"{markdown(t.party(view.federation, s.party))} {s.features}" for s in shares])
     sentence = t(
-        "overview.network",
-        n=len(shares),
-        features=sum(s.features for s in shares),
-        people=f"{people:,}",
-        listed=listed,
+        "overview.network", n=len(shares), features=sum(s.features for s in shares), people=f"{people:,}", listed=listed
     )
     twin: frame.Columns = {
         t("words.party"): [palette.plain(t, view.federation, s.party) for s in shares],

@@ -45,10 +45,10 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)
-    columns = {palette.plain(t, view.federation, view.model.guest): [_told(t, row.guest) for row in rows]}
-    for told, hosts in alike.items():
+    columns = {palette.plain(t, view.federation, view.model.guest): [_seen(t, row.guest) for row in rows]}
+    for seen, hosts in alike.items():
         title = t.listed([palette.plain(t, view.federation, host) for host in hosts])
-        columns[title] = [_told(t, word) for word in told]
+        columns[title] = [_seen(t, word) for word in seen]
     what = {t("privacy.information"): [t(f"privacy.what_{row.what}") for row in rows]}
     frame.table({markdown(head): cells for head, cells in (what | columns).items()}, t("privacy.ledger"))
     st.caption(t("privacy.paper"))
@@ -58,8 +58,8 @@ def _blind(lines: Sequence[LedgerLine], kind: str) -> set[str]:
     return {line.party for line in lines if line.kind == kind and not line.readable}
 
 
-def _told(t: Texts, word: str) -> str:
-    return t(f"privacy.told_{word}")
+def _seen(t: Texts, word: str) -> str:
+    return t(f"privacy.saw_{word}")
 
 
 def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
@@ -77,7 +77,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
         t("privacy.times"): [line.messages for line in lines],
         t("privacy.form"): [t("privacy.encrypted" if line.encrypted else "privacy.clear") for line in lines],
         t("privacy.key"): [t.party(view.federation, line.key_of) if line.key_of else "–" for line in lines],
-        t("privacy.readable"): [t("privacy.told_yes" if line.readable else "privacy.told_no") for line in lines],
+        t("privacy.readable"): [t("privacy.saw_yes" if line.readable else "privacy.saw_no") for line in lines],
     }
     with st.expander(t("privacy.fields"), icon=":material/table:"):
         frame.data(columns, "privacy_fields", t("privacy.fields"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.panels import controls, engine, frame, palette
 from app.texts import Texts, markdown, size
@@ -78,24 +79,16 @@ def _shape(t: Texts) -> Shape:
 def link(t: Texts) -> Link:
     """The network between any two parties."""
     left, right = st.columns(2, gap="medium")
-    latency = left.select_slider(
-        t("protocols.latency"),
-        LATENCIES,
-        value=round(USUAL.latency * 1000),
-        key="protocols_latency",
-        format_func=lambda n: t("protocols.ms", n=n),
-        help=t("protocols.latency_help"),
-        persist_state="session",
-    )
-    bandwidth = right.select_slider(
-        t("protocols.bandwidth"),
-        BANDWIDTHS,
-        value=int(USUAL.bandwidth),
-        key="protocols_bandwidth",
-        format_func=lambda n: f"{size(n)}/s",
-        help=t("protocols.bandwidth_help"),
-        persist_state="session",
-    )
+
+    def slider(
+        column: DeltaGenerator, name: str, values: Sequence[int], usual: int, words: Callable[[int], str]
+    ) -> int:
+        shared: dict[str, Any] = {"help": t(f"protocols.{name}_help"), "persist_state": "session"}
+        shared |= {"key": f"protocols_{name}", "format_func": words}
+        return int(column.select_slider(t(f"protocols.{name}"), values, value=usual, **shared))
+
+    latency = slider(left, "latency", LATENCIES, round(USUAL.latency * 1000), lambda n: t("protocols.ms", n=n))
+    bandwidth = slider(right, "bandwidth", BANDWIDTHS, int(USUAL.bandwidth), lambda n: f"{size(n)}/s")
     return Link(latency / 1000, float(bandwidth))
 
 

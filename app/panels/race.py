@@ -30,7 +30,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     ours = next(row for row in rows if row.protocol == OURS)
     others = sorted((row for row in rows if row is not ours), key=lambda row: row.exchange.total)
     best = others[0]
-    told = max((host.bits or 0.0 for host in best.learned[1:]), default=0.0)
+    revealed = max((host.bits or 0.0 for host in best.learned[1:]), default=0.0)
     faster = best.exchange.total < ours.exchange.total
     words = t(
         "protocols.loses" if faster else "protocols.wins",
@@ -39,7 +39,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
         total=t.duration(ours.exchange.total),
         ratio=number(ours.exchange.total / best.exchange.total),
         bits=bits(t, best.learned[0].directions),
-        hosts=t("protocols.to_hosts", bits=bits(t, told)) if told else "",
+        hosts=t("protocols.to_hosts", bits=bits(t, revealed)) if revealed else "",
     )
     beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
     if faster and beaten:

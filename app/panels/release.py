@@ -24,7 +24,7 @@ def bound(t: Texts) -> tuple[float | None, bool]:
             value=None,
             step=1.0,
             format="%g",
-            key="train_most_named",
+            key="train_max_named",
             help=t("release.max_share_help"),
             placeholder=t("release.usual"),
             persist_state="session",

@@ -47,7 +47,7 @@ def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
 def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
     """Over the full width: the table of many, the round trip, how long it took, who knows what now.
 
-    Returns the place for :func:`textbook`, which is measured when everything else is there.
+    Returns the slot for :func:`textbook`, which is measured when everything else is there.
     """
     if len(done.scores) > 1:
         frame.section(t, "score.table")
@@ -60,18 +60,18 @@ def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
         transcript.stages(t, view, done)
     with right:
         frame.section(t, "score.textbook", "textbook")
-        place = st.empty()
-        place.caption(t("score.textbook_measuring"))
+        slot = st.empty()
+        slot.caption(t("score.textbook_measuring"))
     frame.section(t, "score.learned", "transcript")
     transcript.learned(t, view, done)
-    return place
+    return slot
 
 
-def textbook(t: Texts, place: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
+def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
     people = sum(score.status == "ok" for score in done.scores)
     if not people:
-        place.empty()
+        slot.empty()
         return
     here, there = done.seconds, one * people
     faster = there >= here
@@ -104,6 +104,6 @@ def textbook(t: Texts, place: DeltaGenerator, done: ScoreBatch, one: float, bits
         t("engine.cipher"): [row[2] for row in rows],
         t("score.textbook_counts"): [t("score.textbook_counts_here"), t("score.textbook_counts_there")],
     }
-    with place.container():
+    with slot.container():
         frame.chart(t, figure, sentence, twin, "textbook")
         st.caption(f":material/straighten: {t('score.textbook_note', bits=f'{bits:,}')}")

@@ -23,52 +23,35 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     if score.status == "failed":
         frame.problem(t, score.problem)
         return
-    {"binary": _outcome, "classes": _class, "number": _value}[view.task](t, view, batch)
+    _answer(t, view, batch)
     _not_held(t, view, score)
     if view.task == "classes":
         _classes(t, view, score)
     _contribution(t, view, score)
 
 
-def _outcome(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """The probability of the positive label and the decision."""
-    score = batch.scores[0]
-    with st.grid("auto", min_column_width=140):
-        st.metric(t("score.probability"), percent(score.probability), help=_chance(t, view), border=True)
-        st.metric(t("score.decision"), frame.decision(t, score), help=t("glossary.cutoff"), border=True)
+def _answer(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """What is predicted of the person, in figures and in a sentence."""
+    score, task = batch.scores[0], view.task
+    chance = t("score.probability"), percent(score.probability), _chance(t, view)
+    words = {"id": markdown(score.id), "label": markdown(t.label(view.federation)), "probability": chance[1]}
+    if task == "binary":
+        tiles = [chance, (t("score.decision"), frame.decision(t, score), t("glossary.cutoff"))]
         if scale(view) == "log_odds":
-            st.metric(t("score.logit"), signed(score.margin), help=t("glossary.log_odds"), border=True)
-    st.markdown(
-        t(
-            "score.sentence",
-            id=markdown(score.id),
-            probability=percent(score.probability),
-            label=markdown(t.label(view.federation)),
-            relation=t("score.above" if score.probability >= batch.cutoff else "score.below"),
-            cutoff=f"{batch.cutoff:.0%}".replace("%", " %"),
-        )
-    )
-
-
-def _class(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """The most probable class."""
-    score = batch.scores[0]
+            tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
+        words["relation"] = t("score.above" if score.probability >= batch.cutoff else "score.below")
+        words["cutoff"] = f"{batch.cutoff:.0%}".replace("%", " %")
+    elif task == "classes":
+        tiles = [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
+        words["predicted"] = markdown(score.predicted)
+    else:
+        value, off = amount(score.margin, view.unit), amount(view.record.metrics.rmse, view.unit)
+        tiles = [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
+        words |= {"value": markdown(value), "off": markdown(off)}
     with st.grid("auto", min_column_width=140):
-        st.metric(t("score.predicted"), score.predicted, help=t("glossary.predicted"), border=True)
-        st.metric(t("score.probability"), percent(score.probability), help=_chance(t, view), border=True)
-    about = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
-    predicted = {"predicted": markdown(score.predicted), "probability": percent(score.probability)}
-    st.markdown(t("score.sentence_classes", **about, **predicted))
-
-
-def _value(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """The predicted value and how far off such values were."""
-    score, off = batch.scores[0], amount(view.record.metrics.rmse, view.unit)
-    with st.grid("auto", min_column_width=140):
-        st.metric(t("score.value"), amount(score.margin, view.unit), border=True)
-        st.metric(t("score.off"), off, help=t("glossary.rmse"), border=True)
-    about = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
-    st.markdown(t("score.sentence_number", value=markdown(amount(score.margin, view.unit)), off=markdown(off), **about))
+        for title, shown, about in tiles:
+            st.metric(title, shown, help=about or None, border=True)
+    st.markdown(t("score.sentence" if task == "binary" else f"score.sentence_{task}", **words))
 
 
 def _chance(t: Texts, view: View) -> str:

@@ -54,10 +54,7 @@ def form(t: Texts, key: str, attempt: Attempt, review: Callable[[str, str, str],
     """Verdict, reason and person; `review` takes them in this order."""
     with st.form(key, border=False):
         verdict = st.radio(
-            t("report.decision"),
-            VERDICTS,
-            format_func=lambda word: t(f"report.long_{word}"),
-            key=f"{key}_verdict",
+            t("report.decision"), VERDICTS, format_func=lambda word: t(f"report.long_{word}"), key=f"{key}_verdict"
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"))
         person = st.text_input(t("report.person"), key=f"{key}_reviewer")
@@ -80,7 +77,7 @@ class ReviewForm:
     choose : callable
         Opens the window for a finding, or closes it with None.
     attempt : callable
-        Does what may be refused and tells what became of it.
+        Does what may be refused and reports the outcome.
     review : callable
         Takes rule, feature, verdict, reason and person.
     """

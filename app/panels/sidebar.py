@@ -31,7 +31,7 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
         title = t.federation(federation) if federation else record.federation
         when = record.created[5:16].replace("T", " ")
         short = re.split(r"[:：]", title)[0]
-        mark = record.id[1:5]  # two models may be of one minute, and a widget tells its options apart by their labels
+        mark = record.id[1:5]  # two models may be of one minute, and a widget knows its options by their labels
         if len(federations) > 1:
             return f"{cut(short, 13)} › {when} · {mark}"
         return f"{t('sidebar.named', n=record.n_trees, when=when)} · {mark}"

@@ -227,37 +227,26 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
     words = _sentence(t, chosen, records)
     st.markdown(words)
     frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
-    number = st.column_config.NumberColumn
-    frame.data(
-        {
-            "algorithm": [frame.algorithm(t, record) for record in records],
-            "first": [_shown(record, first) for record in records],
-            "second": [_shown(record, second) for record in records],
-            "trees": [record.n_trees for record in records],
-            "leaves": [record.n_leaves for record in records],
-            "seconds": [record.seconds for record in records],
-            "made": [_made(record) for record in records],
-            "arithmetic": [_arithmetic_of(t, record) for record in records],
-            "data": [_data_of(t, chosen, record) for record in records],
-        },
-        "models_table",
-        t("train.models"),
-        on_select="rerun",
-        selection_mode="single-row",
-        height="content" if len(records) <= 2 * SHOWN else 600,
-        placeholder="–",
-        column_config={
-            "algorithm": st.column_config.TextColumn(t("overview.algorithm"), width=150),
-            "first": _figure_column(t, chosen, first, unit),
-            "second": _figure_column(t, chosen, second, unit),
-            "trees": number(t("words.trees"), width=60, help=t("glossary.tree")),
-            "leaves": number(t("words.leaves"), width=65),
-            "seconds": number(t("overview.training_time"), width=100, format="%.1f s"),
-            "made": st.column_config.TextColumn(t("train.made"), width=95),
-            "arithmetic": st.column_config.TextColumn(t("train.cipher"), width=140),
-            "data": st.column_config.TextColumn(t("train.data"), width=110, help=t("train.data_help")),
-        },
-    )
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    seconds = number(t("overview.training_time"), width=100, format="%.1f s")
+    columns: dict[str, tuple[Callable[[ModelRecord], object], Any]] = {
+        "algorithm": (lambda record: frame.algorithm(t, record), text(t("overview.algorithm"), width=150)),
+        "first": (lambda record: _shown(record, first), _figure_column(t, chosen, first, unit)),
+        "second": (lambda record: _shown(record, second), _figure_column(t, chosen, second, unit)),
+        "trees": (lambda record: record.n_trees, number(t("words.trees"), width=60, help=t("glossary.tree"))),
+        "leaves": (lambda record: record.n_leaves, number(t("words.leaves"), width=65)),
+        "seconds": (lambda record: record.seconds, seconds),
+        "made": (_made, text(t("train.made"), width=95)),
+        "arithmetic": (lambda record: _arithmetic_of(t, record), text(t("train.cipher"), width=140)),
+        "data": (
+            lambda record: _data_of(t, chosen, record),
+            text(t("train.data"), width=110, help=t("train.data_help")),
+        ),
+    }
+    height = "content" if len(records) <= 2 * SHOWN else 600
+    cells = {name: ([read(record) for record in records], look) for name, (read, look) in columns.items()}
+    picking = {"on_select": "rerun", "selection_mode": "single-row"}
+    frame.dressed(cells, "models_table", t("train.models"), height=height, **picking)
     if len({(record.parameters.get("seed"), record.hosts, record.exclude) for record in records}) > 1:
         st.caption(f":material/info: {t('train.unlike')}")
     row = selected()

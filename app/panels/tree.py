@@ -61,7 +61,7 @@ class _Sight:
     view: View
     index: int
     picture: go.Figure
-    places: Mapping[int, tuple[int, float]]
+    positions: Mapping[int, tuple[int, float]]
     alive: frozenset[int]
     overlaid: bool
 
@@ -72,23 +72,18 @@ class _Sight:
     @property
     def ways(self) -> list[tuple[int, Split]]:
         """The splits whose two ways are drawn."""
-        return [(node, split) for node, split in self.tree.splits.items() if split.left in self.places]
+        return [(node, split) for node, split in self.tree.splits.items() if split.left in self.positions]
 
     def at(self, node: int) -> tuple[float, float]:
         """Where a node stands: depth, row."""
-        return self.places[node]
+        return self.positions[node]
 
     def opacity(self, node: int) -> float:
         return 1.0 if node in self.alive else 0.3
 
 
 def figure(
-    t: Texts,
-    view: View,
-    index: int,
-    candidates: Sequence[int] | None = None,
-    top: int = 0,
-    marked: int | None = None,
+    t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> go.Figure:
     """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
 
@@ -97,40 +92,40 @@ def figure(
     A tree with many leaves is drawn from the node `top` on, a few questions deep.
     """
     tree = view.model.trees[index]
-    places = view_models.places(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
     alive = (
         frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else view_models.alive(tree, candidates)
     )
-    depth = max(d for d, _ in places.values())
-    rows = 1 + max(row for _, row in places.values())
-    folded = any(split.left not in places for node, split in tree.splits.items() if node in places)
+    depth = max(d for d, _ in positions.values())
+    rows = 1 + max(row for _, row in positions.values())
+    folded = any(split.left not in positions for node, split in tree.splits.items() if node in positions)
     picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE) * rows + 70), top=36)
-    sight = _Sight(t, view, index, picture, places, alive, candidates is not None)
+    sight = _Sight(t, view, index, picture, positions, alive, candidates is not None)
     _edges(sight)
-    if marked is not None and marked in places:
+    if marked is not None and marked in positions:
         _ring(sight, marked)
     for party in (view.model.guest, *view.model.hosts):
-        own = [node for node in places if node in tree.splits and tree.splits[node].owner == party]
+        own = [node for node in positions if node in tree.splits and tree.splits[node].owner == party]
         if own:
             _splits(sight, party, own)
     _leaves(sight)
     _folded(sight)
     picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6])
     picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1])
-    return picture.update_layout(margin_r=_room(view, tree, places))
+    return picture.update_layout(margin_r=_room(view, tree, positions))
 
 
 def _ring(sight: _Sight, node: int) -> None:
-    x, y = sight.places[node]
+    x, y = sight.positions[node]
     ring = {"size": 30, "symbol": "circle-open", "color": palette.INK, "line": {"width": 2, "color": palette.INK}}
     sight.picture.add_scatter(
         x=[x], y=[y], mode="markers", marker=ring, name=sight.t("structure.ring"), hoverinfo="skip"
     )
 
 
-def _room(view: View, tree: GuestTree, places: Mapping[int, tuple[int, float]]) -> int:
+def _room(view: View, tree: GuestTree, positions: Mapping[int, tuple[int, float]]) -> int:
     """Pixels beside the last leaves for words that are longer than a weight."""
-    leaves = [item for node, item in enumerate(tree.nodes) if node in places and isinstance(item, Leaf)]
+    leaves = [item for node, item in enumerate(tree.nodes) if node in positions and isinstance(item, Leaf)]
     longest = max((len(leaf_short(view, leaf)) for leaf in leaves), default=0)
     return max(0, longest - len("+0.123")) * LETTER
 
@@ -141,10 +136,10 @@ def _edges(sight: _Sight) -> None:
     words: dict[bool, list[tuple[float, float, str]]] = {}
     for node, split in sight.ways:
         own = split.owner == sight.view.model.guest
-        x, y = sight.places[node]
+        x, y = sight.positions[node]
         keys = ("structure.yes", "structure.no") if own else _sides(sight.view, split)
         for child, key in zip((split.left, split.right), keys, strict=True):
-            cx, cy = sight.places[child]
+            cx, cy = sight.positions[child]
             xs, ys = lines.setdefault((own, child in sight.alive), ([], []))
             xs += [x, x + 0.54, x + 0.54, cx, None]
             ys += [y, y, cy, cy, None]
@@ -157,7 +152,7 @@ def _edges(sight: _Sight) -> None:
 
 
 def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
-    """Words at their places, all in one trace."""
+    """Words at their positions, all in one trace."""
     xs, ys, texts = zip(*labels, strict=True)
     look = {"mode": "text", "textposition": where, "textfont": font} | QUIET | trace
     sight.picture.add_scatter(x=xs, y=ys, text=texts, **look)
@@ -193,7 +188,7 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
     for nodes in ([n for n in own if n in sight.alive], [n for n in own if n not in sight.alive]):
         if not nodes:
             continue
-        spots = {"x": [sight.places[node][0] for node in nodes], "y": [sight.places[node][1] for node in nodes]}
+        spots = {"x": [sight.positions[node][0] for node in nodes], "y": [sight.positions[node][1] for node in nodes]}
         sight.picture.add_scatter(
             **spots,
             mode="markers+text",
@@ -265,7 +260,7 @@ def leaf_short(view: View, leaf: Leaf) -> str:
 
 def _leaves(sight: _Sight) -> None:
     t, view = sight.t, sight.view
-    leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.places}
+    leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.positions}
     if not leaves:
         return
     hovers = {
@@ -279,8 +274,8 @@ def _leaves(sight: _Sight) -> None:
     short = {node: label(leaf_short(view, leaf)) for node, leaf in leaves.items()}
     middle, several = view_models.middle(view, sight.tree), view_models.scale(view) == "class_share"
     sight.picture.add_scatter(
-        x=[sight.places[node][0] for node in leaves],
-        y=[sight.places[node][1] for node in leaves],
+        x=[sight.positions[node][0] for node in leaves],
+        y=[sight.positions[node][1] for node in leaves],
         mode="markers+text",
         name=t(f"structure.leaf_{view_models.scale(view)}"),
         marker={
@@ -305,7 +300,9 @@ def _leaves(sight: _Sight) -> None:
 def _folded(sight: _Sight) -> None:
     """What lies below the splits at which the drawn part ends."""
     ends = [
-        node for node, split in sight.tree.splits.items() if node in sight.places and split.left not in sight.places
+        node
+        for node, split in sight.tree.splits.items()
+        if node in sight.positions and split.left not in sight.positions
     ]
     below = {node: sight.t("structure.folded", n=view_models.leaves_below(sight.tree, node)) for node in ends}
     if ends:
@@ -324,7 +321,7 @@ def legend(t: Texts, view: View) -> None:
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> frame.Columns:
     """The tree as a table, one row a node."""
     tree = view.model.trees[index]
-    places, leaf = view_models.places(tree), t(f"structure.leaf_{view_models.scale(view)}")
+    positions, leaf = view_models.positions(tree), t(f"structure.leaf_{view_models.scale(view)}")
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None
@@ -332,7 +329,7 @@ def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = No
         rows.append(
             (
                 node,
-                places[node][0],
+                positions[node][0],
                 palette.plain(t, view.federation, split.owner) if split else leaf,
                 t.meaning(view.model.feature(split.feature)) if split else "",
                 leaf_short(view, item) if isinstance(item, Leaf) else rule(t, view, index, node),

@@ -39,22 +39,22 @@ def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]
 
 
 def _preview(view: View, tree: GuestTree) -> str:
-    places = view_models.places(tree, levels=LEVELS)
-    depth = max(d for d, _ in places.values()) or 1
-    rows = 1 + max(row for _, row in places.values())
+    positions = view_models.positions(tree, levels=LEVELS)
+    depth = max(d for d, _ in positions.values()) or 1
+    rows = 1 + max(row for _, row in positions.values())
 
     def spot(node: int) -> tuple[float, float]:
-        d, row = places[node]
+        d, row = positions[node]
         return 6 + 72 * d / depth, 5 + 46 * (row + 0.5) / rows
 
     parts = []
     for node, split in tree.splits.items():
         for child in (split.left, split.right):
-            if child in places:
+            if child in positions:
                 (x, y), (cx, cy) = spot(node), spot(child)
                 line = f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" opacity=".6"/>'
                 parts.append(line)
-    for node in places:
+    for node in positions:
         x, y = spot(node)
         item = tree.nodes[node]
         colour = palette.mark(view.federation, item.owner).colour if isinstance(item, Split) else palette.INK

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -43,6 +44,7 @@ OF_A_MODEL = tuple(page for page in PAGES if page != "attack_lab")
 
 
 Opened = Callable[..., AppTest]
+Answers = dict[str, Callable[..., object]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,23 @@ class World:
     home: Path
     federation: Federation
     record: ModelRecord
+
+
+class Answering:
+    """A service that gives some answers set beforehand and has all others from the real one.
+
+    Answers are named as a page asks for them, from the front door on: ``compliance.assess``.
+    """
+
+    def __init__(self, real: object, answers: Mapping[str, Callable[..., object]]) -> None:
+        self._real, self._answers = real, answers
+
+    def __getattr__(self, name: str) -> object:
+        if name in self._answers:
+            return self._answers[name]
+        inside = {key.removeprefix(f"{name}."): a for key, a in self._answers.items() if key.startswith(f"{name}.")}
+        found = getattr(self._real, name)
+        return Answering(found, inside) if inside else found
 
 
 def offset_host_numbers(federation: Federation) -> None:
@@ -96,6 +115,22 @@ def glassleaf(world: World) -> Iterator[Glassleaf]:
     service.close()
 
 
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """What is put in here, the pages get instead of the service's own answer."""
+    real, given = session.service, {}
+    monkeypatch.setattr(session, "service", lambda: Answering(real(), given))
+    return given
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_pools() -> Iterator[None]:
+    """Services of the pages prepare nothing in the background: it would only take the tests' cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "Glassleaf", partial(Glassleaf, pools=False))
+        yield
+
+
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     monkeypatch.setenv("GLASSLEAF_HOME", str(home))
 
@@ -120,7 +155,7 @@ def opened_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Op
 
 
 @pytest.fixture(scope="session", autouse=True)
-def close_the_service(world: World) -> Iterator[None]:
+def close_the_service(_no_pools: None, world: World) -> Iterator[None]:
     yield
     session._service(str(world.home)).close()
     session._service.clear()

@@ -1,6 +1,5 @@
 """The Compliance page: decide, sign, follow a finding down to its splits, retrain without features, compare two models."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,10 @@ from app import session, view_models
 from app.panels import evidence, findings, frame, tree_choice
 from app.texts import Texts
 from backend.i18n import LANGUAGES
-from backend.jobs import Job
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.model_comparison import SideBySide
 from backend.services import Glassleaf
-from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
-from tests.app.conftest import Opened, World, _fresh
+from tests.app.conftest import Answers, Opened, World, _fresh
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -25,12 +21,10 @@ REASON = "It has to go before the model is used."
 
 
 @pytest.fixture
-def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers) -> Opened:
     """The page asks for the default cipher; plaintext here, so that it is quick."""
-    start: Callable[[Glassleaf, RetrainingRequest], Job[SideBySide]] = Glassleaf.start_retraining
-    monkeypatch.setattr(
-        Glassleaf, "start_retraining", lambda glassleaf, asked: start(glassleaf, replace(asked, cipher="none"))
-    )
+    service = session._service
+    answers["retraining.start"] = lambda asked: service(str(home)).retraining.start(replace(asked, cipher="none"))
     return _fresh(home, monkeypatch)
 
 
@@ -265,7 +259,7 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
 
 
 def test_a_new_model_says_which_one_it_replaces(opened: Opened) -> None:
-    new = next(m for m in session._service(str(session.service().home)).models() if m.retrained_from)
+    new = next(m for m in session.models() if m.retrained_from)
     at = opened("compliance", model=new.id)
     assert not at.exception and says(at, "comparison.without")
 
@@ -289,7 +283,7 @@ def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path
 
 
 def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, home: Path) -> None:
-    new = next(m for m in session._service(str(home)).models() if m.retrained_from)
+    new = next(m for m in session._service(str(home)).models.all() if m.retrained_from)
     at = opened("compliance", model=new.id)
     assert says(at, "compliance.kept_out") and says(at, "compliance.accepted")
 

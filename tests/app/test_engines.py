@@ -16,11 +16,8 @@ from app.texts import Texts
 from app.view_models import PAGE, Speed
 from backend.protocols.simulation.simulator import PoolLevel
 from backend.results import Score
-from backend.services import Glassleaf
-from backend.services.federations import Federations
-from backend.services.registry import Registry
 from backend.services.scoring import Scoring
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Answers, Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded
 
@@ -121,15 +118,12 @@ def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
 # -- what each party has ready ----------------------------------------
 
 
-def pooled(monkeypatch: pytest.MonkeyPatch, ready: int, target: int) -> None:
-    def pools(glassleaf: Glassleaf, federation: str) -> tuple[PoolLevel, ...]:
-        return tuple(PoolLevel(p.name, ready, target) for p in glassleaf.federations.get(federation).parties)
-
-    monkeypatch.setattr(Federations, "pools", pools)
+def pooled(answers: Answers, world: World, ready: int, target: int) -> None:
+    answers["federations.pools"] = lambda name: [PoolLevel(p.name, ready, target) for p in world.federation.parties]
 
 
-def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    pooled(monkeypatch, 1024, 4096)
+def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, answers: Answers) -> None:
+    pooled(answers, world, 1024, 4096)
     at = opened("score")
     bars = [(bar.value, bar.text) for bar in at.progress]
     assert [value for value, _ in bars] == [25] * len(world.federation.parties)
@@ -139,22 +133,22 @@ def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, m
 
 @pytest.mark.parametrize(("ready", "key"), [(3, "score.warming"), (8, "score.warm")])
 def test_a_low_pool_is_reported_in_words_too(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, ready: int, key: str
+    opened: Opened, world: World, answers: Answers, ready: int, key: str
 ) -> None:
-    pooled(monkeypatch, ready, 16)
+    pooled(answers, world, ready, 16)
     assert says(opened("score"), key)
 
 
-def test_a_pool_that_overshoots_is_full(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    pooled(monkeypatch, 17, 16)
+def test_a_pool_that_overshoots_is_full(opened: Opened, world: World, answers: Answers) -> None:
+    pooled(answers, world, 17, 16)
     bars = opened("score").progress
     assert all(says(bar.text, "score.pool", ready=16, target=16) for bar in bars)
 
 
 def test_with_the_lattice_cipher_only_hosts_have_something_ready(
-    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, world: World, answers: Answers
 ) -> None:
-    pooled(monkeypatch, 8, 8)
+    pooled(answers, world, 8, 8)
     at = with_cipher(opened("score"), "rlwe")
     assert len(at.progress) == len(world.federation.hosts)
     assert not any(world.federation.guest.title in bar.text for bar in at.progress)
@@ -165,10 +159,10 @@ def test_with_the_lattice_cipher_only_hosts_have_something_ready(
 
 @pytest.mark.parametrize(("seconds", "key"), [(1e6, "score.textbook_faster"), (1e-6, "score.textbook_slower")])
 def test_a_score_stands_beside_the_textbook_whichever_is_faster(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, seconds: float, key: str
+    opened: Opened, answers: Answers, seconds: float, key: str
 ) -> None:
     asked = []
-    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or seconds)
+    answers["models.textbook_seconds"] = lambda model, bits: asked.append(bits) or seconds
     at = scored(with_cipher(opened("score"), "rlwe"))
     assert not at.exception
     assert set(asked) == {3072}
@@ -180,11 +174,9 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     assert any('"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart"))
 
 
-def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(opened: Opened, answers: Answers) -> None:
     asked = []
-    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: asked.append(bits) or 1.0)
+    answers["models.textbook_seconds"] = lambda model, bits: asked.append(bits) or 1.0
     at = opened("score")
     assert not asked
     at.get_by_key("score_key_bits").set_value(2048)
@@ -192,8 +184,8 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(
     assert set(asked) == {2048}
 
 
-def test_the_textbook_counts_every_person_scored(bulk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Registry, "textbook_seconds", lambda glassleaf, model, bits: 60.0)
+def test_the_textbook_counts_every_person_scored(bulk: AppTest, answers: Answers) -> None:
+    answers["models.textbook_seconds"] = lambda model, bits: 60.0
     bulk.run()
     assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83 h"  # 230 minutes
 

@@ -1,7 +1,6 @@
 """Evidence on the Compliance page: cards say what was measured with n and interval, and what was not; the page measures it."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,8 @@ from backend.fairness.disparity import Disparity
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
-from backend.services import Glassleaf
-from backend.services.compliance import Compliance
-from backend.services.fairness import Fairness, Proxies
-from tests.app.conftest import Opened, World, _fresh
+from backend.services.fairness import Proxies
+from tests.app.conftest import Answers, Opened, World, _fresh
 from tests.app.reading_out import everything, says
 
 FEATURE = "gender"
@@ -42,26 +39,21 @@ OUTCOMES = (
 
 
 @pytest.fixture
-def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers) -> Opened:
     """The page asks for the default cipher; plaintext here, so that it is quick."""
-    for name in ("start_disparity", "start_proxies"):
-        monkeypatch.setattr(Fairness, name, _plainly(getattr(Fairness, name)))
+    service = session._service
+    answers["fairness.start"] = lambda request: service(str(home)).fairness.start(replace(request, cipher="none"))
     return _fresh(home, monkeypatch)
 
 
-def _plainly(start: Callable[..., Job[Any]]) -> Callable[..., Job[Any]]:
-    return lambda glassleaf, request: start(glassleaf, replace(request, cipher="none"))
-
-
-def pretend(monkeypatch: pytest.MonkeyPatch, **found: tuple[Evidence, ...] | None) -> None:
+def pretend(answers: Answers, **found: tuple[Evidence, ...] | None) -> None:
     """As if this had been measured of every finding."""
-    real = Glassleaf.compliance
 
-    def compliance_of(glassleaf: Glassleaf, model_id: str) -> object:
-        report = real(glassleaf, model_id)
+    def assess(model_id: str) -> object:
+        report = session.view(model_id).compliance
         return replace(report, findings=tuple(replace(f, **found) for f in report.findings))
 
-    monkeypatch.setattr(Compliance, "assess", compliance_of)
+    answers["compliance.assess"] = assess
 
 
 def measured(at: AppTest, kind: str) -> AppTest:
@@ -85,8 +77,8 @@ def texts(at: AppTest) -> list[str]:
     return [element.value for kind in (at.markdown, at.caption, at.info) for element in kind]
 
 
-def test_what_was_not_measured_is_called_not_measured(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, proxies=None, disparities=None)
+def test_what_was_not_measured_is_called_not_measured(opened: Opened, answers: Answers) -> None:
+    pretend(answers, proxies=None, disparities=None)
     at = opened("compliance")
     assert not at.exception
     assert of_findings(at)
@@ -96,9 +88,9 @@ def test_what_was_not_measured_is_called_not_measured(opened: Opened, monkeypatc
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, language: str
+    opened: Opened, answers: Answers, language: str
 ) -> None:
-    pretend(monkeypatch, proxies=PROXIES, disparities=OUTCOMES)
+    pretend(answers, proxies=PROXIES, disparities=OUTCOMES)
     at = opened("compliance")
     at.get_by_key("language").set_value(language)
     at.run()
@@ -113,18 +105,16 @@ def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
     assert says(at, "compliance.suppressed", language)  # the rate behind which there are too few
 
 
-def test_the_adverse_impact_ratio_never_stands_without_its_caution(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pretend(monkeypatch, disparities=OUTCOMES)
+def test_the_adverse_impact_ratio_never_stands_without_its_caution(opened: Opened, answers: Answers) -> None:
+    pretend(answers, disparities=OUTCOMES)
     interval = Texts("en")("compliance.interval", value="0.750", low="0.610", high="0.900")
     at = opened("compliance")
     assert sum("0.750" in text for text in texts(at)) == of_findings(at)
     assert sum(says(text, "compliance.ratio", ratio=f"{interval}, n=285") for text in texts(at)) == of_findings(at)
 
 
-def test_nothing_found_is_no_clean_bill(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, proxies=(), disparities=())
+def test_nothing_found_is_no_clean_bill(opened: Opened, answers: Answers) -> None:
+    pretend(answers, proxies=(), disparities=())
     shown = " ".join(texts(opened("compliance")))
     assert says(shown, "compliance.proxies_none_n") or says(shown, "compliance.proxies_none")
     assert says(shown, "compliance.outcomes_none")
@@ -169,9 +159,7 @@ def test_associated_features_are_measured_from_the_page_and_the_card_shows_them(
     assert not at.slider  # a cut-off is asked for where there are decisions
 
 
-def test_while_it_runs_its_stage_is_shown_and_it_can_be_cancelled(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_it_runs_its_stage_is_shown_and_it_can_be_cancelled(opened: Opened, answers: Answers) -> None:
     begun, go = threading.Event(), threading.Event()
 
     def work(job: Job[Any]) -> None:
@@ -181,7 +169,7 @@ def test_while_it_runs_its_stage_is_shown_and_it_can_be_cancelled(
         go.wait(60)
         raise Cancelled("stopped")
 
-    monkeypatch.setattr(Fairness, "start_disparity", lambda glassleaf, request: Job(work, 1).start())
+    answers["fairness.start"] = lambda request: Job(work, 1).start()
     at = opened("compliance")
     at.radio(key="evidence_kind").set_value("disparity").run()
     at.button(key="evidence_go").click().run()
@@ -212,9 +200,9 @@ AGES = AgeCheck("bank", "age", 640, 0.21, (AgeGap(1, 0.22, -0.01, -0.02, -0.005)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, language: str
+    opened: Opened, answers: Answers, language: str
 ) -> None:
-    pretend(monkeypatch, ages=AGES)
+    pretend(answers, ages=AGES)
     at = opened("compliance")
     at.get_by_key("language").set_value(language)
     at.run()

@@ -11,9 +11,9 @@ from backend.explain.stability import MEASURES
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
 from backend.services import Glassleaf
-from backend.services.explanation import Explanation, MeansRequest, PermutationRequest
+from backend.services.explanation import MeansRequest, PermutationRequest
 from backend.services.reasons import CohortImportance
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Answers, Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 
@@ -130,9 +130,7 @@ def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(
     assert says(at, "importance.means_none") and not at.exception
 
 
-def test_means_are_drawn_without_an_edge(
-    opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_means_are_drawn_without_an_edge(opened: Opened, glassleaf: Glassleaf, world: World, answers: Answers) -> None:
     model = glassleaf.models.guest_model(world.record.id)
     name = next(n for n in used(glassleaf, world) if model.owner_of(n) != "bank" and model.feature(n).kind == "numeric")
     groups = tuple(
@@ -140,7 +138,7 @@ def test_means_are_drawn_without_an_edge(
         for k in (1, 2, 3)
     )
     found = {name: GroupMeans(model.owner_of(name), name, 180, groups)}
-    monkeypatch.setattr(Explanation, "means", lambda self, model_id: found)
+    answers["explanation.means"] = lambda model_id: found
     at = opened("importance")
     at.selectbox(key="curve_feature").select(name).run()
     ends = {f"at_{end}": markdown(T("importance.bin", place=k, bins=3)) for end, k in (("low", 1), ("high", 3))}

@@ -5,8 +5,8 @@ from streamlit.testing.v1 import AppTest
 
 from app.texts import Texts
 from backend.services import Glassleaf
-from backend.services.model_card import CardRequest, ModelCard, ModelCards
-from tests.app.conftest import Opened, World, _fresh
+from backend.services.model_card import CardRequest, ModelCard
+from tests.app.conftest import Answers, Opened, World, _fresh
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_tasks import Tasks, tasks  # noqa: F401 - a fixture
@@ -37,10 +37,8 @@ def test_another_part_says_that_the_model_was_trained_on_it(opened: Opened) -> N
     assert says(at, "card.seen_training")
 
 
-def test_without_kept_scores_the_page_says_what_to_do(
-    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelCards, "get", lambda self, model_id: ModelCard(world.record, (), (), {}))
+def test_without_kept_scores_the_page_says_what_to_do(opened: Opened, world: World, answers: Answers) -> None:
+    answers["model_cards.get"] = lambda model_id: ModelCard(world.record, (), (), {})
     at = opened("model_card")
     assert not at.exception and says(at, "card.none")
     assert T("card.how_good") not in headings(at)

@@ -10,8 +10,7 @@ import pytest
 from app import session
 from app.texts import Texts, catalogue
 from backend import __version__
-from backend.services.compliance import Compliance
-from tests.app.conftest import OF_A_MODEL, PAGES, Opened, World
+from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World
 from tests.app.reading_out import everything, says
 
 
@@ -155,10 +154,10 @@ def test_a_warm_page_answers_quickly(opened: Opened, page: str) -> None:
     assert seconds < 3  # generous, for busy machines; tests/e2e/measure_pages.py measures what a user waits for
 
 
-def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:
     view = session.view(world.record.id)
     report = replace(view.compliance, findings=(), set_aside=view.compliance.findings[:1])
-    monkeypatch.setattr(Compliance, "assess", lambda glassleaf, model_id: report)
+    answers["compliance.assess"] = lambda model_id: report
     at = opened("compliance")
     assert not at.exception
     said = everything(at)

@@ -62,7 +62,7 @@ def test_table_two_is_read_off_the_last_run(seen: AppTest, world: World) -> None
     assert len(table.columns) == 3  # both Hosts have the same, so they share a column
     for what, guest, hosts in (("path", "own", "own"), ("leaf_weights", "yes", "no")):
         (row,) = table[table.iloc[:, 0] == T(f"privacy.what_{what}")].iloc[:, 1:].to_numpy().tolist()
-        assert row == [T(f"privacy.told_{guest}"), T(f"privacy.told_{hosts}")]
+        assert row == [T(f"privacy.saw_{guest}"), T(f"privacy.saw_{hosts}")]
     assert all(host.title in table.columns[2] for host in world.federation.hosts)
 
 
@@ -105,7 +105,7 @@ def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch
     seen.session_state["job:score"].result = replace(batch, cipher="none", key_bits=0)
     seen.run()
     assert says(seen, "privacy.plain")
-    assert T("privacy.told_sent") in seen.table[0].value.to_csv()
+    assert T("privacy.saw_sent") in seen.table[0].value.to_csv()
 
 
 def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:

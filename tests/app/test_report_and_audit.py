@@ -7,9 +7,8 @@ import pytest
 from app import session
 from app.texts import Texts
 from backend.services import Glassleaf
-from backend.services.audit import AuditTrail
 from backend.store.audit_log import Head, Verdict
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Answers, Opened, World
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -83,9 +82,9 @@ def test_the_log_is_checked_when_asked_for(opened: Opened) -> None:
     assert not at.exception and says(at.success[0].value, "audit.holds")
 
 
-def test_a_broken_log_is_reported_with_every_problem(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_log_is_reported_with_every_problem(opened: Opened, answers: Answers) -> None:
     verdict = Verdict(3, Head(3, "a" * 64), ("Entry 2 was changed.", "Entry 3 does not follow."), ())
-    monkeypatch.setattr(AuditTrail, "verify", lambda self, federation: verdict)
+    answers["audit.verify"] = lambda federation: verdict
     at = opened("audit")
     at.button(key="audit_verify").click().run()
     assert "Entry 2 was changed" in at.error[0].value and T("audit.no_witness") in at.error[0].value

@@ -192,7 +192,7 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     at.get_by_key("train_cipher").set_value("none")
     at.number_input(key="train_secureboost_trees").set_value(3)
     at.number_input(key="train_secureboost_score_bits").set_value(16)
-    at.number_input(key="train_most_named").set_value(0.0).run()
+    at.number_input(key="train_max_named").set_value(0.0).run()
     at.button(key="train_go").click().run()
     job = at.session_state["job:train"]
     job.wait(120)
@@ -203,7 +203,7 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     [warning] = [w.value for w in at.warning if says(w.value, "release.refused")]
     assert says(warning, "release.do_bits") or says(warning, "release.do_none")
     at.toggle(key="train_coarser").set_value(True)
-    at.number_input(key="train_most_named").set_value(None).run()
+    at.number_input(key="train_max_named").set_value(None).run()
     at.button(key="train_go").click().run()
     at.session_state["job:train"].wait(120)
     asked = at.session_state["kept:training"]

@@ -16,7 +16,7 @@ TREE = GuestTree(
 
 
 def test_leaves_stand_on_rows_from_top_to_bottom_and_splits_between_them() -> None:
-    assert view_models.places(TREE) == {1: (1, 0.0), 3: (2, 1.0), 4: (2, 2.0), 2: (1, 1.5), 0: (0, 0.75)}
+    assert view_models.positions(TREE) == {1: (1, 0.0), 3: (2, 1.0), 4: (2, 2.0), 2: (1, 1.5), 0: (0, 0.75)}
 
 
 def test_a_node_is_open_if_a_candidate_leaf_lies_below_it() -> None:
@@ -34,12 +34,12 @@ def test_the_gain_of_a_tree_is_the_sum_over_its_splits() -> None:
 
 
 def test_a_single_leaf_is_a_tree_too() -> None:
-    assert view_models.places(GuestTree((Leaf(0.3, 1.0),))) == {0: (0, 0.0)}
+    assert view_models.positions(GuestTree((Leaf(0.3, 1.0),))) == {0: (0, 0.0)}
 
 
 def test_a_large_tree_is_drawn_in_parts() -> None:
-    assert view_models.branches(TREE, most=3, levels=1) == (0,)
-    assert view_models.branches(TREE, most=2, levels=1) == (0, 2)
-    assert view_models.places(TREE, levels=1) == {1: (1, 0.0), 2: (1, 1.0), 0: (0, 0.5)}
-    assert view_models.places(TREE, top=2, levels=1) == {3: (1, 0.0), 4: (1, 1.0), 2: (0, 0.5)}
+    assert view_models.branches(TREE, max_leaves=3, levels=1) == (0,)
+    assert view_models.branches(TREE, max_leaves=2, levels=1) == (0, 2)
+    assert view_models.positions(TREE, levels=1) == {1: (1, 0.0), 2: (1, 1.0), 0: (0, 0.5)}
+    assert view_models.positions(TREE, top=2, levels=1) == {3: (1, 0.0), 4: (1, 1.0), 2: (0, 0.5)}
     assert [view_models.leaves_below(TREE, node) for node in range(5)] == [3, 1, 2, 1, 1]

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from app.texts import Texts
 from tests.e2e.serving import CHROMIUM, FLAGS, ROOT, served
 
+T = Texts("en")
+FIRST_ROWS = T("score.rows", first=1, last=100, n="5,000").split(";")[0]
 IMAGES = ROOT / "docs" / "images"
 MOST_BYTES = 200_000  # of one picture in the repository
 
@@ -84,21 +87,21 @@ def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
 
 def _prepare(page) -> None:
     """Have the demo made, where this walk is the first."""
-    prepare = page.get_by_role("button", name="Prepare the demo")
+    prepare = page.get_by_role("button", name=T("empty.prepare"))
     if prepare.count():
         prepare.click()
 
 
 def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, browser) -> None:
     with _opened(browser, address) as page:
-        page.get_by_role("button", name="Prepare the demo").click(timeout=60_000)
-        page.get_by_text("24 of 24 readable").wait_for(timeout=120_000)
+        page.get_by_role("button", name=T("empty.prepare")).click(timeout=60_000)
+        page.get_by_text(T("overview.of", part=24, whole=24)).wait_for(timeout=120_000)
         _settle(page)
         _picture(page, "overview")
 
-        page.get_by_role("link", name="See findings and evidence").click()
+        page.get_by_role("link", name=T("overview.compliance_link")).click()
         page.get_by_role("heading", level=4, name=re.compile("Gender")).wait_for(timeout=60_000)
-        assert page.get_by_text("Prohibited").count() >= 1
+        assert page.get_by_text(T("compliance.prohibited")).count() >= 1
         _settle(page)
         _picture(page, "compliance")
 
@@ -107,30 +110,30 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
             _picture(page, title.lower())
 
         _go(page, "Score")
-        page.get_by_role("button", name="Score with encryption").click()
-        page.get_by_role("heading", name="The round trip").wait_for(timeout=180_000)
+        page.get_by_role("button", name=T("score.go")).click()
+        page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for(timeout=180_000)
         _settle(page)
         _picture(page, "score")
-        page.get_by_role("heading", name="The round trip").evaluate("node => node.scrollIntoView()")
+        page.get_by_role("heading", name=T("transcript.title"), exact=True).evaluate("node => node.scrollIntoView()")
         page.wait_for_timeout(600)
         _picture(page, "round-trip")
         with page.expect_download() as download:
-            page.get_by_role("button", name="Download the scores").click()
+            page.get_by_role("button", name=T("score.download")).click()
         assert download.value.suggested_filename == "glassleaf-scores.csv"
         _check_scores(Path(download.value.path()))
 
         _go(page, "Protocols")
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
-        assert page.get_by_text("All protocols gave exactly the same scores").count() == 1
+        assert page.get_by_text(T("protocols.equal")).count() == 1
 
 
 def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str, browser, tmp_path: Path) -> None:
     with _opened(browser, f"{address}/score") as page:
         _prepare(page)
-        page.get_by_role("radio", name="Upload a CSV").click(timeout=120_000)
+        page.get_by_role("radio", name=T("score.way_upload")).click(timeout=120_000)
         with page.expect_download() as template:
-            page.get_by_role("button", name="Download a template").click()
+            page.get_by_role("button", name=T("score.template")).click()
         header, row, _ = Path(template.value.path()).read_text().splitlines()
         values = row.split(",", 1)[1]
         people = tmp_path / "people.csv"
@@ -138,24 +141,24 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
 
         page.locator("input[type=file]").set_input_files(people)
         page.get_by_text("5,000 people", exact=True).wait_for(timeout=60_000)
-        score = page.get_by_role("button", name="Score with encryption")
+        score = page.get_by_role("button", name=T("score.go"))
         score.click()
-        page.get_by_role("button", name="Cancel").click(timeout=60_000)
-        page.get_by_text("Nothing half-done was kept").wait_for(timeout=120_000)
+        page.get_by_role("button", name=T("stage.cancel")).click(timeout=60_000)
+        page.get_by_text(T("stage.cancelled")).wait_for(timeout=120_000)
 
         page.get_by_role("radio", name="RLWE").click()
         _settle(page)
         score.click()
-        page.get_by_text(re.compile("so far|Rows 1 to 100 of 5,000")).first.wait_for(timeout=60_000)
+        page.get_by_text(re.compile(f"so far|{FIRST_ROWS}")).first.wait_for(timeout=60_000)
         for title in ("Importance", "Overview", "Score"):
             page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
             page.get_by_role("heading", level=1, name=title).wait_for(timeout=60_000)
-        page.get_by_text("Rows 1 to 100 of 5,000").wait_for(timeout=240_000)
+        page.get_by_text(FIRST_ROWS).wait_for(timeout=240_000)
         page.get_by_role("button", name="Page 2", exact=True).click()
         page.get_by_text("Rows 101 to 200 of 5,000").wait_for(timeout=60_000)
         page.get_by_text("as fast as the textbook").wait_for(timeout=60_000)
         with page.expect_download() as download:
-            page.get_by_role("button", name="Download the scores").click()
+            page.get_by_role("button", name=T("score.download")).click()
         with Path(download.value.path()).open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
         assert [line["id"] for line in rows] == [f"new{i}" for i in range(5000)]
@@ -163,14 +166,15 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
         assert len({line["score"] for line in rows}) == 1  # the same values throughout, unknown to every Host
 
 
-def test_a_race_on_a_made_up_model_fits_a_phone(address: str, browser) -> None:
+def test_a_comparison_on_a_synthetic_model_fits_a_phone(address: str, browser) -> None:
     with _opened(browser, f"{address}/protocols", phone=True) as page:
         _prepare(page)
-        page.get_by_role("radio", name="A synthetic one").click(timeout=120_000)
-        page.get_by_text("800 leaves in complete trees").wait_for(timeout=60_000)
+        page.get_by_role("radio", name=T("protocols.source_synthetic")).click(timeout=120_000)
+        page.get_by_text(T("protocols.leaves", leaves=800)).wait_for(timeout=60_000)
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
-        assert page.get_by_text("a synthetic model of 50 trees, depth 4, 20 features, 800 leaves").count() == 1
+        synthetic = T("protocols.on_synthetic", n=50, depth=4, features=20, leaves=800)
+        assert page.get_by_text(synthetic).count() == 1
         tables = page.get_by_test_id("stTable")
         assert tables.count() == 3
         for table in tables.all():
@@ -182,29 +186,29 @@ def test_a_race_on_a_made_up_model_fits_a_phone(address: str, browser) -> None:
 def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, browser) -> None:
     with _opened(browser, f"{address}/train") as page:
         _prepare(page)
-        page.get_by_text("Random forest", exact=True).first.click(timeout=120_000)
-        page.get_by_text("Trees agree by").wait_for(timeout=60_000)
-        page.get_by_role("radio", name="Plaintext").click()
+        page.get_by_text(T("algorithm.name_forest"), exact=True).first.click(timeout=120_000)
+        page.get_by_text(T("parameter.aggregation")).wait_for(timeout=60_000)
+        page.get_by_role("radio", name=T("train.cipher_none")).click()
         _settle(page)
-        page.get_by_role("button", name="Train", exact=True).click()
-        page.get_by_text("Registered").wait_for(timeout=240_000)
+        page.get_by_role("button", name=T("train.go"), exact=True).click()
+        page.get_by_text(T("train.registered")).wait_for(timeout=240_000)
         _settle(page)
         assert page.get_by_text("people are held by all parties").count() == 1
         assert page.get_by_text("is best:").count() == 1
-        page.get_by_role("link", name="Open the new model").click()
+        page.get_by_role("link", name=T("train.open")).click()
         page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
-        page.get_by_text("Random forest", exact=True).wait_for(timeout=60_000)
+        page.get_by_text(T("algorithm.name_forest"), exact=True).wait_for(timeout=60_000)
 
 
 def _race(page) -> None:
     """Run every protocol on the Protocols page, and wait for the last batch."""
     _settle(page)
-    page.get_by_role("button", name="Run every protocol").click()
+    page.get_by_role("button", name=T("protocols.go")).click()
     page.get_by_text("Points are measured runs").wait_for(timeout=240_000)
     page.get_by_role("progressbar").wait_for(state="detached", timeout=240_000)
     _settle(page)
-    for name in ("Who is there first", "Who wins at which batch size", "In figures", "Who learned what"):
-        assert page.get_by_role("heading", name=name).count() == 1
+    for name in ("race", "by_size", "figures", "learned"):
+        assert page.get_by_role("heading", name=T(f"protocols.{name}"), exact=True).count() == 1
     assert page.locator(".st-key-protocols_batches .scatterlayer .point").count() >= 4  # two sizes or more, two lines
 
 

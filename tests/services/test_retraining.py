@@ -12,6 +12,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
 from backend.services import Glassleaf
+from backend.services.registry import Registry
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
 
@@ -120,9 +121,9 @@ def test_what_cannot_be_trained_anew_is_refused_before_anything_is_trained(glass
 
 
 def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before, monkeypatch):
-    real = Glassleaf.model
+    real = Registry.get
     monkeypatch.setattr(
-        Glassleaf, "model", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
+        Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
     )
     with pytest.raises(ParameterError, match="was not grown here"):
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()

@@ -75,12 +75,12 @@ def _decisions(write: Writer) -> str:
 def _retraining(write: Writer, pair: Retrained) -> str:
     """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
     lines = {line.name: line for line in pair.figures}
-    key = "anew_after" if pair.after == write.content.identity.model else "anew_before"
+    key = "retrained_after" if pair.after == write.content.identity.model else "retrained_before"
     text = write(key, before=pair.before, after=pair.after, without=", ".join(pair.without) or write("nothing"))
     line = next((lines[name] for name in DECISIVE if name in lines), None)
     if line is not None:
         name = write.words(f"figure.{line.name}")
-        text += write("anew_figure", figure=name, before=figure(line.before), after=figure(line.after))
+        text += write("retrained_figure", figure=name, before=figure(line.before), after=figure(line.after))
     return "\n".join((text + write("stop"), *filter(None, (_gap(write, outcome) for outcome in pair.outcomes))))
 
 
@@ -89,7 +89,7 @@ def _gap(write: Writer, pair: OutcomePairLine) -> str:
     if pair.before is None or pair.after is None or pair.before.measure != ACCEPTED_APART:
         return ""
     feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
-    return write("anew_gap", feature=feature, before=value(write, pair.before), after=value(write, pair.after))
+    return write("retrained_gap", feature=feature, before=value(write, pair.before), after=value(write, pair.after))
 
 
 def _disclosures(write: Writer) -> str:
