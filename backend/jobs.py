@@ -7,11 +7,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 from backend.errors import Cancelled, GlassleafError
-from backend.protocols.training.parameters import TreeProgress
-from backend.protocols.transport.channel import TranscriptEntry
+
+if TYPE_CHECKING:
+    from backend.protocols.training.parameters import TreeProgress
+    from backend.protocols.transport.channel import TranscriptEntry
 
 T = TypeVar("T")
 State = Literal["running", "done", "failed", "cancelled"]

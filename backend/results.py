@@ -8,12 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from backend.protocols.alignment.exchange import Alignment
-from backend.protocols.training.parameters import TreeProgress
 from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
     from backend.data.label import Task
+    from backend.protocols.alignment.exchange import Alignment
+    from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.channel import TranscriptEntry
 
 DEMO = "demo"  # the built-in federation
@@ -199,6 +199,9 @@ class Evaluation:
 
 def read_record(body: dict[str, Any]) -> ModelRecord:
     """A record as it was stored."""
+    from backend.protocols.alignment.exchange import Alignment  # noqa: PLC0415 (what names results alone needs no protocol)
+    from backend.protocols.training.parameters import TreeProgress  # noqa: PLC0415
+
     curve = tuple(TreeProgress(**p) for p in body["curve"])
     alignment = Alignment(**body["alignment"]) if body.get("alignment") else None
     tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}

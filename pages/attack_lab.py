@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import attack_lab, frame
+from app.panels import attack_lab, frame, run
 
 t, backend = session.texts(), session.service()
 frame.header(t, "attack_lab", session.notices())
@@ -18,24 +18,24 @@ session.keep("attacks", results)
 attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 
-def run(names: list[str]) -> None:
+def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
     session.start("attacks", lambda: backend.attack_runs.start(names))
     session.rerun()
 
 
 if attack_lab.all_button(t, attacks, bool(running)):
-    run([attack.id for attack in attacks])
+    begin([attack.id for attack in attacks])
 if session.refused("attacks"):
     frame.problem(t, session.refused("attacks"))
 if running:
     attack_lab.follow(t, running, shown, session.rerun)
 elif job is not None:
-    attack_lab.ended(t, job)
+    run.ended(t, job, "attack_lab.cancelled")
 if results:
     attack_lab.summary(t, attacks, results)
 for attack in attacks:
     if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else ""):
-        run([attack.id])
+        begin([attack.id])
 if results:
     attack_lab.table(t, attacks, results)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, frame, palette, run
+from app.panels import charts, frame, palette
 from app.texts import Texts, number, percent
 from backend.services.attack_runs import AttackResult
 from backend.services.attack_runs import works as attack_works
@@ -60,11 +60,6 @@ def follow(t: Texts, job: Job[tuple[AttackResult, ...]], shown: int, redraw: Cal
     frame.working(t, job, words, "attacks")
     if job.state != "running" or len(job.result or ()) > shown:
         redraw()
-
-
-def ended(t: Texts, job: Job[tuple[AttackResult, ...]]) -> None:
-    """Why a run stopped early, if it did."""
-    run.ended(t, job, "attack_lab.cancelled")
 
 
 def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:

@@ -194,6 +194,11 @@ def figure(t: Texts, metrics: Metrics, name: str, unit: str = "") -> str:
     return amount(value, unit) if name == "rmse" else number(value)
 
 
+def about(t: Texts, task: str, name: str) -> str:
+    """What a figure is, from the glossary."""
+    return t("glossary.auc_classes" if name == "auc" and task == "classes" else f"glossary.{name}")
+
+
 def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
     """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
     name = view_models.FIGURES[record.task][0]

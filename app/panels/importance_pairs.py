@@ -25,7 +25,7 @@ def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
         st.info(t("importance.no_pairs"), icon=":material/grid_on:")
         return
     first = found[0]
-    names = [_name(t, view, *feature) for feature in first.features]
+    names = [t.brief(view.model.feature(name)) for _, name in first.features]
     sentence = t(
         "importance.pairs",
         one=markdown(names[0]),
@@ -66,7 +66,7 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     numbers = [str(i + 1) for i in range(len(shown))]
     marks = [palette.mark(view.federation, party) for party, _ in shown]
     texts = [
-        f"{wrap(_name(t, view, *feature), LETTERS, 2)} <span style='color:{sign.colour}'>{sign.glyph}</span> {number}"
+        f"{wrap(t.brief(view.model.feature(feature[1])), LETTERS, 2)} <span style='color:{sign.colour}'>{sign.glyph}</span> {number}"
         for feature, sign, number in zip(shown, marks, numbers, strict=True)
     ]
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
@@ -76,12 +76,8 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
 
 
 def _hover(t: Texts, view: View, pair: Interaction) -> str:
-    names = "<br>".join(f"<b>{wrap(_name(t, view, *feature), 44, 2)}</b>" for feature in pair.features)
+    names = "<br>".join(f"<b>{wrap(t.brief(view.model.feature(name)), 44, 2)}</b>" for _, name in pair.features)
     return f"{names}<br>{t('importance.hover', splits=pair.splits, trees=pair.trees, share=percent(pair.share))}"
-
-
-def _name(t: Texts, view: View, party: str, feature: str) -> str:
-    return t.brief(view.model.feature(feature))
 
 
 def _full(t: Texts, view: View, party: str, feature: str) -> str:

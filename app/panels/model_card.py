@@ -95,7 +95,7 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
             st.metric(
                 _name(t, estimate),
                 _value(view, estimate, estimate.value),
-                help=t(f"glossary.{_term(view, estimate)}"),
+                help=frame.about(t, view.task, estimate.name),
                 border=True,
                 delta=_interval(view, estimate),
                 delta_color="off",
@@ -152,10 +152,6 @@ def _bins(view: View, one: Stability) -> list[str]:
 
 def _part(t: Texts, name: str) -> str:
     return t(f"card.part_{name}")
-
-
-def _term(view: View, estimate: Estimate) -> str:
-    return "auc_classes" if estimate.name == "auc" and view.task == "classes" else estimate.name
 
 
 def _interval(view: View, estimate: Estimate) -> str:

@@ -118,7 +118,7 @@ def card(t: Texts, view: View) -> None:
     with st.grid(2, min_column_width=120):
         for name in view_models.FIGURES[view.task]:
             shown = frame.figure(t, record.metrics, name, view.unit)
-            st.metric(t(f"figure.{name}"), shown, help=_about(t, view, name), border=True)
+            st.metric(t(f"figure.{name}"), shown, help=frame.about(t, view.task, name), border=True)
         st.metric(t("words.trees"), f"{record.n_trees:,}", help=t("glossary.tree"), border=True)
         st.metric(t("overview.training_time"), t.duration(record.seconds), border=True)
     st.markdown(_quality(t, view))
@@ -135,10 +135,6 @@ def card(t: Texts, view: View) -> None:
         )
     with st.expander(t("overview.identity"), icon=":material/fingerprint:"):
         st.table(_identity(t, view), border="horizontal", alt=t("overview.identity"))
-
-
-def _about(t: Texts, view: View, name: str) -> str:
-    return t("glossary.auc_classes" if name == "auc" and view.task == "classes" else f"glossary.{name}")
 
 
 def _quality(t: Texts, view: View) -> str:

@@ -264,10 +264,9 @@ def _shown(record: ModelRecord, name: str) -> float:
 
 
 def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
-    key = f"glossary.{name}_classes" if name == "auc" and chosen.label.task == "classes" else f"glossary.{name}"
     title = t(f"figure.{name}") + (f" ({unit})" if name == "rmse" and unit else "")
     shape = {"accuracy": "%.1f %%", "rmse": "%.4g"}.get(name, "%.3f")
-    return st.column_config.NumberColumn(title, width=85, format=shape, help=t(key))
+    return st.column_config.NumberColumn(title, width=85, format=shape, help=frame.about(t, chosen.label.task, name))
 
 
 def _arithmetic_of(t: Texts, record: ModelRecord) -> str:

@@ -209,7 +209,7 @@ class Glassleaf:
         """Outcomes by group, and proxies of protected attributes."""
         from backend.services.fairness import Fairness
 
-        return Fairness(self._measurement)
+        return Fairness(self._measurement, self.age_check)
 
     @cached_property
     def age_check(self) -> AgeChecks:

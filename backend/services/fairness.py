@@ -30,6 +30,7 @@ from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import GroupTable
 from backend.results import ModelRecord
+from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
@@ -123,11 +124,13 @@ class Proxies:
 class Fairness:
     """Measures evidence behind findings; the Compliance page and the report show it from then on."""
 
-    def __init__(self, measurement: Measurement) -> None:
-        self._measurement, self._models = measurement, measurement.models
+    def __init__(self, measurement: Measurement, ages: AgeChecks) -> None:
+        self._measurement, self._models, self._ages = measurement, measurement.models, ages
 
-    def start(self, request: DisparityRequest | ProxyRequest) -> Job[Disparity] | Job[Proxies]:
+    def start(self, request: DisparityRequest | ProxyRequest | AgeRequest) -> Job[Any]:
         """Measure whichever kind of evidence is asked for."""
+        if isinstance(request, AgeRequest):
+            return self._ages.start(request)
         return self.start_proxies(request) if isinstance(request, ProxyRequest) else self.start_disparity(request)
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:

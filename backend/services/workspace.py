@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from backend.atomic_file import write_whole
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
-from backend.store.audit_log import AuditLog
-from backend.store.party_store import PartyStore
 
 if TYPE_CHECKING:
     from backend.protocols.simulation.simulator import FederationRuntime
+    from backend.store.audit_log import AuditLog
     from backend.store.measurements import Measurements
+    from backend.store.party_store import PartyStore
     from backend.store.reviews import Reviews
 
 S = TypeVar("S")
@@ -128,10 +128,14 @@ class Workspace:
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
+        from backend.store.party_store import PartyStore  # noqa: PLC0415 (the services are imported without a database)
+
         return self._open(PartyStore, federation)
 
     def audit_log(self, federation: str) -> AuditLog:
         """What was done with a federation's models, in the Guest's folder."""
+        from backend.store.audit_log import AuditLog  # noqa: PLC0415 (as above)
+
         return self._open(AuditLog, federation)
 
     def reviews(self, federation: str) -> Reviews:

@@ -36,6 +36,7 @@ def test_tasks_are_drawn_as_they_are_needed():
     results.close()
 
 
+@pytest.mark.slow
 def test_results_that_are_wanted_no_more_are_not_waited_for_and_other_jobs_go_on():
     workers = Workers(2)
 

@@ -56,6 +56,7 @@ def test_every_column_is_described_and_held_by_one_party():
     assert all(feature.meaning_zh for feature in CREDIT_CARD_FEATURES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="../shared/data/uci_credit_card.csv is not beside this repository")
 def test_the_real_table_is_split_as_the_benchmark_does(tmp_path):
     federation = split_credit_card(SHARED, tmp_path)

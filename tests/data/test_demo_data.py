@@ -101,6 +101,7 @@ def test_the_share_of_defaults_lies_in_the_planted_range(labels):
     assert low < labels.mean() < high
 
 
+@pytest.mark.slow
 def test_three_parties_score_visibly_better_than_the_bank_alone(people, labels):
     together = auc(people, labels, BANK + TELECOM + PLATFORM)
     assert 0.78 < together < 0.85

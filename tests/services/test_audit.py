@@ -64,7 +64,7 @@ def test_a_key_is_logged_once_when_it_is_made(glassleaf):
 def test_a_scoring_is_logged_without_an_id_a_value_or_a_score(glassleaf):
     frame = glassleaf.samples.table("latest")
     sheet = sheet_of(glassleaf, *frame.index[:2], "nobody-knows-me")
-    batch = glassleaf.acting("bo", "analyst").start_scoring(ScoringRequest("latest", sheet, cipher="none")).get()
+    batch = glassleaf.acting("bo", "analyst").scoring.start(ScoringRequest("latest", sheet, cipher="none")).get()
     entry = last(glassleaf)
     assert (entry.action, entry.actor, entry.role) == ("score", "bo", "analyst")
     assert entry.body["rows"] == 3 and entry.body["input_sha256"] == sheet_hash(sheet)

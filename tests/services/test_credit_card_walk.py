@@ -133,7 +133,7 @@ def test_it_says_what_the_model_uses_from_whom_and_in_which_direction(walk):
 def test_it_says_what_was_done_by_whom_and_why(walk):
     says(walk, "Findings confirmed: 2; overridden with a reason: 0; not decided yet: 1", "Confirmed by Rita", REASON)
     says(walk, "Not to be used; see the model that replaces it.", "Sign-offs that cover this content: 1")
-    says(walk, f"Trained again without {', '.join(walk.pair.without)} as model {walk.pair.after.record.id}")
+    says(walk, f"Retrained without {', '.join(walk.pair.without)} as model {walk.pair.after.record.id}")
 
 
 def test_it_says_who_saw_what(walk):

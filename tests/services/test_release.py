@@ -119,7 +119,7 @@ def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
 
 
 def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monkeypatch):
-    monkeypatch.setattr("backend.services.running.usual_bound", lambda release, synthetic: 0.0)
+    monkeypatch.setattr("backend.services.training.usual_bound", lambda release, synthetic: 0.0)
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="It was not registered"):
         glassleaf.training.start(TrainingRequest("demo", asked)).get()

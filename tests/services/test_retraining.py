@@ -12,6 +12,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
 from backend.services import Glassleaf
+from backend.services.registry import Registry
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
 
@@ -88,7 +89,7 @@ def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
     page = glassleaf.reports.export(record.id, "html").decode()
     done = dict(glassleaf.reports.answers(glassleaf.reports.make(record.id), "en"))["What was done about it?"]
     assert f"{auc.before:.4f}" in done and f"{auc.after:.4f}" in done and "gender" in done
-    assert "not given" in page and "Trained again without flagged features" in page
+    assert "not given" in page and "Retrained without flagged features" in page
     assert glassleaf.reports.check(page.encode()).drawn == "yes"
 
 
@@ -120,9 +121,9 @@ def test_what_cannot_be_trained_anew_is_refused_before_anything_is_trained(glass
 
 
 def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before, monkeypatch):
-    real = Glassleaf.model
+    real = Registry.get
     monkeypatch.setattr(
-        Glassleaf, "model", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
+        Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
     )
     with pytest.raises(ParameterError, match="was not grown here"):
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()

@@ -78,6 +78,7 @@ def test_residues_of_small_primes_are_worked_out_by_hand():
     assert from_residues([[2, 0], [3, 0], [2, 0]], [3, 5, 7]) == [23, 0]  # Sunzi's number of things
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 900), st.sampled_from([ONE, TWO]))
 def test_weighted_sums_are_those_of_plain_integers(seed, n, k, load):

@@ -114,6 +114,7 @@ def test_a_worker_killed_while_it_works_is_left_out(service, candidates):
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_a_hanging_worker_is_left_out_after_the_patience_however_large_the_batch(candidates):
     many = np.tile(candidates, (10_000, 1))  # more than fits a pipe
     with ForestService(WORLD.model, WORKERS, timeout=4.0) as service:

@@ -94,6 +94,7 @@ def ask(world, guest, network, key, what, *args):
         session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
 def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed, n_hosts, cipher, secret_key):
@@ -109,6 +110,7 @@ def test_sums_over_a_cohort_are_those_of_plain_shap_values_within_the_bound(seed
     assert found.error_bound < 0.01 * found.people
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 @pytest.mark.parametrize(("seed", "n_hosts", "depth"), [(1, 1, 3), (4, 2, 2), (6, 3, 2)])
 def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts, depth, cipher, secret_key):
@@ -156,6 +158,7 @@ def integers(world, compiled, side, key, *rows):
     return encryption.sums(weighting.sums(held))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 4))
 def test_encrypted_values_are_the_plain_integers_and_shap_values_within_the_bound(secret_key, seed, n_hosts, depth):
@@ -239,6 +242,7 @@ def test_no_ciphertext_leaves_a_host_as_it_came(secret_key):
     assert not any(int.from_bytes(c, "big") == 1 for c in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cipher", "side"), [("paillier", PackedOpener), ("rlwe", RlweEncryption)])
 def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(cipher, side, secret_key, monkeypatch):
     """The Guest tries: everything that it can decrypt in a ranking, against the values; and the differences, packs and low bits."""

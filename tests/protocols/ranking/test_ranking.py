@@ -79,6 +79,7 @@ def rankings(draw):
     return values, draw(st.integers(1, 6)), draw(st.permutations(range(n)))
 
 
+@pytest.mark.slow
 @given(rankings())
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_names_are_those_of_plain_arithmetic(rank, ranking):
@@ -100,6 +101,7 @@ def test_as_many_numbers_as_several_ciphertexts_hold_are_ranked(rank, key_side):
     assert rank(values, 4) == tuple(sorted(sorted(range(40), key=lambda i: values[i])[-4:]))
 
 
+@pytest.mark.slow
 def test_ties_are_broken_at_random(rank):
     runs, fewest = 40, 5
     found = Counter(rank([6, 9, 6], 2) for _ in range(runs))

@@ -96,6 +96,7 @@ def test_only_the_guest_of_a_conversation_may_ask():
             host.answer(GUEST, PermuteValues("other", world.tables[GUEST].ids, ("host0_x",)))
 
 
+@pytest.mark.slow
 def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
     world = random_world(0, n_hosts=1, n_trees=2, n=70)
     with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):

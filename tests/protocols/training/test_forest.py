@@ -190,6 +190,7 @@ def binned(parties, bins=100):
     return np.stack([make_bins(f, columns[f.name][joint.training], bins).index(columns[f.name]) for f in every], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_the_auc_is_near_that_of_scikit_learns_forest_on_the_same_bins(criterion):
     p = parameters(
@@ -211,6 +212,7 @@ def test_the_auc_is_near_that_of_scikit_learns_forest_on_the_same_bins(criterion
     assert released == pytest.approx(ours, abs=0.002)
 
 
+@pytest.mark.slow
 def test_the_error_is_near_that_of_scikit_learns_forest_for_numbers():
     p = parameters(trees=40, depth=6, bins=100, min_samples_leaf=5, column_sample=1.0)
     with joined(9, n=2000, gaps=0.0, coded=False, task="number") as parties:

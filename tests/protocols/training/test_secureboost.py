@@ -178,11 +178,13 @@ def compare_with_xgboost(folder, csv, *, ordered):
     return (trained.metrics.auc, trained.metrics.ks), (theirs.auc, theirs.ks)
 
 
+@pytest.mark.slow
 def test_credit_card_auc_and_ks_are_within_three_thousandths_of_xgboost(tmp_path, credit_card_csv):
     ours, theirs = compare_with_xgboost(tmp_path, credit_card_csv, ordered=True)
     assert ours == pytest.approx(theirs, abs=0.003)
 
 
+@pytest.mark.slow
 def test_with_categories_the_credit_card_auc_is_within_three_thousandths_of_xgboost(tmp_path, credit_card_csv):
     """A few rare codes go another way at XGBoost's splits, and KS, a maximum over 6,000 rows, moves more than AUC."""
     ours, theirs = compare_with_xgboost(tmp_path, credit_card_csv, ordered=False)

@@ -131,6 +131,7 @@ def sound_files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["model.json", "model.ubj", "model.txt", "sklearn.json"])
 def test_a_file_cut_off_or_garbled_anywhere_is_refused_or_still_a_model(tmp_path, sound_files, form):
     sound = (sound_files / form).read_bytes()

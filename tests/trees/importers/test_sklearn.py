@@ -48,6 +48,7 @@ from tests.trees.importers.frames import (
 )
 
 
+@pytest.mark.slow
 @SLOW
 @given(ANY_SEED, st.sampled_from([10, 20, 24]))
 def test_histogram_boosting_of_scikit_learn_scores_as_scikit_learn_does(tmp_path, seed, bits):
@@ -145,6 +146,7 @@ def numbers_of(frame):
     return frame[["x", "k", "b", "d"]].astype(float)
 
 
+@pytest.mark.slow
 @SLOW
 @given(ANY_SEED, st.sampled_from([None, "zero"]))
 def test_gradient_boosting_of_scikit_learn_scores_as_scikit_learn_does(tmp_path, seed, init):

@@ -67,6 +67,7 @@ KINDS = {
 KINDS |= dict.fromkeys(SEVERAL, "number")
 
 
+@pytest.mark.slow
 @settings(SLOW, max_examples=40)
 @given(ANY_SEED, st.sampled_from(sorted(KINDS)), st.sampled_from(["gbtree", "dart"]), st.sampled_from([10, 20, 24]))
 def test_xgboosts_classes_and_numbers_have_its_own_margins(tmp_path, seed, objective, booster, bits):

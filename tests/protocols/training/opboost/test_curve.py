@@ -7,6 +7,7 @@ import pytest
 from bench import opboost
 
 
+@pytest.mark.slow
 def test_a_curve_has_a_point_for_every_map_and_epsilon(credit_card_csv, monkeypatch):
     monkeypatch.setattr(opboost, "PARAMETERS", replace(opboost.PARAMETERS, trees=8, learning_rate=0.3))
     points = opboost.curve(3_000, (0.01, 5.12), 7)
