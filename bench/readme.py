@@ -60,7 +60,10 @@ def figures(name: str) -> str:
     machines: dict[str, list[str]] = {}
     for file, one in results.items():
         machines.setdefault(measured_on(one["machine"]) if one else "", []).append(file)
-    lines = [f"{', '.join(of).capitalize()}: {line}" if len(machines) > 1 else line for line, of in machines.items()]
+    lines = [
+        f"{', '.join(of).capitalize()}: {line[0].lower()}{line[1:]}" if len(machines) > 1 else line
+        for line, of in machines.items()
+    ]
     whole = results if len(results) > 1 else results[files]
     return "\n\n".join([write(whole or {}), *lines])
 

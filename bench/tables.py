@@ -344,7 +344,7 @@ def headline(results: Results) -> str:
     largest, sample = results["cipher"]["keys"][-1], results["cipher"]["sample"]
     rows = {row["engine"]: row["sample"] for row in largest["rows"]}
     bulk = max(b["per_second"] for b in results["cipher"]["bulk"] if b["engine"] == "rlwe")
-    codes, encrypted = results["training"]["codes"], results["training"]["encrypted"]
+    plain, encrypted = results["training"]["numbers"], results["training"]["encrypted"]
     reasons_ = next(r for r in results["reasons"]["rows"] if r["leaves"] == sample["leaves"] and r["cipher"] == "rlwe")
     phe = rows["phe"]["cold"]["seconds"]
     lines = [
@@ -357,17 +357,17 @@ def headline(results: Results) -> str:
         [
             f"reasons for one score (up to {results['reasons']['names']} names), RLWE",
             milliseconds(reasons_["seconds"]),
-            f"the score itself: {milliseconds(reasons_['score_seconds'])}",
+            f"the score itself: {milliseconds(reasons_['score_seconds'])}; `phe`: {rounded(reasons_['peer_seconds'])} s or more",
         ],
         [
             f"AUC of {results['training']['trees']} trees of depth {results['training']['depth']}",
-            f"{codes['auc']:.4f}",
-            f"XGBoost: {codes['xgboost_auc']:.4f}",
+            f"{plain['auc']:.4f}",
+            f"XGBoost: {plain['xgboost_auc']:.4f}",
         ],
     ]
     note = (
-        f"{sample['model'].capitalize()}; all parties' work added up on one core, a score without the time on the wire. Warm: pools of "
-        f"precomputed randomness are full. The price: encrypted training of {encrypted['trees']} trees over {encrypted['rows']:,} "
+        f"Scores and reasons: {sample['model']}; all parties' work added up on one core, without the time on the wire. Warm: pools "
+        f"of precomputed randomness are full. The price: encrypted training of {encrypted['trees']} trees over {encrypted['rows']:,} "
         f"rows takes {encrypted['seconds'] / 60:.1f} minutes at {encrypted['key_bits']:,} bits, {encrypted['times_plain']:.0f} times "
         "plaintext, for the same trees."
     )
