@@ -1,11 +1,11 @@
 """The attack lab runs attacks live: what worked and what did not is shown in words, bars and a table; a run can be stopped."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from app.texts import Texts
-from backend.attacks import lab
 from backend.attacks.lab import ATTACKS, Attack
 from backend.attacks.result import AttackOutcome, SuccessCount
 from tests.app.conftest import Opened
@@ -28,15 +28,16 @@ def measured(off: int, on: int | None):
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few() -> Iterator[None]:
     """Three attacks that take no time: one fails, one has no defence, one would work in spite of it."""
     outcomes = {"A1": measured(100, 50), "A2": measured(100, None), "A3": measured(100, 99)}
-    for id_ in list(ATTACKS):
-        if id_ not in outcomes:
-            monkeypatch.delitem(lab.ATTACKS, id_)
+    known = dict(ATTACKS)
+    ATTACKS.clear()
     for id_, measure in outcomes.items():
-        old = ATTACKS[id_]
-        monkeypatch.setitem(lab.ATTACKS, id_, Attack(id_, old.name, old.severity, measure))
+        ATTACKS[id_] = Attack(id_, known[id_].name, known[id_].severity, measure)
+    yield
+    ATTACKS.clear()
+    ATTACKS.update(known)  # whole again, and in its order
 
 
 def run(at, key: str):
@@ -85,7 +86,7 @@ def test_only_the_severities_that_are_asked_for_are_shown_and_run(opened: Opened
     assert at.button(key="attack_all").label == T("attack_lab.all", n=1)
 
 
-def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None) -> None:
     at = opened("attack_lab")
 
     def stop(seed: int) -> AttackOutcome:
@@ -94,7 +95,7 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None, mon
         at.session_state["job:attacks"].cancel()
         return measured(100, 50)(seed)
 
-    monkeypatch.setitem(lab.ATTACKS, "A1", Attack("A1", "x", "critical", stop))
+    ATTACKS["A1"] = Attack("A1", "x", "critical", stop)
     at = run(at, "attack_all")
     said = everything(at)
     assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", n=1) in said

@@ -67,7 +67,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
     model = glassleaf.models.guest_model(model_id)
     rules = dict(model.rules)
     for host in runtime._simulated.hosts.values():
-        rules.update(host._models.get(model_id).model.rules)
+        rules.update(host._partial_models.get(model_id).model.rules)
     glassleaf.close()
     totals = []
     for _, row in frame.iterrows():

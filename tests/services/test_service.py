@@ -320,7 +320,10 @@ def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):
     )
     hosts = runtime._simulated.hosts.values()
     thresholds = {
-        r.threshold for h in hosts for r in h._models.get(record.id).model.rules.values() if r.threshold is not None
+        r.threshold
+        for h in hosts
+        for r in h._partial_models.get(record.id).model.rules.values()
+        if r.threshold is not None
     }
     own = {r.threshold for r in glassleaf.models.guest_model(record.id).rules.values()}
     assert len(thresholds) > 10
