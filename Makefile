@@ -21,12 +21,16 @@ run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:85
 	@$(PY) -m glassleaf run --port $(PORT)
 
 .PHONY: test
-test: .venv-dev ## Run all tests but those in the browser
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e"
+test: .venv-dev ## Run the tests but those marked slow and those in the browser (five minutes on two cores)
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow"
+
+.PHONY: test-slow
+test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "slow and not e2e"
 
 .PHONY: test-fast
 test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it leaves out
-	@echo "Left out: $(SLOW), and tests marked slow; make test runs them too."
+	@echo "Left out: $(SLOW), and tests marked slow; make test and make test-slow run them."
 	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
 
 .PHONY: e2e
@@ -37,9 +41,9 @@ e2e: .venv-dev ## Walk the dashboard in headless Chromium
 check: lint ## Lint, types, import contract and documentation, then all tests
 ifeq ($(CHROMIUM),)
 	@echo "No Chromium found: the tests in the browser (make e2e) are left out. Debian: apt-get install chromium"
-	@$(MAKE) $(QUIET) test
+	@$(MAKE) $(QUIET) test test-slow
 else
-	@$(MAKE) $(QUIET) test
+	@$(MAKE) $(QUIET) test test-slow
 	@$(MAKE) $(QUIET) e2e
 endif
 

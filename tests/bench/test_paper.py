@@ -15,6 +15,8 @@ from bench.paper.centralised_trees import decision_tree, prune
 from bench.paper.data import BANK, CAR, CREDIT
 from bench.pooled import Pooled
 
+pytestmark = pytest.mark.slow
+
 SHARED = pytest.mark.skipif(
     not data.FOLDER.is_dir(), reason="the papers' data lie beside the project; they are not here"
 )

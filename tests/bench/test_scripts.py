@@ -16,6 +16,8 @@ from bench import cipher, curves, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

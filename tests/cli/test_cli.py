@@ -22,6 +22,7 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
+@pytest.mark.slow
 def test_the_credit_card_walk_from_one_table_to_scores_equal_to_the_plain_model(run, credit_card_csv, tmp_path):
     status, text, _ = run(
         "init", credit_card_csv, "--id", "ID", "--label", "default.payment.next.month", "--guest", ",".join(GUEST),
@@ -81,6 +82,7 @@ def walk_the_plain_model(model_id, frame, tmp_path):
     return totals
 
 
+@pytest.mark.slow
 def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp_path):
     status, text, _ = run("demo")
     assert status == 0 and "Demo ready" in text and "plaintext (simulation)" in text

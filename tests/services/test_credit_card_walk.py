@@ -18,6 +18,8 @@ from backend.services.training import TrainingRequest
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
+pytestmark = pytest.mark.slow
+
 ROWS = 6000  # of 30,000
 WITHOUT = ("SEX", "MARRIAGE")
 REASON = "A prohibited basis; the model without it is taken."

@@ -30,7 +30,7 @@ class AskAuditHead(Message):
 class AuditHead(Message):
     """Host → Guest: the head of the audit log that the Host keeps (number 0: none was reported)."""
 
-    HOLDS: ClassVar[str] = "the number and hash of the Guest's audit log that the Host was told last"
+    HOLDS: ClassVar[str] = "the number and hash of the Guest's audit log that the Host received last"
     READABLE_BY: ClassVar[str] = "the Guest"
     number: int
     hash: str
