@@ -9,9 +9,8 @@ from typing import Any, Literal, ParamSpec
 
 P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
-ALPHA = (
-    1e-9  # an attack works when guessing would succeed as often with at most this probability (one-sided binomial test)
-)
+# an attack works when guessing would succeed as often with at most this probability (one-sided binomial test)
+ALPHA = 1e-9
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class World:
 class Answering:
     """A service that gives some answers set beforehand and has all others from the real one.
 
-    Answers are named as a page asks for them, from the front door on: ``compliance.assess``.
+    Answers are named as a page asks for them, from Glassleaf on: ``compliance.assess``.
     """
 
     def __init__(self, real: object, answers: Mapping[str, Callable[..., object]]) -> None:

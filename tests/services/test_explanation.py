@@ -63,8 +63,8 @@ def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(contex
     whole = roc_auc_score(labels, context.margins(everybody))
     draw, falls = np.random.default_rng(0), []
     for _ in range(60):
-        dealt = everybody.assign(**{found.feature: draw.permutation(everybody[found.feature].to_numpy())})
-        falls.append(whole - roc_auc_score(labels, context.margins(dealt)))
+        shuffled = everybody.assign(**{found.feature: draw.permutation(everybody[found.feature].to_numpy())})
+        falls.append(whole - roc_auc_score(labels, context.margins(shuffled)))
     assert found.fall > 0.005
     assert found.fall == pytest.approx(np.mean(falls), abs=5 * np.std(falls) * (1 / repeats + 1 / 60) ** 0.5 + 1e-3)
 

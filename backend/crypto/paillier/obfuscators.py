@@ -29,9 +29,8 @@ from backend.crypto.table_file import read_table, write_table
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
-SHORT_SHARE = (
-    2  # obfuscation "short": exponents of |p|/2 bits per prime (512 at 2,048, 768 at 3,072), docs/decisions/0003
-)
+# obfuscation "short": exponents of |p|/2 bits per prime (512 at 2,048, 768 at 3,072), docs/decisions/0003
+SHORT_SHARE = 2
 OWNER_MEMORY = 160 << 20  # bytes of tables at the key owner: windows of 11 bits at 2,048, of 10 at 3,072
 PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, per key
 OBJECT = 48  # bytes of an mpz beside its digits, including its list entry

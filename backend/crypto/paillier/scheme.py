@@ -28,9 +28,8 @@ from backend.errors import ParameterError
 
 DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that releases the interpreter lock
 PARALLEL_MIN = 16_384  # ciphertexts from which on worker processes encrypt: some seconds of work
-MESSAGE_ENTRIES = (
-    2048  # ciphertexts per scoring message: 1.5 MiB at 3,072 bits, so a batch shows progress and can be cancelled
-)
+# ciphertexts per scoring message: 1.5 MiB at 3,072 bits, so a batch shows progress and can be cancelled
+MESSAGE_ENTRIES = 2048
 
 Ciphertexts = list[list[mpz]]
 

@@ -1,0 +1,58 @@
+"""Which commands there are, what each loads, and that earlier names still work."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from backend import __version__
+from backend.cli import ALIASES, COMMANDS, app
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUP = typer.main.get_command(app)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_is_there_and_says_what_it_does(name):
+    command = GROUP.get_command(None, name)
+    assert command is not None and command.name == name and command.help
+
+
+def test_an_earlier_name_is_the_command_of_today():
+    assert {old: GROUP.get_command(None, old).name for old in ALIASES} == ALIASES
+
+
+def test_a_comparison_on_the_synthetic_model_is_found_under_its_earlier_name(run):
+    words = ("--trees", 1, "--depth", 2, "--features", 4, "--cipher", "none", "--json")
+    first, second = (json.loads(run("compare", name, *words)[1]) for name in ("synthetic", "made-up"))
+    assert first["shape"] == second["shape"] and first["model"] == second["model"] == "synthetic"
+
+
+def test_the_version_is_printed():
+    assert CliRunner().invoke(app, ["--version"]).output.strip() == __version__
+
+
+def test_an_unknown_command_is_refused():
+    assert CliRunner().invoke(app, ["no-such-command"]).exit_code == 2
+
+
+def test_listing_models_loads_no_library_that_it_does_not_need(tmp_path):
+    heavy = ("pandas", "scipy", "sklearn", "tenseal", "joblib", "fpdf", "fairlearn", "xgboost", "streamlit", "plotly")
+    code = (
+        "import sys; from backend.cli import app; sys.argv = ['glassleaf', 'models']\n"
+        "try:\n    app()\nexcept SystemExit:\n    pass\n"
+        f"sys.stderr.write(','.join(m for m in {heavy} if m in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"GLASSLEAF_HOME": str(tmp_path), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "" and done.stdout.startswith("No model yet")
