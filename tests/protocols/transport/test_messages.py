@@ -12,7 +12,8 @@ from backend.errors import SecurityError
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.training.messages import FeatureBins, KeepModel
 from backend.protocols.transport.codec import decode, encode
-from backend.protocols.transport.message import MESSAGES
+from backend.protocols.transport.message import MESSAGES, Message
+from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import from_bitmap, from_numbers, to_bitmap, to_numbers
 
 EXAMPLES = [
@@ -78,3 +79,9 @@ def test_every_message_class_has_its_row_in_the_threat_model():
 def test_numbers_take_as_few_bytes_as_the_largest(below, width):
     blob = to_numbers(np.array([0, below - 1]), below)
     assert len(blob) == 2 * width and from_numbers(blob, below).tolist() == [0, below - 1]
+
+
+def test_two_kinds_of_message_cannot_share_a_name_on_the_wire():
+    with pytest.raises(TypeError, match="OfferKey"):
+        type("OfferKey", (Message,), {})
+    assert MESSAGES["OfferKey"] is OfferKey
