@@ -47,7 +47,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BarRow:
     """One bar: its label, its length from 0 to 1, how that is written, and the index of its party."""
 
     label: str
@@ -62,7 +62,7 @@ class Bars:
 
     sentence: str
     parties: tuple[str, ...]
-    rows: tuple[Bar, ...]
+    rows: tuple[BarRow, ...]
 
 
 @dataclass(frozen=True)

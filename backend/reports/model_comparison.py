@@ -127,7 +127,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Pair(Generic[V]):
+class BeforeAfter(Generic[V]):
     """A finding about a feature, or a measured outcome of its groups, in either model; None where a model has none."""
 
     feature: str
@@ -143,8 +143,8 @@ class Pair(Generic[V]):
         return found
 
 
-FindingPair = Pair[Finding]
-OutcomePair = Pair[Evidence]
+FindingPair = BeforeAfter[Finding]
+OutcomePair = BeforeAfter[Evidence]
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _shifts(before: Sequence[FeatureImportance], after: Sequence[FeatureImportan
 
 def _findings(before: Sequence[Finding], after: Sequence[Finding]) -> Iterator[FindingPair]:
     sides = ({(f.rule_id, f.feature): f for f in found} for found in (before, after))
-    return (Pair(feature, one, other) for (_, feature), one, other in _paired(*sides))
+    return (BeforeAfter(feature, one, other) for (_, feature), one, other in _paired(*sides))
 
 
 def _outcomes(
@@ -238,7 +238,7 @@ def _outcomes(
 ) -> Iterator[OutcomePair]:
     for feature in dict.fromkeys((*before, *after)):
         sides = ({(e.about, e.measure): e for e in side.get(feature, ())} for side in (before, after))
-        yield from (Pair(feature, one, other) for _, one, other in _paired(*sides))
+        yield from (BeforeAfter(feature, one, other) for _, one, other in _paired(*sides))
 
 
 def _differences(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[str]]:

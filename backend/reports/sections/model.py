@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.i18n import brief
-from backend.reports.blocks import Bar, Bars, Block, Facts, Panel, Panels, Table, Text
+from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Table, Text
 from backend.reports.model_comparison import FIGURES
 from backend.reports.schema import CutoffLine, PerformanceSection
 from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
@@ -63,7 +63,8 @@ def features(write: Writer) -> list[Block]:
     names = [p.name for p in write.content.parties]
     longest = max((f.gain_share for f in used), default=1.0) or 1.0
     bars = (
-        Bar(brief(write.meaning(f)), f.gain_share / longest, percent(f.gain_share), names.index(f.party)) for f in used
+        BarRow(brief(write.meaning(f)), f.gain_share / longest, percent(f.gain_share), names.index(f.party))
+        for f in used
     )
     table = write.table(
         used,
