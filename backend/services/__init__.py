@@ -7,7 +7,6 @@ handed in; so a command loads no more than the services that it uses.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,14 +42,25 @@ if TYPE_CHECKING:
     from backend.services.training import Training
 
 
-@dataclass(frozen=True)
 class _Shared:
-    """What all actors of a home have in common."""
+    """What all actors of a home have in common; whoever closes it closes it for all."""
 
-    workspace: Workspace
-    models: Registry
-    workers: Workers | None
-    cards: Cache[ModelCard]
+    def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
+        self.workspace, self.models, self._given = workspace, Registry(workspace), workers
+        self.cards: Cache[ModelCard] = Cache()
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Who encrypts bulk uploads."""
+        from backend.crypto.workers import Workers, cores
+
+        return self._given or Workers(cores())
+
+    def close(self) -> None:
+        """Stop all Hosts, workers and background threads."""
+        self.workspace.close()
+        if self._given is not None or "workers" in vars(self):
+            self.workers.close()
 
 
 class Glassleaf:
@@ -82,7 +92,7 @@ class Glassleaf:
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
         workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made)
-        self._shared = _Shared(workspace, Registry(workspace), workers, Cache())
+        self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
     def __repr__(self) -> str:
@@ -116,10 +126,7 @@ class Glassleaf:
 
     def close(self) -> None:
         """Stop all Hosts, workers and background threads."""
-        self._shared.workspace.close()
-        workers = self.__dict__.get("_workers")
-        if workers is not None:
-            workers.close()
+        self._shared.close()
 
     def _key_made(self, federation: str, cipher: str, bits: int) -> None:
         self._auditor.note(federation, "key", {"cipher": cipher, "key_bits": bits}, tell=False)
@@ -174,7 +181,7 @@ class Glassleaf:
         """Score people, and evaluate a model under encryption."""
         from backend.services.scoring import Scoring
 
-        return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._workers)
+        return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
 
     @cached_property
     def reasons(self) -> ReasonsService:
@@ -230,7 +237,7 @@ class Glassleaf:
         """Fed-EINI beside other ways of scoring."""
         from backend.services.protocol_comparison import ProtocolComparison
 
-        return ProtocolComparison(self._shared.workspace, self.models, self._auditor, self._workers)
+        return ProtocolComparison(self._shared.workspace, self.models, self._auditor, self._shared.workers)
 
     @cached_property
     def forest_serving(self) -> ForestServing:
@@ -272,10 +279,4 @@ class Glassleaf:
     def _measurement(self) -> Measurement:
         from backend.services.measurement import Measurement
 
-        return Measurement(self._shared.workspace, self.models, self._auditor, self._workers)
-
-    @cached_property
-    def _workers(self) -> Workers:
-        from backend.crypto.workers import Workers, cores
-
-        return self._shared.workers or Workers(cores())
+        return Measurement(self._shared.workspace, self.models, self._auditor, self._shared.workers)

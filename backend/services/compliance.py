@@ -80,7 +80,7 @@ class Compliance:
             }
             return assess(model.dictionary, usage, (*load_packs(), *own), on=day, problems=problems)
 
-        return self._models.derived(f"findings {day} {hash((rules, problems))}", record, make)
+        return self._models.derived(("findings", day, rules, problems), record, make)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training and of which evidence was measured."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -107,7 +107,7 @@ class Registry:
         """The Guest's partial model, ready to score with."""
         return self.derived("compiled", record, lambda: Compiled(self.partial_model(record)))
 
-    def derived(self, kind: str, record: ModelRecord, make: Callable[[], T]) -> T:
+    def derived(self, kind: Hashable, record: ModelRecord, make: Callable[[], T]) -> T:
         """What follows from a partial model alone, made once; `kind` stands for one type."""
         return cast(T, self._derived.get((kind, record.content_hash), make))
 

@@ -11,7 +11,9 @@ from app.panels import evidence, findings, frame, tree_choice
 from app.texts import Texts
 from backend.i18n import LANGUAGES
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
 from backend.services import Glassleaf
+from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
 from tests.app.conftest import Answers, Opened, World, _fresh
 from tests.app.reading_out import everything, says
@@ -26,6 +28,18 @@ def opened(home: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers) -> Ope
     service = session._service
     answers["retraining.start"] = lambda asked: service(str(home)).retraining.start(replace(asked, cipher="none"))
     return _fresh(home, monkeypatch)
+
+
+@pytest.fixture
+def retrained(home: Path) -> ModelRecord:
+    """A model that replaces another of the home, whichever test made it first."""
+    glassleaf = session._service(str(home))
+    known = [m for m in glassleaf.models.all() if m.retrained_from]
+    if not known:
+        first = glassleaf.models.all()[-1].id
+        request = RetrainingRequest(first, ("gender", "marital_status"), ("gender",), cipher="none")
+        return glassleaf.retraining.start(request).get().after.record
+    return known[0]
 
 
 def found_of(at: AppTest) -> tuple:
@@ -243,7 +257,7 @@ def test_the_model_is_retrained_in_one_action_and_compared_with_the_first(opened
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language: str) -> None:
+def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retrained: ModelRecord, language: str) -> None:
     at = opened("compare_models")
     at.get_by_key("language").set_value(language)
     at.run()
@@ -258,9 +272,8 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, language
     assert not at.exception and (at.query_params["model"], at.query_params["other"]) == (other, one)
 
 
-def test_a_new_model_says_which_one_it_replaces(opened: Opened) -> None:
-    new = next(m for m in session.models() if m.retrained_from)
-    at = opened("compliance", model=new.id)
+def test_a_new_model_says_which_one_it_replaces(opened: Opened, retrained: ModelRecord) -> None:
+    at = opened("compliance", model=retrained.id)
     assert not at.exception and says(at, "comparison.without")
 
 
@@ -282,9 +295,8 @@ def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path
     assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
 
 
-def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, home: Path) -> None:
-    new = next(m for m in session._service(str(home)).models.all() if m.retrained_from)
-    at = opened("compliance", model=new.id)
+def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, retrained: ModelRecord) -> None:
+    at = opened("compliance", model=retrained.id)
     assert says(at, "compliance.kept_out") and says(at, "compliance.accepted")
 
 

@@ -68,6 +68,7 @@ class CheckedParameters:
 
     def as_dict(self) -> dict[str, Any]:
         """Field name → value, for the registry."""
+        # A base class without fields of its own: each algorithm's parameters are the dataclass.
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
