@@ -8,6 +8,8 @@ GlassleafError
 ├── ParameterError    a training or scoring parameter is outside its range
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
+│   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+├── StoreError        a party's database cannot be opened, read or written
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
 """
@@ -70,6 +72,14 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
 
 class SecurityError(GlassleafError):
     """A key, a ciphertext or a message was refused."""
+
+
+class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
+    """A question will not be answered under its request id, however often it is repeated."""
+
+
+class StoreError(GlassleafError):
+    """A party's database cannot be opened, read or written."""
 
 
 class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened

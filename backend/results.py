@@ -161,6 +161,8 @@ class ScoreBatch:
         By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
     canaries : int
         Scores that came back with the canary that they were sent with: none of them was tampered with.
+    run : str
+        Its name in the Guest's journal; empty where nothing was counted.
     """
 
     model_id: str
@@ -176,6 +178,7 @@ class ScoreBatch:
     seconds: float
     dither: float = 0.0
     canaries: int = 0
+    run: str = ""
 
 
 @dataclass(frozen=True)

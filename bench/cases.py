@@ -19,6 +19,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost, host
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
+from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import load_host
@@ -134,7 +135,7 @@ def demo_case() -> Case:
 def case_of(glassleaf: Glassleaf, record: ModelRecord, title: str) -> Case:
     """A model of the registry with all parties' records."""
     model, federation = glassleaf.models.guest_model(record.id), glassleaf.federations.get(record.federation)
-    stores = {h: PartyStore(glassleaf.home / "parties" / record.federation / h) for h in model.hosts}
+    stores = {h: PartyStore(Database(glassleaf.home / "parties" / record.federation / h)) for h in model.hosts}
     partial_models = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
     tables = {p.name: read_table(federation, p.name) for p in federation.parties}
     return Case(f"{title}, {record.n_trees} trees of depth {record.depth}", model, partial_models, tables)

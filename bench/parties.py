@@ -16,10 +16,10 @@ from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
+from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 from bench.cases import Case
 from bench.chain import GuestSide, HostSide, Stopwatch
@@ -46,7 +46,7 @@ class ServedParties:
         options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
         hosts = []
         for name, partial_model in case.partial_models.items():
-            store, features = MemoryStore({MODEL: dump_host(partial_model)}), federation.party(name).features
+            store, features = memory_store({MODEL: dump_host(partial_model)}), federation.party(name).features
             hosts.append(HostParty(name, case.tables[name], features, store, **options))
         self._hosts = SimulatedHosts(self._network, hosts)
         self._guest = GuestParty(federation, case.tables[case.model.guest])

@@ -8,12 +8,12 @@ from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.codec import encode
-from backend.trees.serialization import content_hash, dump_host
+from backend.store.party_store import memory_store
+from backend.trees.serialization import dump_host
 
 MODEL_ID = "m-test"
 
@@ -42,9 +42,9 @@ def running(world: World, *, simulated: bool = True, tap: list | None = None, op
     network = Network() if tap is None else TappedNetwork(tap)
     hosts = []
     for name, partial_model in world.hosts.items():
-        store = MemoryStore()
+        store = memory_store()
         text = dump_host(partial_model)
-        store.put_artefact(MODEL_ID, text, content_hash(text))
+        store.put_artefact(MODEL_ID, text)
         features = federation.party(name).features
         more = (options or {}).get(name, {})
         hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))

@@ -12,13 +12,13 @@ from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.store.party_store import memory_store
 from backend.trees.ensemble import Split
 
 LABELS = {
@@ -92,7 +92,7 @@ def joined(
     network, side = TappedNetwork(sent), key or PlainKeySide()
     served = SimulatedHosts(
         network,
-        [HostParty(p, tables[p], features[p], MemoryStore(), simulated=True, key_floor=512) for p in parties[1:]],
+        [HostParty(p, tables[p], features[p], memory_store(), simulated=True, key_floor=512) for p in parties[1:]],
     )
     session = Session(network, GUEST, "c", tuple(parties[1:]), timeout=20)
     session.broadcast(OfferKey("c", side.scheme, side.offer()))

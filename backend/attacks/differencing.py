@@ -15,7 +15,8 @@ from backend.attacks.result import AttackOutcome, count
 from backend.attacks.setup import PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.protocols.host import HostParty
-from backend.store.query_budget import QUERIES, QueryBudget
+from backend.store.accountant import QUERIES, Accountant
+from backend.store.database import Database
 
 SCORE_BITS = 6  # coarse: one score discloses little (A5)
 FEWER = (1, 2, 4, 16)  # queries
@@ -28,7 +29,7 @@ def run(seed: int, people: int = PEOPLE, targets: int = 60, queries: int = 64) -
     columns = draw.integers(0, len(setup.guest.ids), (targets, queries))
     columns[:, 0] = chosen  # the first score is an honest one
     by_queries = {n: count(_identified, setup, chosen, columns[:, :n], setup.host_party()) for n in (*FEWER, queries)}
-    counting = setup.host_party(budget=QueryBudget())
+    counting = setup.host_party(accountant=Accountant(Database()))
     budgeted = count(_identified, setup, chosen, columns, counting)
     setting = {"people": len(setup.guest.ids), "targets": targets, "queries": queries, "score_bits": SCORE_BITS}
     fewer = {f"named_after_{n}": found.rate for n, found in by_queries.items() if n < queries}

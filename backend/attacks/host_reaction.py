@@ -27,7 +27,6 @@ from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import Columns
 
 LOUD = 1 << 40  # times a leaf weight of one unit is more than any score
@@ -100,8 +99,8 @@ class TamperingHost(HostParty):
     def __init__(
         self, setup: AttackSetup, entry: int, key: PaillierPublicKey, times: int = LOUD, added: bool = False
     ) -> None:
-        floor, budget = min(key.bits, KEY_BITS_FLOOR), QueryBudget(limit=0)  # it has no reason to count
-        super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor, budget=budget)
+        floor = min(key.bits, KEY_BITS_FLOOR)
+        super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor)
         self._entry, self._key, self._times, self._added = entry, key, times, added
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:

@@ -21,13 +21,13 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import Accountant
+from backend.store.party_store import PartyStore, memory_store
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel
 from backend.trees.serialization import load_host
@@ -105,12 +105,12 @@ class AttackSetup:
         *,
         simulated: bool = True,
         key_bits: int = KEY_BITS_FLOOR,
-        budget: QueryBudget | None = None,
+        accountant: Accountant | None = None,
         dither: float | None = None,
     ) -> HostParty:
         """The Host as it is shipped, with its partial model and its records; keys below the floor are for tests.
 
-        A simulated one counts questions only where it is given a `budget`, and adds dither only where it is given a width.
+        A simulated one counts questions only where it is given an `accountant`, and adds dither only where it is given a width.
         """
         return HostParty(
             HOST,
@@ -119,13 +119,13 @@ class AttackSetup:
             self.host_store(),
             simulated=simulated,
             key_floor=min(key_bits, KEY_BITS_FLOOR),
-            budget=budget,
+            accountant=accountant,
             dither=dither,
         )
 
-    def host_store(self) -> MemoryStore:
+    def host_store(self) -> PartyStore:
         """A store of the Host with its partial model."""
-        return MemoryStore({MODEL_ID: self.partial_model})
+        return memory_store({MODEL_ID: self.partial_model})
 
     def score(
         self, compiled: CompiledGuest, people: PartyTable, key: KeySide, host: HostParty, *, canary: bool = False
@@ -171,12 +171,12 @@ def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackS
         bank = federation.guest.name
         tables = {name: read_table(federation, name) for name in (bank, HOST)}
         labels = read_labels(federation)
-    store = MemoryStore()
+    store = memory_store()
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
     parameters = replace(PARAMETERS, trees=trees)
     with _served(party, Network(), bank, "training") as session:
         trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), session)
-    partial_model = store.texts[trained.model_id]
+    partial_model = store.artefact(trained.model_id)
     held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
     guest = tables[bank].take(np.array(held, dtype=np.intp))
     host = tables[HOST].take(np.array([tables[HOST].row_of[i] for i in guest.ids], dtype=np.intp))

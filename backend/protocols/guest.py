@@ -17,6 +17,7 @@ from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import Trained, TrainingClient
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.transport.channel import Session
+from backend.store.journal import Run
 
 
 class GuestParty:
@@ -62,6 +63,8 @@ class GuestParty:
         workers: Workers = SERIAL,
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
+        run: Run | None = None,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        return ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage).score()
+        client = ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run)
+        return client.score()

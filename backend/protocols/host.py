@@ -16,26 +16,27 @@ from backend.crypto.pool import Pool
 from backend.crypto.registry import open_offer
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, PartyUnreachable, SecurityError
+from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
 from backend.protocols.audit_head.protocol import EMPTY, newer
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
-from backend.protocols.explanations.cohort import Cohorts
 from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
-from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessions, HostStore
-from backend.protocols.scoring.dither import DITHER
+from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSessions
+from backend.protocols.scoring.dither import DITHER, Dither
 from backend.protocols.scoring.host import ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
-from backend.store.query_budget import QueryBudget
+from backend.protocols.transport.messages import Acknowledge, EndConversation, OfferKey, Refusal
+from backend.store.accountant import Accountant
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
@@ -54,7 +55,7 @@ class HostParty:
     table : PartyTable
         Its records.
     features : sequence of Feature
-    store : HostStore
+    store : PartyStore
     simulated : bool
         A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
         records; a real one refuses all three.
@@ -66,15 +67,13 @@ class HostParty:
         Folder where tables for obfuscators are kept between runs.
     products : BinProducts, optional
         Who multiplies ciphertexts in training.
-    budget : QueryBudget, optional
-        How often it answers about a person and model. Without one, a simulated Host does not count, a real one counts in memory.
+    accountant : Accountant, optional
+        How often it answers about a person. Without one, a simulated Host does not count, a real one counts in memory.
     requests : RequestLog, optional
         Where it keeps a sample of requests for an auditor. Without one, a simulated Host keeps none, a real one keeps them in memory.
     dither : float, optional
         Width on a logit of what it adds to scores; 0 = nothing. By default a simulated Host adds nothing, a real one
         :data:`backend.protocols.scoring.dither.DITHER`.
-    cohorts : Cohorts, optional
-        Which groups of people it added contributions up for; in memory by default.
     """
 
     def __init__(
@@ -82,40 +81,41 @@ class HostParty:
         name: str,
         table: PartyTable,
         features: Sequence[Feature],
-        store: HostStore,
+        store: PartyStore,
         *,
         simulated: bool = False,
         key_floor: int = KEY_BITS_FLOOR,
         pool: int = 0,
         tables: Path | None = None,
         products: BinProducts | None = None,
-        budget: QueryBudget | None = None,
+        accountant: Accountant | None = None,
         requests: RequestLog | None = None,
         dither: float | None = None,
-        cohorts: Cohorts | None = None,
     ) -> None:
         self.name = name
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._tables, self._products = tables, products
-        self._budget = budget if budget is not None or simulated else QueryBudget()
-        self.requests = requests if requests is not None or simulated else RequestLog()
+        self.accountant = accountant if accountant is not None or simulated else Accountant(Database())
+        self.requests = requests if requests is not None or simulated else RequestLog(Database())
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
         by_name = {f.name: f for f in features}
+        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
         handlers = (
-            TrainingHandler(name, table, features, self._partial_models, self._sessions),
-            ScoringHandler(table, self._partial_models, self._sessions, self._budget, self.requests, self._dither),
-            PermutedValuesHandler(table, by_name, self._sessions),
+            TrainingHandler(name, table, features, answering),
+            ScoringHandler(table, answering, Dither(self._dither, store)),
+            PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, simulated),
-            GroupSumsHandler(name, table, by_name, self._sessions),
-            ReasonsHandler(table, self._partial_models, self._sessions, self._budget, cohorts or Cohorts()),
+            GroupSumsHandler(name, table, by_name, answering),
+            ReasonsHandler(table, answering),
         )
         self._handlers: Handlers = {
             OfferKey: self._offer_key,
             KeepAuditHead: self._keep_audit_head,
             AskAuditHead: self._ask_audit_head,
+            Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
         for handler in handlers:
@@ -140,20 +140,18 @@ class HostParty:
                 for receiver, answer in self.answer(sender, message):
                     network.send(self.name, receiver, answer)
             except GlassleafError as error:
-                self._refuse(network, message, str(error))
+                self._refuse(network, message, str(error), final=isinstance(error, QuestionRefused))
             except Exception as error:
                 # a fault of ours must not silence the Host; its text may hold data, its type not
                 self._refuse(network, message, f"an internal error ({type(error).__name__})")
         for _, pool in self._ciphers.values():
             pool.close()
-        if self._budget is not None:
-            self._budget.close()
 
-    def _refuse(self, network: Network, message: Message, reason: str) -> None:
+    def _refuse(self, network: Network, message: Message, reason: str, final: bool = False) -> None:
         session = self._sessions.find(message.conversation)
         if session is not None:
             with suppress(PartyUnreachable):  # the Guest has ended the conversation
-                network.send(self.name, session.guest, Refusal(message.conversation, reason))
+                network.send(self.name, session.guest, Refusal(message.conversation, reason, final))
 
     def play(self, conversation: str, guest: str, table: PartyTable) -> None:
         """Use `table` instead of the Host's records in one conversation (simulation: the uploader plays this Host)."""
@@ -205,7 +203,7 @@ class HostParty:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
             raise SecurityError("Plaintext was offered; this Host answers encrypted numbers only.")
-        session.cipher = self._cipher(offer.scheme, offer.key)
+        session.cipher, session.key = self._cipher(offer.scheme, offer.key), offer.key
         return iter(())
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
@@ -228,6 +226,11 @@ class HostParty:
         self._sessions.of(asked.conversation, sender)
         head = self._store.audit_head(sender) or EMPTY
         yield sender, AuditHead(asked.conversation, head.number, head.hash)
+
+    def _acknowledge(self, sender: str, message: Acknowledge) -> Answer:
+        if self.accountant is not None:
+            self.accountant.acknowledged(sender, message.requests)
+        return iter(())
 
     def _end(self, sender: str, message: EndConversation) -> Answer:
         self._sessions.end(message.conversation)

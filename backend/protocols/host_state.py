@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan, PublicSide
 from backend.data.table import PartyTable
-from backend.errors import ModelError, SecurityError
+from backend.errors import SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.audit_log import Head
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import Accountant, Question
+from backend.store.party_store import PartyStore
+from backend.store.request_log import RequestLog
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
-from backend.trees.serialization import content_hash, dump_host, load_host
+from backend.trees.serialization import dump_host, load_host, structure_hash
 
 SESSIONS_KEPT = 64  # conversations remembered; older ones are dropped
 
@@ -43,6 +46,8 @@ class HostSession:
         Who opened it.
     cipher : PublicSide, optional
         The key that was offered.
+    key : bytes
+        The same, as it came.
     rows : ndarray of int, optional
         The joint records as rows of the Host's table, once ids were aligned.
     played : PartyTable, optional
@@ -51,6 +56,7 @@ class HostSession:
 
     guest: str
     cipher: PublicSide | None = None
+    key: bytes = b""
     rows: NDArray[np.intp] | None = field(default=None, repr=False)
     played: PartyTable | None = field(default=None, repr=False)
     _work: dict[type, object] = field(default_factory=dict, repr=False)
@@ -123,52 +129,6 @@ class HostSessions:
         self.uncounted.discard(conversation)
 
 
-class HostStore(Protocol):
-    """Where a Host keeps its partial models, and the heads of Guests' audit logs."""
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Store a partial model."""
-        ...
-
-    def artefact(self, model_id: str) -> str:
-        """Read a partial model; raises ModelError where it is unknown or damaged."""
-        ...
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
-        ...
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        ...
-
-
-@dataclass(repr=False)
-class MemoryStore:
-    """A store that is forgotten when the Host stops; `texts` are partial models by model id."""
-
-    texts: dict[str, str] = field(default_factory=dict)
-    heads: dict[str, Head] = field(default_factory=dict)
-
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Store a partial model."""
-        self.texts[model_id] = text
-
-    def artefact(self, model_id: str) -> str:
-        """Read a partial model; raises ModelError where it is unknown."""
-        if model_id not in self.texts:
-            raise ModelError(f"The model {model_id} is not known here; train it first.")
-        return self.texts[model_id]
-
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
-        self.heads[whose] = head
-
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        return self.heads.get(whose)
-
-
 @dataclass(frozen=True, repr=False)
 class ServedModel:
     """A model as this Host scores with it; compiled when it is first asked about.
@@ -201,6 +161,11 @@ class ServedModel:
         return self.model.guest if self.plan.last else self.folding.steps[self.index + 1].host
 
     @cached_property
+    def structure(self) -> str:
+        """What answers are counted for, whatever the model is called."""
+        return structure_hash(self.model)
+
+    @cached_property
     def compiled(self) -> CompiledHost:
         """For Fed-EINI, eq. 9."""
         return CompiledHost(self.step, self.model.rules)
@@ -219,16 +184,15 @@ class ServedModel:
 class HostModels:
     """The partial models of one Host."""
 
-    def __init__(self, host: str, store: HostStore) -> None:
+    def __init__(self, host: str, store: PartyStore) -> None:
         self._host, self._store = host, store
         self._served: dict[str, ServedModel] = {}
 
     def put(self, model: HostModel, model_id: str) -> str:
         """Keep a partial model; returns its content hash."""
-        text = dump_host(model)
-        self._store.put_artefact(model_id, text, content_hash(text))
+        digest = self._store.put_artefact(model_id, dump_host(model))
         self._served.pop(model_id, None)
-        return content_hash(text)
+        return digest
 
     def get(self, model_id: str) -> ServedModel:
         """A partial model, ready for scoring.
@@ -250,31 +214,102 @@ class HostModels:
         return self._served[model_id]
 
 
-def count_question(
-    budget: QueryBudget | None, conversation: str, model_id: str, ids: Sequence[str], held: Flags, kind: str = ""
-) -> tuple[Flags, HeldRecords]:
-    """Count a question about everybody of whom a record is held.
+@dataclass(frozen=True, repr=False)
+class Answering:
+    """What a Host's handlers answer with, and the one account that every answer about a record passes.
 
-    Parameters
+    Attributes
     ----------
-    budget : QueryBudget, optional
+    accountant : Accountant, optional
         None = nothing is counted.
-    held : ndarray of bool
-        ``(n,)``.
-    kind : str
-        See :meth:`backend.store.query_budget.QueryBudget.take`.
-
-    Returns
-    -------
-    spent : ndarray of bool
-        ``(n,)``: about whom the budget was exhausted before.
-    message : HeldRecords
-        What the Guest learns of it.
+    requests : RequestLog, optional
+        Where a sample of requests is kept for an auditor.
     """
-    spent = np.zeros(len(held), dtype=bool)
-    if budget is not None:
-        asked = np.flatnonzero(held)
-        spent[asked] = budget.take(model_id, [ids[i] for i in asked.tolist()], kind)
-    if budget is None or not spent.any():
-        return spent, HeldRecords(conversation, to_bitmap(held))
-    return spent, HeldRecords(conversation, to_bitmap(held), to_bitmap(spent), budget.limit, budget.days)
+
+    partial_models: HostModels
+    sessions: HostSessions
+    accountant: Accountant | None
+    requests: RequestLog | None
+
+    def account(self, conversation: str) -> Accountant | None:
+        """The account of a conversation; None where its questions do not count."""
+        return self.accountant if self.sessions.counts(conversation) else None
+
+    def count(
+        self, question: Question, conversation: str, ids: Sequence[str], held: Flags
+    ) -> tuple[Flags, HeldRecords]:
+        """Count a question about those of `ids`, ``(n,)``, who are `held`.
+
+        Returns
+        -------
+        spent : ndarray of bool
+            ``(n,)``: about whom the budget was exhausted before.
+        message : HeldRecords
+            What the Guest learns of it.
+        """
+        spent, accountant = np.zeros(len(held), dtype=bool), self.account(conversation)
+        if accountant is not None:
+            spent[held] = accountant.count(question)
+        if accountant is None or not spent.any():
+            return spent, HeldRecords(conversation, to_bitmap(held))
+        limit, days = accountant.limits.of(question.kind)[0], accountant.limits.days
+        return spent, HeldRecords(conversation, to_bitmap(held), to_bitmap(spent), limit, days)
+
+    def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
+        """Count a question about all of its people; or `only_look` whether it could be.
+
+        Raises
+        ------
+        SecurityError
+            Some of them were asked about before, so nobody is answered about.
+        """
+        accountant = self.account(conversation)
+        if accountant is None:
+            return
+        refused = accountant.spent(question) if only_look else accountant.count(question, whole=True)
+        if spent := int(refused.sum()):
+            raise SecurityError(
+                f"{spent} of these {len(question.people)} people were part of such an answer within {accountant.limits.days} days; two "
+                "answers with a person in common could tell about that person. Ask about others, or wait."
+            )
+
+    def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
+        """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.
+
+        Raises
+        ------
+        QuestionRefused
+            It came in others before.
+        """
+        accountant = self.account(conversation) if request else None
+        kept = accountant.reply_to(guest, request, digest) if accountant is not None else None
+        return Asked(accountant, guest, request, kept)
+
+
+@dataclass(frozen=True, repr=False)
+class Asked:
+    """A question as it came in, and the answer that it got before, if any."""
+
+    accountant: Accountant | None
+    guest: str
+    request: str
+    kept: bytes | None
+
+    def answer(self, make: Callable[[], bytes]) -> bytes:
+        """The answer that was given before; otherwise one that is made now, and kept until the Guest has it."""
+        if self.kept is not None:
+            return self.kept
+        made = make()
+        if self.accountant is not None:
+            self.accountant.keep_reply(self.guest, self.request, made)
+        return made
+
+
+def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:
+    """Those of some people of whom a record is held."""
+    return tuple(i for i, known in zip(ids, held.tolist(), strict=True) if known)
+
+
+def digest_of(*parts: bytes | str | float | Sequence[str]) -> str:
+    """SHA-256 in hexadecimal of parts of a question, each with its length."""
+    return hashlib.sha256(msgpack.packb(parts)).hexdigest()

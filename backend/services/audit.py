@@ -62,15 +62,19 @@ class Auditor:
 
         A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it.
         """
-        log = self.workspace.audit_log(federation)
         salted = {**body, "salt": secrets.token_hex(16)}
-        entry = log.add(action, salted, self.actor, self.role)
+        entry = self.workspace.audit_log(federation).add(action, salted, self.actor, self.role)
         if tell:
-            try:
-                self.workspace.runtime(federation).tell_audit_head(log.head())
-            except GlassleafError as error:
-                _log.warning("A Host has not confirmed entry %d of the audit log: %s", entry.number, error)
+            self.tell(federation)
         return entry
+
+    def tell(self, federation: str) -> None:
+        """Tell every Host that is up where the log stands."""
+        head = self.workspace.audit_log(federation).head()
+        try:
+            self.workspace.runtime(federation).tell_audit_head(head)
+        except GlassleafError as error:
+            _log.warning("A Host has not confirmed entry %d of the audit log: %s", head.number, error)
 
 
 @dataclass
@@ -82,10 +86,13 @@ class Note:
     federation : str
     body : dict
         So far. Work that fails is logged with what stands here and the error's type.
+    keep : callable
+        Stores what the entry tells of, in one transaction with it: both are kept or neither.
     """
 
     federation: str = ""
     body: dict[str, Any] = field(default_factory=dict)
+    keep: Callable[[], None] = lambda: None
 
     def about(self, record: ModelRecord, **more: Any) -> None:
         """Name the model, and what was asked for."""
@@ -111,11 +118,14 @@ def recorded(action: str) -> Callable[[Callable[Concatenate[A, Note, P], R]], Ca
             note = Note()
             try:
                 result = work(self, note, *args, **options)
+                with self._auditor.workspace.database(note.federation).write():
+                    note.keep()
+                    self._auditor.note(note.federation, action, {**note.body, "outcome": DONE}, tell=False)
             except Exception as error:
                 if note.federation:
                     self._auditor.note(note.federation, action, {**note.body, "outcome": type(error).__name__})
                 raise
-            self._auditor.note(note.federation, action, {**note.body, "outcome": DONE})
+            self._auditor.tell(note.federation)
             return result
 
         return run

@@ -23,10 +23,10 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.explanations.cohort import MIN_PEOPLE as LEAST
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
 from backend.protocols.transport.channel import TranscriptEntry
 from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS, Notice, NoticeLine, draw
 from backend.results import ModelRecord, Score, ScoreBatch
@@ -34,7 +34,8 @@ from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
-from backend.services.scoring import ScoringRequest, score
+from backend.services.scoring import ScoringRequest, begun, score
+from backend.store.journal import Run
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
@@ -65,6 +66,8 @@ class ReasonsRequest:
     cipher : {"rlwe", "paillier", "paillier-short"}
     scored : ScoreBatch or None
         A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
+    hold : bool
+        As :class:`backend.services.scoring.ScoringRequest` has it.
     """
 
     model_id: str
@@ -74,6 +77,7 @@ class ReasonsRequest:
     cipher: Cipher = DEFAULT_CIPHER
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
+    hold: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,7 @@ class Reasons:
     seconds: float
     stages: Mapping[tuple[str, str], float]
     transcript: tuple[TranscriptEntry, ...]
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,7 +189,15 @@ class ReasonsService:
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), job)
         note.body = of_reasons(record, done, digest)
+        if not request.hold:
+            note.keep = lambda: self.handed_over(done)
         return done
+
+    def handed_over(self, reasons: Reasons) -> None:
+        """Whoever asked to hold the names has passed them on: the journal forgets them."""
+        journal = self._measurement.workspace.journal(self._models.get(reasons.model_id).federation)
+        for run in reasons.runs:
+            journal.handed_over(run)
 
     def _known_of_features(self, record: ModelRecord) -> dict[str, Reason]:
         """What is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
@@ -269,7 +282,8 @@ def give_reasons(
         )
     load = terms.shape(request.names).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
-    found, transcript = _named(context, terms, request, good, key, before, job)
+    run = begun(runtime, "reasons", record, request, request.names)
+    found, transcript = _named(context, terms, request, good, key, run, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
         reasons = tuple(known[feature] for _, feature in found.names[k] or ())
@@ -285,6 +299,7 @@ def give_reasons(
         seconds=time.perf_counter() - began,
         stages=found.seconds,
         transcript=transcript,
+        runs=(batch.run, "" if run is None else run.name),
     )
 
 
@@ -294,6 +309,7 @@ def _named(
     request: ReasonsRequest,
     good: NDArray[np.intp],
     key: ReasonKey,
+    run: Run | None,
     before: tuple[TranscriptEntry, ...],
     job: Job[Any],
 ) -> tuple[Named, tuple[TranscriptEntry, ...]]:
@@ -312,7 +328,7 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
-        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at)
+        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run)
         found = client.names(request.samples.guest.take(good), request.names)
     finally:
         transcript = (*before, *session.close())

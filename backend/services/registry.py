@@ -113,12 +113,13 @@ class Registry:
 
     def register(self, record: ModelRecord, model: GuestModel, part_of: Mapping[str, str]) -> None:
         """Store a new model: the partial model, the part of every joint record, then the record that names both."""
-        from backend.trees.serialization import content_hash, dump_guest  # noqa: PLC0415 (as above)
+        from backend.trees.serialization import dump_guest  # noqa: PLC0415 (as above)
 
-        store, parts = self._workspace.guest_store(record.federation), json.dumps(dict(part_of))
-        store.put_artefact(f"{record.id}.parts", parts, content_hash(parts))
-        store.put_artefact(record.id, dump_guest(model), record.content_hash)
-        store.put_record(record.id, asdict(record))
+        store = self._workspace.guest_store(record.federation)
+        with self._workspace.database(record.federation).write():
+            store.put_artefact(f"{record.id}.parts", json.dumps(dict(part_of)))
+            store.put_artefact(record.id, dump_guest(model))
+            store.put_record(record.id, asdict(record))
 
     def part_of(self, record: ModelRecord) -> dict[str, str]:
         """Id of a joint record → the part it had in training; not to be changed in place."""

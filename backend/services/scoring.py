@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.registry import Compiled, Registry
 from backend.services.workspace import Workspace
+from backend.store.journal import Run
 from backend.trees.metrics import measure
 
 __all__ = ["KEY_BITS", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
@@ -34,6 +37,8 @@ class ScoringRequest:
     """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
 
     With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
+    Who would lose the scores if it stopped before it had passed them on asks to `hold` them: until :meth:`Scoring.handed_over` the same
+    request gets them from the Guest's journal.
     """
 
     model_id: str
@@ -42,6 +47,7 @@ class ScoringRequest:
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     canaries: bool = True
+    hold: bool = False
 
 
 class Scoring:
@@ -63,9 +69,19 @@ class Scoring:
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         runtime, compiled = self._workspace.runtime(record.federation), self._models.compiled(record)
         batch = score(runtime, record, compiled, request, job, self._workers, counted=counted)
-        self._workspace.guest_store(record.federation).put_score_job(record.id, summary(batch))
+
+        def keep() -> None:
+            self._workspace.guest_store(record.federation).put_score_job(record.id, summary(batch))
+            if not request.hold:
+                self._workspace.journal(record.federation).handed_over(batch.run)
+
+        note.keep = keep
         note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(record.id), counted)
         return batch
+
+    def handed_over(self, batch: ScoreBatch) -> None:
+        """Whoever asked to hold the scores has passed them on: the journal forgets them."""
+        self._workspace.journal(self._models.get(batch.model_id).federation).handed_over(batch.run)
 
     def evaluate(
         self,
@@ -138,6 +154,7 @@ def score(
     job.total = len(good)
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
+    run = begun(runtime, "score", record, request) if counted else None
     session = runtime.open_session(record.hosts, job.cancelled, counted=counted)
     job.read_transcript = session.transcript
     transcript: tuple[TranscriptEntry, ...] = ()
@@ -146,9 +163,8 @@ def score(
             if host in record.hosts:
                 runtime.play(session, host, table.take(good))
         own = sheet.guest.take(good)
-        scored = runtime.guest.score(
-            record.id, compiled.guest, own, key, session, workers=workers, canary=request.canaries, on_stage=job.at
-        )
+        asked = record.id, compiled.guest, own, key, session
+        scored = runtime.guest.score(*asked, workers=workers, canary=request.canaries, on_stage=job.at, run=run)
     finally:
         transcript = session.close()
         job.keep_transcript(transcript)
@@ -167,7 +183,17 @@ def score(
         seconds=job.seconds,
         dither=scored.dither / float(1 << record.score_bits),
         canaries=scored.canaries,
+        run="" if run is None else run.name,
     )
+
+
+def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
+    """The journal of a request: the one of the same request that was broken off, if any; None where nothing is counted."""
+    if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
+        return None
+    canaries = getattr(request, "canaries", False)
+    asked = [what, record.content_hash, audit.sheet_hash(request.samples), request.cipher, request.key_bits, canaries]
+    return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest())
 
 
 def summary(batch: ScoreBatch) -> dict[str, Any]:

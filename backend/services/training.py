@@ -91,12 +91,16 @@ class Training:
         grown, trained = self._fit_for_release(request, job)
         known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
         record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
-        self._models.register(record, trained.model, trained.part_of)
-        self._cards.keep_scores(
-            record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
-        )
-        digest = audit.federation_hash(self._workspace.federation(request.federation))
-        note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
+
+        def keep() -> None:
+            self._models.register(record, trained.model, trained.part_of)
+            self._cards.keep_scores(
+                record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
+            )
+            digest = audit.federation_hash(self._workspace.federation(request.federation))
+            note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
+
+        note.keep = keep
         return record
 
     def _fit_for_release(self, request: TrainingRequest, job: Job[Any]) -> tuple[ModelRecord, Trained]:

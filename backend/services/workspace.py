@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
-from backend.atomic_file import write_whole
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
 
 if TYPE_CHECKING:
     from backend.protocols.simulation.simulator import FederationRuntime
     from backend.store.audit_log import AuditLog
+    from backend.store.database import Database
+    from backend.store.journal import Journal
     from backend.store.measurements import Measurements
     from backend.store.party_store import PartyStore
     from backend.store.reviews import Reviews
-
-S = TypeVar("S")
 
 
 class Workspace:
@@ -44,48 +42,69 @@ class Workspace:
         pools: bool = True,
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
     ) -> None:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
-        self._stores: dict[tuple[type[Any], str], Any] = {}
+        self._databases: dict[Path, Database] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
 
     def add(self, path: Path) -> Federation:
         """Check a federation file and remember it under its name; raises FederationError where another has the name."""
+        from backend.store.schema import FederationRow  # noqa: PLC0415 (as below)
+
         federation = load_federation(path)
-        with self._lock:
-            self.check_name(federation.name, federation.folder)
-            known = {**self._known(), federation.name: str(federation.folder.resolve())}
-            write_whole(self.home / "federations.json", json.dumps(known, indent=1, sort_keys=True).encode())
+        folder = federation.folder.resolve()
+        with self._database(self.home).write() as session:
+            self.check_name(federation.name, folder)
+            # a home that is moved takes along what lies in it
+            inside = folder.is_relative_to(self.home.resolve())
+            known = str(folder.relative_to(self.home.resolve())) if inside else str(folder)
+            session.merge(FederationRow(name=federation.name, folder=known))
         return federation
 
     def check_name(self, name: str, folder: Path) -> None:
         """Raise FederationError where another federation than the one in `folder` has the name."""
         there = self._known().get(name)
-        if there and Path(there) != folder.resolve() and Path(there).exists():
+        if there is not None and there.resolve() != folder.resolve() and there.exists():
             raise FederationError(
                 f"{folder}, field name: {name!r} is already the name of the federation in {there}. Give this one another name."
             )
 
-    def _known(self) -> dict[str, str]:
-        file = self.home / "federations.json"
-        known: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
-        return known
+    def _known(self) -> dict[str, Path]:
+        from sqlalchemy import select  # noqa: PLC0415 (the services are imported without a database)
+
+        from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
+
+        with self._database(self.home).read() as session:
+            rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
+        return {row.name: self.home / row.folder for row in rows}
 
     def federations(self) -> list[Federation]:
-        """Every remembered federation whose file is still there."""
-        return [self._load(Path(folder)) for folder in self._known().values() if _is_there(folder)]
+        """Every remembered federation whose file is there and can be read; see :meth:`broken` for the others."""
+        return [found for found in map(self._try, self._known().values()) if isinstance(found, Federation)]
+
+    def broken(self) -> dict[str, str]:
+        """Name of a federation whose file is there but cannot be used → why."""
+        tried = {name: self._try(folder) for name, folder in self._known().items()}
+        return {name: str(found) for name, found in tried.items() if isinstance(found, FederationError)}
+
+    def _try(self, folder: Path) -> Federation | FederationError | None:
+        if not _is_there(folder):
+            return None
+        try:
+            return self._load(folder)
+        except FederationError as error:
+            return error
 
     def federation(self, name: str) -> Federation:
-        """One federation; raises FederationError where the name is unknown."""
+        """One federation; raises FederationError where the name is unknown or its file cannot be used."""
         known = self._known()
         if name not in known or not _is_there(known[name]):
             raise FederationError(
                 f"There is no federation {name!r}; known are: {', '.join(sorted(known)) or 'none'}. "
                 "Make one with `glassleaf init`, or run `glassleaf demo`."
             )
-        return self._load(Path(known[name]))
+        return self._load(known[name])
 
     def _load(self, folder: Path) -> Federation:
         """A federation file that was checked before, read again only when it has changed."""
@@ -113,6 +132,7 @@ class Workspace:
                 key_floor=self._key_floor or KEY_BITS_FLOOR,
                 pools=self._pools,
                 on_key=partial(self._on_key, name),
+                journal=self.journal(name),
             )
             self._runtimes[name] = (stamp, runtime)
             return runtime
@@ -126,49 +146,59 @@ class Workspace:
             runtime.warmed.add(bits)
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
+    def database(self, federation: str) -> Database:
+        """The Guest's database."""
+        return self._database(self.home / "parties" / federation / self.federation(federation).guest.name)
+
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
         from backend.store.party_store import PartyStore  # noqa: PLC0415 (the services are imported without a database)
 
-        return self._open(PartyStore, federation)
+        return PartyStore(self.database(federation))
 
     def audit_log(self, federation: str) -> AuditLog:
-        """What was done with a federation's models, in the Guest's folder."""
+        """What was done with a federation's models."""
         from backend.store.audit_log import AuditLog  # noqa: PLC0415 (as above)
 
-        return self._open(AuditLog, federation)
+        return AuditLog(self.database(federation))
 
     def reviews(self, federation: str) -> Reviews:
-        """What people decided about a federation's models, in the Guest's folder."""
+        """What people decided about a federation's models."""
         from backend.store.reviews import Reviews  # noqa: PLC0415 (as above)
 
-        return self._open(Reviews, federation)
+        return Reviews(self.database(federation))
 
     def measurements(self, federation: str) -> Measurements:
-        """What was measured as evidence about a federation's models, in the Guest's folder."""
+        """What was measured as evidence about a federation's models."""
         from backend.store.measurements import Measurements  # noqa: PLC0415 (as above)
 
-        return self._open(Measurements, federation)
+        return Measurements(self.database(federation))
 
-    def _open(self, store: Callable[[Path], S], federation: str) -> S:
-        """The Guest's store of one kind, opened once."""
+    def journal(self, federation: str) -> Journal:
+        """What the Guest has asked and not yet handed over."""
+        from backend.store.journal import Journal  # noqa: PLC0415 (as above)
+
+        return Journal(self.database(federation))
+
+    def _database(self, folder: Path) -> Database:
+        """The database in a folder, opened once."""
+        from backend.store.database import Database  # noqa: PLC0415 (as above)
+
         with self._lock:
-            key = cast(type[Any], store), federation
-            if key not in self._stores:
-                folder = self.home / "parties" / federation / self.federation(federation).guest.name
-                self._stores[key] = store(folder)
-            return cast(S, self._stores[key])
+            if folder not in self._databases:
+                self._databases[folder] = Database(folder)
+            return self._databases[folder]
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""
         with self._lock:
             for _, runtime in self._runtimes.values():
                 runtime.close()
-            for store in self._stores.values():
-                store.close()
+            for database in self._databases.values():
+                database.close()
             self._runtimes.clear()
-            self._stores.clear()
+            self._databases.clear()
 
 
-def _is_there(folder: str) -> bool:
-    return (Path(folder) / "federation.toml").exists()
+def _is_there(folder: Path) -> bool:
+    return (folder / "federation.toml").exists()

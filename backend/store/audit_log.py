@@ -10,29 +10,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import String, Text, select
-from sqlalchemy.exc import IntegrityError, OperationalError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy import select
 
-from backend.errors import ModelError
-from backend.store.database import open_database, timestamp
+from backend.store.database import Database, timestamp
+from backend.store.schema import AuditRow
 
 START = "0" * 64  # the hash before the first entry
-ATTEMPTS = 20  # of two processes that write at once, the second one reads the chain again
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class _Row(_Base):
-    __tablename__ = "audit"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    text: Mapped[str] = mapped_column(Text)
-    hash: Mapped[str] = mapped_column(String(64))
 
 
 @dataclass(frozen=True)
@@ -97,46 +82,39 @@ class Verdict:
 
 
 class AuditLog:
-    """One party's log, append-only; `where` is a folder (SQLite in ``audit.db``) or a database URL."""
+    """One party's log, append-only."""
 
-    def __init__(self, where: Path | str) -> None:
-        self._engine = open_database(where, "audit.db", _Base)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
-        """Append an entry.
+        """Append an entry; within a transaction that stores what it tells of, both are kept or neither.
 
         Raises
         ------
-        ModelError
+        StoreError
             The log cannot be written.
         """
-        for _ in range(ATTEMPTS):
+        with self._database.write() as session:
             head = self.head()
             fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash]
             text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
-            try:
-                with Session(self._engine) as session, session.begin():
-                    session.add(_Row(number=head.number + 1, text=text, hash=_hash(text)))
-                return _entry(text, _hash(text))
-            except (IntegrityError, OperationalError):
-                continue
-        raise ModelError(
-            "The audit log is busy or cannot be written; nothing was logged. Check its folder and try again."
-        )
+            session.add(AuditRow(number=head.number + 1, text=text, hash=_hash(text)))
+        return _entry(text, _hash(text))
 
     def head(self) -> Head:
         """The last entry's number and hash."""
-        with Session(self._engine) as session:
-            row = session.scalars(select(_Row).order_by(_Row.number.desc()).limit(1)).first()
+        with self._database.read() as session:
+            row = session.scalars(select(AuditRow).order_by(AuditRow.number.desc()).limit(1)).first()
         return Head(row.number, row.hash) if row else Head(0, START)
 
     def entries(self) -> list[Entry]:
         """All entries that can be read, oldest first."""
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
 
-    def _rows(self) -> Sequence[_Row]:
-        with Session(self._engine) as session:
-            return session.scalars(select(_Row).order_by(_Row.number)).all()
+    def _rows(self) -> Sequence[AuditRow]:
+        with self._database.read() as session:
+            return session.scalars(select(AuditRow).order_by(AuditRow.number)).all()
 
     def verify(self, heads: dict[str, Head]) -> Verdict:
         """Check every entry's hash, the chain, and the heads that other parties keep.
@@ -163,12 +141,8 @@ class AuditLog:
         """Every entry as a line of JSON, oldest first."""
         return "".join(json.dumps(asdict(entry), sort_keys=True, ensure_ascii=False) + "\n" for entry in self.entries())
 
-    def close(self) -> None:
-        """Release the database."""
-        self._engine.dispose()
 
-
-def _chain_problems(rows: Sequence[_Row]) -> Iterator[str]:
+def _chain_problems(rows: Sequence[AuditRow]) -> Iterator[str]:
     previous, expected = START, 1
     for row in rows:
         if row.number != expected:
@@ -181,7 +155,7 @@ def _chain_problems(rows: Sequence[_Row]) -> Iterator[str]:
         previous, expected = row.hash, row.number + 1
 
 
-def _readable(row: _Row) -> Entry | None:
+def _readable(row: AuditRow) -> Entry | None:
     try:
         return _entry(row.text, row.hash)
     except (ValueError, TypeError):

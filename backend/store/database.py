@@ -1,44 +1,196 @@
-"""How a party's databases are opened: an SQLite file in the party's folder, or a database URL. Knows no table."""
+"""A party's database: one schema, opened in one place, changed in transactions. Knows how tables are reached, not what they mean.
+
+SQLite in the party's folder, or a server by URL (PostgreSQL). Whoever writes has the database for himself until the transaction ends,
+on both: what is read in it is still so when it is committed. A commit returns once the disk has it.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase
-from sqlalchemy.pool import NullPool
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.pool import NullPool, StaticPool
 
-from backend.errors import ModelError
+from backend.errors import StoreError
+from backend.store.schema import Base
+
+FILE = "store.db"
+HEAD = "0001"  # the newest step of backend.store.migrations
+BUSY = 30.0  # seconds to wait for another process that writes
+# What a party's folder, or a home, held before there was one database
+BEFORE = (
+    FILE,
+    "audit.db",
+    "reviews.db",
+    "measurements.db",
+    "queries.db",
+    "requests.db",
+    "cohorts.json",
+    "federations.json",
+)
+LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
 
-def open_database(where: Path | str, file: str, tables: type[DeclarativeBase]) -> Engine:
-    """Open a database and create the tables that it does not have yet.
+class Database:
+    """One party's database.
 
     Parameters
     ----------
-    where : Path or str
-        A folder (SQLite in `file`) or a database URL such as ``postgresql+psycopg://…``.
+    where : Path or str, optional
+        A folder (SQLite in ``store.db``) or a database URL such as ``postgresql+psycopg://…``; none = in memory.
 
     Raises
     ------
-    ModelError
-        The database cannot be opened.
+    StoreError
+        It cannot be opened, or another version of Glassleaf wrote it.
     """
-    if isinstance(where, Path):
-        where.mkdir(parents=True, exist_ok=True, mode=0o700)
-        where = f"sqlite:///{where / file}"
-    # SQLite connects per session: cheap, and no file stays open behind a store that nobody closed
-    engine = create_engine(where, **({"poolclass": NullPool} if where.startswith("sqlite") else {}))
-    try:
-        tables.metadata.create_all(engine)
-    except SQLAlchemyError as error:
-        raise ModelError(
-            f"The database {where!r} cannot be opened: {type(error).__name__}. Check that it is writable."
-        ) from error
-    return engine
+
+    def __init__(self, where: Path | str | None = None) -> None:
+        self.folder = where if isinstance(where, Path) else None
+        self._name = str(where if self.folder is None else self.folder / FILE) if where else "in memory"
+        self._lock = threading.RLock()
+        self._open = threading.local()
+        self._engine = self._connect(where)
+        self._shared = where is None
+        try:
+            self._settle()
+        except SQLAlchemyError as error:
+            raise StoreError(
+                f"The database {self._name} cannot be opened ({type(error.__cause__ or error).__name__}). Check that it is a "
+                "database of Glassleaf, that it can be written, and that the disk has room."
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"Database({self._name!r})"
+
+    def _connect(self, where: Path | str | None) -> Engine:
+        # hide_parameters: what is stored belongs into no message
+        options: dict[str, Any] = {"hide_parameters": True}
+        if isinstance(where, str) and not where.startswith("sqlite"):
+            engine = create_engine(where, **options)
+            event.listen(engine, "begin", _lock_server)
+            return engine
+        if isinstance(where, Path):
+            try:
+                where.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise StoreError(f"The folder {where} cannot be made: {error.strerror}. Check its place.") from error
+            where = f"sqlite:///{where / FILE}"
+        # a file is opened for each transaction: cheap, and nothing stays open behind a store that nobody closed
+        pool = {"poolclass": StaticPool if where is None else NullPool}
+        connect = {"timeout": BUSY, "check_same_thread": where is not None}
+        engine = create_engine(where or "sqlite://", connect_args=connect, **pool, **options)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def _settle(self) -> None:
+        """Make the tables of a new database; take an older one to today's schema."""
+        with self._engine.connect() as connection:
+            settled = _version(connection) == HEAD
+        if not settled:
+            self._make_or_migrate()
+        if self.folder is not None:
+            for file in BEFORE:
+                if file != FILE:
+                    (self.folder / file).unlink(missing_ok=True)
+
+    def _make_or_migrate(self) -> None:
+        with self._engine.execution_options(write=True).begin() as connection:
+            found = _version(connection)  # again: another process may have been here first
+            if found == HEAD:
+                return
+            older = self.folder is not None and any((self.folder / file).exists() for file in BEFORE)
+            if found is None and not older and not inspect(connection).get_table_names():
+                Base.metadata.create_all(connection)
+                connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
+                connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
+                return
+            from backend.store.migrations import migrate  # noqa: PLC0415 (alembic is needed for older databases only)
+
+            migrate(connection, self._name, self.folder)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction that changes something; one that is begun within another of the same thread is part of it.
+
+        Raises
+        ------
+        StoreError
+            The database cannot be written; nothing of the transaction is kept.
+        """
+        outer: Session | None = getattr(self._open, "session", None)
+        if outer is not None:
+            yield outer
+            outer.flush()
+            return
+        try:
+            with self._lock, Session(self._engine.execution_options(write=True)) as session, session.begin():
+                self._open.session = session
+                try:
+                    yield session
+                finally:
+                    self._open.session = None
+        except SQLAlchemyError as error:
+            raise self._failed("written", error) from error
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A transaction that only reads; within one that writes it sees what that one has written."""
+        outer: Session | None = getattr(self._open, "session", None)
+        if outer is not None:
+            yield outer
+            return
+        try:
+            if not self._shared:
+                with Session(self._engine) as session:
+                    yield session
+                return
+            with self._lock, Session(self._engine) as session:  # one connection for all threads
+                yield session
+        except SQLAlchemyError as error:
+            raise self._failed("read", error) from error
+
+    def _failed(self, what: str, error: SQLAlchemyError) -> StoreError:
+        return StoreError(
+            f"The database {self._name} cannot be {what} ({type(error.__cause__ or error).__name__}); nothing was kept of this "
+            "step. Check its folder and the disk, and try again."
+        )
+
+    def close(self) -> None:
+        """Release the database; using it again opens it again."""
+        if not self._shared:
+            self._engine.dispose()
+
+
+def _version(connection: Connection) -> str | None:
+    """The schema's version; None where there is no schema."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found
+
+
+def _set_up_sqlite(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # transactions begin where SQLAlchemy begins them
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")  # what was counted is counted after a power cut, too
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
+
+
+def _lock_server(connection: Connection) -> None:
+    if connection.get_execution_options().get("write"):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
 
 def column_values(row: DeclarativeBase) -> dict[str, Any]:

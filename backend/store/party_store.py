@@ -1,75 +1,39 @@
-"""One party's own database: its partial models, the records about them, other parties' audit heads and finished score jobs.
+"""One party's models: its partial models, the records about them, and finished score jobs.
 
-A store is opened for one party, so whoever holds the Guest's store cannot reach a Host's artefacts through it.
+A database is opened for one party, so whoever holds the Guest's cannot reach a Host's artefacts through it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, String, Text, select
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy import select
 
 from backend.errors import ModelError
 from backend.store.audit_log import Head
-from backend.store.database import open_database
+from backend.store.database import Database
+from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class _Artefact(_Base):
-    """A party's partial model, as canonical JSON."""
-
-    __tablename__ = "artefacts"
-    model_id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    content_hash: Mapped[str] = mapped_column(String(64))
-    text: Mapped[str] = mapped_column(Text)
-
-
-class _Record(_Base):
-    """What the Guest knows about a model beside its partial model: metrics, parameters, how it was trained."""
-
-    __tablename__ = "records"
-    model_id: Mapped[str] = mapped_column(String(40), ForeignKey("artefacts.model_id"), primary_key=True)
-    created: Mapped[str] = mapped_column(String(40))
-    body: Mapped[str] = mapped_column(Text)
-
-
-class _ScoreJob(_Base):
-    """A finished score job: number of rows, duration, protocol; no score and no id."""
-
-    __tablename__ = "score_jobs"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    model_id: Mapped[str] = mapped_column(String(40))
-    created: Mapped[str] = mapped_column(String(40))
-    body: Mapped[str] = mapped_column(Text)
-
-
-class _AuditHead(_Base):
-    """The last head of another party's audit log that this party received."""
-
-    __tablename__ = "audit_heads"
-    whose: Mapped[str] = mapped_column(String(200), primary_key=True)
-    number: Mapped[int] = mapped_column(BigInteger)
-    hash: Mapped[str] = mapped_column(String(64))
+SECRET_BYTES = 32
 
 
 class PartyStore:
-    """The database of one party; `where` is a folder (SQLite in ``store.db``) or a database URL."""
+    """What one party keeps about models in its database."""
 
-    def __init__(self, where: Path | str) -> None:
-        self._engine = open_database(where, "store.db", _Base)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-    def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
-        """Store a partial model under its content hash; storing it again changes nothing."""
-        with Session(self._engine) as session, session.begin():
-            session.merge(_Artefact(model_id=model_id, text=text, content_hash=content_hash))
+    def put_artefact(self, model_id: str, text: str) -> str:
+        """Store a partial model and its content hash, which is returned; storing it again changes nothing."""
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        with self._database.write() as session:
+            session.merge(ArtefactRow(model_id=model_id, text=text, content_hash=digest))
+        return digest
 
     def artefact(self, model_id: str) -> str:
         """Text of a partial model.
@@ -79,8 +43,8 @@ class PartyStore:
         ModelError
             The model is unknown here, or the text does not have the hash it was stored with.
         """
-        with Session(self._engine) as session:
-            row = session.get(_Artefact, model_id)
+        with self._database.read() as session:
+            row = session.get(ArtefactRow, model_id)
         if row is None:
             raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
         if hashlib.sha256(row.text.encode()).hexdigest() != row.content_hash:
@@ -91,38 +55,55 @@ class PartyStore:
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""
-        created = str(body["created"])
-        with Session(self._engine) as session, session.begin():
-            session.merge(_Record(model_id=model_id, created=created, body=json.dumps(body)))
+        with self._database.write() as session:
+            session.merge(RecordRow(model_id=model_id, created=str(body["created"]), body=json.dumps(body)))
 
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""
-        with Session(self._engine) as session:
-            return list(session.scalars(select(_Record.body).order_by(_Record.created.desc(), _Record.model_id)))
+        with self._database.read() as session:
+            return list(session.scalars(select(RecordRow.body).order_by(RecordRow.created.desc(), RecordRow.model_id)))
 
     def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
         """Record a finished score job."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        with Session(self._engine) as session, session.begin():
-            session.add(_ScoreJob(model_id=model_id, created=created, body=json.dumps(body)))
+        with self._database.write() as session:
+            session.add(ScoreJobRow(model_id=model_id, created=created, body=json.dumps(body)))
 
     def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
         """Finished score jobs of a model, newest first."""
-        with Session(self._engine) as session:
-            query = select(_ScoreJob).where(_ScoreJob.model_id == model_id).order_by(_ScoreJob.number.desc())
+        with self._database.read() as session:
+            query = select(ScoreJobRow).where(ScoreJobRow.model_id == model_id).order_by(ScoreJobRow.number.desc())
             return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
 
     def put_audit_head(self, whose: str, head: Head) -> None:
         """Keep the head of another party's audit log; the protocol decides whether it may replace an older one."""
-        with Session(self._engine) as session, session.begin():
-            session.merge(_AuditHead(whose=whose, number=head.number, hash=head.hash))
+        with self._database.write() as session:
+            session.merge(AuditHeadRow(whose=whose, number=head.number, hash=head.hash))
 
     def audit_head(self, whose: str) -> Head | None:
         """The head kept for another party, if any."""
-        with Session(self._engine) as session:
-            row = session.get(_AuditHead, whose)
+        with self._database.read() as session:
+            row = session.get(AuditHeadRow, whose)
         return None if row is None else Head(row.number, row.hash)
 
-    def close(self) -> None:
-        """Release the database."""
-        self._engine.dispose()
+    def secret(self, name: str) -> bytes:
+        """A long-term secret of the party, drawn when it is first asked for."""
+        with self._database.read() as session:
+            row = session.get(SecretRow, name)
+        if row is None:
+            with self._database.write() as session:
+                row = session.get(SecretRow, name)
+                if row is None:
+                    row = SecretRow(name=name, value=secrets.token_bytes(SECRET_BYTES))
+                    session.add(row)
+                    session.flush()
+                return row.value
+        return row.value
+
+
+def memory_store(texts: Mapping[str, str] | None = None) -> PartyStore:
+    """A store that is forgotten with the process; `texts` are partial models by model id."""
+    store = PartyStore(Database())
+    for model_id, text in (texts or {}).items():
+        store.put_artefact(model_id, text)
+    return store

@@ -1,37 +1,31 @@
-"""A secret sample of the requests a Host scored, kept for an auditor. The rows are encrypted: the Host itself can read none of them.
+"""A secret sample of the requests a Host answered, kept for an auditor. The rows are encrypted: the Host itself can read none of them.
 
 The Host draws which rows to keep after they have arrived, so no Guest knows which of its requests will be audited
-(docs/decisions/0011-audit.md).
+(docs/decisions/0011-audit.md). Of more rows than there is room for a uniform sample stays, so that no flood of later ones displaces
+those that were not audited yet; questions about people who were not answered about are no part of it.
 """
 
 from __future__ import annotations
 
 import secrets
-import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
-from backend.errors import SecurityError
+from sqlalchemy import delete, select
 
-RATE = 0.1  # share of the people scored whose row is kept
-KEPT = 256  # rows, the newest: some 20 MB at 3,072 bits and 100 entries
-FILE = "requests.db"
+from backend.errors import SecurityError, StoreError
+from backend.store.accountant import SCORE
+from backend.store.database import Database
+from backend.store.schema import RequestRow
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS requests (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, day TEXT NOT NULL, model_id TEXT NOT NULL, subject TEXT NOT NULL,
-    public_key BLOB NOT NULL, vector BLOB NOT NULL
-)
-"""
+RATE = 0.1  # share of the people answered about whose row is kept
+KEPT = 1024  # rows that wait for an audit: some 80 MB at 3,072 bits and 100 entries
 
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """One person's decision vector as the Guest sent it.
+    """One person's decision vector, or terms of reasons, as the Guest sent them.
 
     Attributes
     ----------
@@ -39,6 +33,8 @@ class LoggedRow:
         In the log.
     day : str
         UTC date.
+    kind : str
+        ``score`` or ``reasons``.
     public_key : bytes
         The modulus, big-endian.
     vector : bytes
@@ -47,6 +43,7 @@ class LoggedRow:
 
     number: int
     day: str
+    kind: str
     model_id: str
     subject: str
     public_key: bytes = field(repr=False)
@@ -58,81 +55,73 @@ class RequestLog:
 
     Parameters
     ----------
-    folder : Path, optional
-        Where ``requests.db`` lies; none = in memory.
+    database : Database
+        The Host's.
     rate : float
         Probability with which a row is kept, 0 … 1.
+    kept : int
+        Rows that are kept at most.
     """
 
-    def __init__(self, folder: Path | None = None, rate: float = RATE) -> None:
-        self._folder, self._rate, self._lock = folder, rate, threading.Lock()
-        self._memory: sqlite3.Connection | None = None
+    def __init__(self, database: Database, rate: float = RATE, kept: int = KEPT) -> None:
+        self._database, self._rate, self._kept = database, rate, kept
 
     def __repr__(self) -> str:
         return f"RequestLog(rate {self._rate:g})"
 
-    def note(self, model_id: str, ids: Sequence[str], public_key: bytes, vectors: bytes) -> None:
+    def note(
+        self, model_id: str, ids: Sequence[str], public_key: bytes, bodies: Sequence[bytes], kind: str = SCORE
+    ) -> None:
         """Sample the rows of a request.
 
         Parameters
         ----------
         ids : sequence of str
-            ``n``.
-        vectors : bytes
-            ``n`` rows of equal length.
+            Those who are answered about.
+        bodies : sequence of bytes
+            A row each.
 
         Raises
         ------
         SecurityError
             The rows cannot be stored, so nothing may be answered.
         """
-        draw = secrets.SystemRandom()
-        kept = [i for i in range(len(ids)) if draw.random() < self._rate]
-        if not kept:
+        draw, day = secrets.SystemRandom(), datetime.now(UTC).date().isoformat()
+        rows = [
+            RequestRow(
+                day=day,
+                kind=kind,
+                model_id=model_id,
+                subject=subject,
+                public_key=public_key,
+                body=body,
+                priority=draw.random(),
+            )
+            for subject, body in zip(ids, bodies, strict=True)
+            if draw.random() < self._rate
+        ]
+        if not rows:
             return
-        size, day = len(vectors) // len(ids), datetime.now(UTC).date().isoformat()
-        rows = [(day, model_id, ids[i], public_key, vectors[i * size : (i + 1) * size]) for i in kept]
         try:
-            with self._lock, self._transaction() as database:
-                database.executemany(
-                    "INSERT INTO requests (day, model_id, subject, public_key, vector) VALUES (?, ?, ?, ?, ?)", rows
-                )
-                database.execute("DELETE FROM requests WHERE number <= (SELECT MAX(number) FROM requests) - ?", (KEPT,))
-        except (sqlite3.Error, OSError) as error:
-            raise SecurityError(
-                f"This Host cannot keep requests for its auditor, so it answers nothing ({type(error).__name__}). Its operator "
-                f"should check the disk and the file {FILE}."
-            ) from error
+            with self._database.write() as session:
+                session.add_all(rows)
+                session.flush()
+                # a uniform sample of all that came: those that drew the largest numbers go
+                kept = select(RequestRow.number).order_by(RequestRow.priority).limit(self._kept)
+                session.execute(delete(RequestRow).where(RequestRow.number.not_in(kept)))
+        except StoreError as error:
+            problem = f"This Host cannot keep requests for its auditor, so it answers nothing. {error}"
+            raise SecurityError(problem) from error
 
     def rows(self) -> list[LoggedRow]:
         """The sampled rows, oldest first."""
-        with self._lock, self._transaction() as database:
-            found = database.execute(
-                "SELECT number, day, model_id, subject, public_key, vector FROM requests ORDER BY number"
-            ).fetchall()
-        return [LoggedRow(*row) for row in found]
+        with self._database.read() as session:
+            return [
+                LoggedRow(row.number, row.day, row.kind, row.model_id, row.subject, row.public_key, row.body)
+                for row in session.scalars(select(RequestRow).order_by(RequestRow.number))
+            ]
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Delete rows that were audited."""
-        with self._lock, self._transaction() as database:
-            database.executemany("DELETE FROM requests WHERE number = ?", [(number,) for number in numbers])
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; a file is opened for it and closed after it, so that no thread keeps a connection."""
-        database = self._memory or self._connect()
-        try:
-            with database:
-                yield database
-        finally:
-            if database is not self._memory:
-                database.close()
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._folder is None:
-            database = self._memory = sqlite3.connect(":memory:", check_same_thread=False)
-        else:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            database = sqlite3.connect(self._folder / FILE)
-        database.execute(_TABLE)
-        return database
+        with self._database.write() as session:
+            session.execute(delete(RequestRow).where(RequestRow.number.in_(list(numbers))))

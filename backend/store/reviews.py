@@ -8,48 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sqlalchemy import String, Text, select
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy import select
 
-from backend.errors import ModelError, ParameterError
-from backend.store.database import column_values, open_database, timestamp
+from backend.errors import ParameterError
+from backend.store.database import Database, column_values, timestamp
+from backend.store.schema import ReviewRow, SignOffRow
 
 ReviewVerdict = Literal["overridden", "confirmed"]
 REASON_MIN = 10  # characters: a word is no reason
 TEXT_MAX = 4_000  # characters
 NAME_MAX = 120  # characters, as a feature's name
 _HASH = re.compile(r"[0-9a-f]{64}")  # SHA-256 in hexadecimal
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class _ReviewRow(_Base):
-    __tablename__ = "reviews"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    model: Mapped[str] = mapped_column(String(64), index=True)
-    rule: Mapped[str] = mapped_column(String(NAME_MAX))
-    feature: Mapped[str] = mapped_column(String(NAME_MAX))
-    verdict: Mapped[str] = mapped_column(String(20))
-    reason: Mapped[str] = mapped_column(Text)
-    person: Mapped[str] = mapped_column(String(NAME_MAX))
-    time: Mapped[str] = mapped_column(String(40))
-
-
-class _SignOffRow(_Base):
-    __tablename__ = "signoffs"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    model: Mapped[str] = mapped_column(String(64), index=True)
-    person: Mapped[str] = mapped_column(String(NAME_MAX))
-    role: Mapped[str] = mapped_column(String(NAME_MAX))
-    statement: Mapped[str] = mapped_column(Text)
-    report_hash: Mapped[str] = mapped_column(String(64))
-    time: Mapped[str] = mapped_column(String(40))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +77,10 @@ class SignOff:
 
 
 class Reviews:
-    """One Guest's reviews and sign-offs, append-only.
+    """One Guest's reviews and sign-offs, append-only."""
 
-    Parameters
-    ----------
-    where : Path or str
-        A folder (SQLite in ``reviews.db``) or a database URL.
-
-    Raises
-    ------
-    ModelError
-        The database cannot be opened, here or in any method.
-    """
-
-    def __init__(self, where: Path | str) -> None:
-        self._engine = open_database(where, "reviews.db", _Base)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def review(self, model: str, rule: str, feature: str, verdict: ReviewVerdict, reason: str, person: str) -> Review:
         """Write a verdict on a finding; it supersedes earlier ones on the same finding.
@@ -132,7 +92,7 @@ class Reviews:
         """
         if verdict not in get_args(ReviewVerdict):
             raise ParameterError(f"The verdict is {verdict!r}, expected one of {', '.join(get_args(ReviewVerdict))}.")
-        row = _ReviewRow(
+        row = ReviewRow(
             model=_hash("model's content hash", model),
             rule=_text("rule", rule),
             feature=_text("feature", feature),
@@ -151,7 +111,7 @@ class Reviews:
         ParameterError
             The statement is shorter than `REASON_MIN` characters, or a field is empty, too long or no hash.
         """
-        row = _SignOffRow(
+        row = SignOffRow(
             model=_hash("model's content hash", model),
             person=_text("person", person),
             role=_text("role", role),
@@ -163,7 +123,7 @@ class Reviews:
 
     def history(self, model: str) -> tuple[Review, ...]:
         """Every review of a model's findings, oldest first."""
-        return tuple(Review(**row) for row in self._rows(_ReviewRow, model))
+        return tuple(Review(**row) for row in self._rows(ReviewRow, model))
 
     def standing(self, model: str) -> dict[tuple[str, str], Review]:
         """(Rule, feature) → the last review of that finding."""
@@ -171,31 +131,18 @@ class Reviews:
 
     def sign_offs(self, model: str) -> tuple[SignOff, ...]:
         """Every sign-off of a model, oldest first."""
-        return tuple(SignOff(**row) for row in self._rows(_SignOffRow, model))
+        return tuple(SignOff(**row) for row in self._rows(SignOffRow, model))
 
-    def close(self) -> None:
-        """Release the database."""
-        self._engine.dispose()
+    def _added(self, row: ReviewRow | SignOffRow) -> dict[str, Any]:
+        with self._database.write() as session:
+            session.add(row)
+            session.flush()
+            return column_values(row)
 
-    def _added(self, row: _Base) -> dict[str, Any]:
-        try:
-            with Session(self._engine, expire_on_commit=False) as session, session.begin():
-                session.add(row)
-        except SQLAlchemyError as error:
-            raise ModelError(
-                f"Nothing was written to the reviews ({type(error).__name__}). Check the Guest's folder and try again."
-            ) from error
-        return column_values(row)
-
-    def _rows(self, table: type[_ReviewRow] | type[_SignOffRow], model: str) -> list[dict[str, Any]]:
-        try:
-            with Session(self._engine) as session:
-                rows = session.scalars(select(table).where(table.model == model).order_by(table.number))
-                return [column_values(row) for row in rows]
-        except SQLAlchemyError as error:
-            raise ModelError(
-                f"The reviews cannot be read: {type(error).__name__}. Check the Guest's folder."
-            ) from error
+    def _rows(self, table: type[ReviewRow] | type[SignOffRow], model: str) -> list[dict[str, Any]]:
+        with self._database.read() as session:
+            rows = session.scalars(select(table).where(table.model == model).order_by(table.number))
+            return [column_values(row) for row in rows]
 
 
 def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX) -> str:

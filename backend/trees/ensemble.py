@@ -6,6 +6,7 @@ weight, a gain, a cover or another party's feature.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -248,7 +249,7 @@ class Layout:
 class HostModel:
     """A Host's partial model: the shape of the trees and the rules of its own splits.
 
-    ``salt`` is random, so that the content hash, which the Guest receives, confirms no guessed threshold; dither is drawn from it, too.
+    ``salt`` is random, so that the content hash, which the Guest receives, confirms no guessed threshold.
     Partial models of formats 1 and 2 have no ``layout``, so the Host can add no dither, and an empty ``guest_hash``, so no auditor can
     verify which weights were registered.
     """
@@ -261,3 +262,16 @@ class HostModel:
     salt: str = field(repr=False)
     layout: Layout | None = None
     guest_hash: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Upper bound of what all answers about these trees can tell about one record here, bits: between which values it lies."""
+        cuts: dict[str, set[object]] = {}
+        for rule in self.rules.values():
+            of_feature = cuts.setdefault(rule.feature, set())
+            if rule.threshold is not None:
+                of_feature.add(rule.threshold)
+            else:
+                of_feature |= rule.left_categories | rule.right_categories
+        # k cuts make k + 1 intervals, k categories and another one k + 1 values; a missing value is one more
+        return sum(math.log2(len(found) + 2) for found in cuts.values())

@@ -113,6 +113,18 @@ def load_host(text: str) -> HostModel:
         raise ModelError("A Host's partial model is damaged; train or import the model again.") from error
 
 
+def structure_hash(model: HostModel) -> str:
+    """SHA-256 of what a Host's answers depend on: the trees in which it owns a split, in any order, and its rules in them.
+
+    No salt, name, layout or hash of the Guest's: the same trees under another id have the same structure.
+    """
+    rules: dict[int, dict[NodeKey, SplitRule]] = {}
+    for (tree, node), rule in model.rules.items():
+        rules.setdefault(tree, {})[0, node] = rule
+    trees = [{"forks": dump_skeleton(model.skeletons[t]), "rules": _rules(own)} for t, own in rules.items()]
+    return content_hash("\n".join(sorted(_canonical(tree) for tree in trees)))
+
+
 def dump_skeleton(skeleton: Skeleton) -> list[list[Any]]:
     """``[node, owner, left, right]`` per fork."""
     return [[i, f.owner, f.left, f.right] for i, f in sorted(skeleton.forks.items())]

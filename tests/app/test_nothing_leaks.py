@@ -9,6 +9,7 @@ import re
 import pytest
 
 from backend.services import Glassleaf
+from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 from tests.app.conftest import OFFSET, PAGES, Opened, World
@@ -21,7 +22,7 @@ HOST_NUMBER = re.compile(r"(?<![\w.,-])771,?3\d\d,?\d{3}(?:\.\d+)?(?![\w])")
 def host_thresholds(world: World) -> list[float]:
     found = []
     for host in world.federation.hosts:
-        store = PartyStore(world.home / "parties" / "demo" / host.name)
+        store = PartyStore(Database(world.home / "parties" / "demo" / host.name))
         rules = load_host(store.artefact(world.record.id)).rules.values()
         found += [rule.threshold for rule in rules if rule.threshold is not None and rule.threshold > OFFSET / 2]
         store.close()

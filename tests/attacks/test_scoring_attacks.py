@@ -7,7 +7,7 @@ from backend.attacks.score_identifies_path import meet_in_the_middle
 from backend.attacks.setup import EXACT_BITS, MODEL_ID
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ModelError
-from backend.protocols.host_state import MemoryStore
+from backend.store.party_store import memory_store
 
 
 def test_the_setup_knows_the_hosts_decision_vectors(setup):
@@ -21,7 +21,7 @@ def test_the_setup_knows_the_hosts_decision_vectors(setup):
 
 def test_a_store_in_memory_refuses_what_it_does_not_hold():
     with pytest.raises(ModelError, match="not known"):
-        MemoryStore().artefact(MODEL_ID)
+        memory_store().artefact(MODEL_ID)
 
 
 def test_exact_scores_identify_paths_and_coarser_ones_fewer(measured):

@@ -19,6 +19,7 @@ from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
+from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.folding import fold_structure
@@ -87,7 +88,9 @@ def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_
     assert len(tap) > 30
     to_guest = b"".join(blob for _, receiver, _, blob in tap if receiver == "bank")
     to_hosts = b"".join(blob for _, receiver, _, blob in tap if receiver != "bank")
-    stored = [load_host(PartyStore(tmp_path / "parties" / h).artefact(trained.model_id)) for h in runtime.hosts]
+    stored = [
+        load_host(PartyStore(Database(tmp_path / "parties" / h)).artefact(trained.model_id)) for h in runtime.hosts
+    ]
     thresholds = [r.threshold for kept in stored for r in kept.rules.values() if r.threshold is not None]
     assert len(thresholds) > 3
     for value in thresholds:

@@ -26,6 +26,7 @@ from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
@@ -150,7 +151,7 @@ def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report):
 def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, report, form, language):
     record, thresholds = glassleaf.models.get("latest"), []
     for host in glassleaf.federations.get("demo").hosts:
-        store = PartyStore(home / "parties" / "demo" / host.name)
+        store = PartyStore(Database(home / "parties" / "demo" / host.name))
         rules = load_host(store.artefact(record.id)).rules.values()
         thresholds += [r.threshold for r in rules if r.threshold is not None and r.threshold > OFFSET / 2]
         store.close()

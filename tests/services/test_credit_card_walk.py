@@ -15,6 +15,7 @@ from backend.services.age_check import AgeRequest
 from backend.services.fairness import ProxyRequest
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
+from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
@@ -176,7 +177,7 @@ def test_it_says_how_to_verify_it_and_the_three_forms_agree(walk):
 
 
 def test_no_threshold_of_the_host_is_in_any_form(walk):
-    store = PartyStore(walk.home / "parties" / walk.name / "platform")
+    store = PartyStore(Database(walk.home / "parties" / walk.name / "platform"))
     rules = load_host(store.artefact(walk.pair.before.record.id)).rules.values()
     store.close()
     limits = {f"{r.threshold:g}" for r in rules if r.feature == "LIMIT_BAL" and r.threshold >= 1000}

@@ -10,6 +10,7 @@ from backend.explain.dependence import MIN_PEOPLE
 from backend.jobs import Job
 from backend.services.explanation import MeansRequest, PermutationRequest, measure_means, measure_permutation
 from backend.services.measurement import drawn
+from backend.store.accountant import Limits
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +145,6 @@ def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, mon
 
     monkeypatch.setattr(type(context.runtime), "open_session", counted)
     for host in context.runtime._simulated.hosts.values():
-        host._budget.limit = 1
+        host.accountant.limits = Limits(1)
     with pytest.raises((ParameterError, SecurityError), match="asked about them before"):
         permutation(context, samples=60, repeats=1).start().get()

@@ -8,19 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from backend.store.audit_log import START, AuditLog, Head
+from backend.store.database import Database
 
 
 @pytest.fixture
 def log(tmp_path):
-    log = AuditLog(tmp_path)
+    log = AuditLog(Database(tmp_path))
     for i in range(4):
         log.add("train", {"model": f"m{i}"}, "ana", "analyst")
-    yield log
-    log.close()
+    return log
 
 
 def tamper(tmp_path, statement, *values):
-    with sqlite3.connect(tmp_path / "audit.db") as database:
+    with sqlite3.connect(tmp_path / "store.db") as database:
         database.execute(statement, values)
     database.close()
 
@@ -82,17 +82,15 @@ def test_text_that_is_no_entry_shows_and_stops_nothing(log, tmp_path):
 
 
 def test_two_that_write_at_once_both_get_their_place(tmp_path):
-    log = AuditLog(tmp_path)
+    log = AuditLog(Database(tmp_path))
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda i: AuditLog(tmp_path).add("score", {"i": i}, "a", "b"), range(12)))
+        list(pool.map(lambda i: AuditLog(Database(tmp_path)).add("score", {"i": i}, "a", "b"), range(12)))
     assert log.verify({}).holds and log.head().number == 12
-    log.close()
 
 
 def test_an_empty_log_has_an_empty_head(tmp_path):
-    log = AuditLog(tmp_path)
+    log = AuditLog(Database(tmp_path))
     assert log.head() == Head(0, START) and log.verify({"h": Head(0, START)}).holds
-    log.close()
 
 
 def test_the_export_is_one_json_document_a_line(log):

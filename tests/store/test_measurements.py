@@ -3,11 +3,12 @@
 import json
 import sqlite3
 
+from backend.store.database import Database
 from backend.store.measurements import Kept, Measurements
 
 
 def test_what_was_measured_comes_back_by_feature_and_a_new_one_replaces_it(tmp_path):
-    kept = Measurements(tmp_path)
+    kept = Measurements(Database(tmp_path))
     kept.put("hash", "disparity", "SEX", Kept([{"value": 0.8}], {"n": 100, "cutoff": 0.5}))
     kept.put("hash", "disparity", "AGE", Kept([], {"n": 50, "cutoff": 0.5}))
     kept.put("hash", "proxies", "SEX", Kept([{"value": 0.1}], {"n": 70}))
@@ -17,18 +18,14 @@ def test_what_was_measured_comes_back_by_feature_and_a_new_one_replaces_it(tmp_p
         "SEX": Kept([{"value": 0.9}], {"n": 100, "cutoff": 0.4}),
     }
     assert kept.of("other", "disparity") == {}
-    kept.close()
-    again = Measurements(tmp_path)
+    again = Measurements(Database(tmp_path))
     assert again.of("hash", "proxies") == {"SEX": Kept([{"value": 0.1}], {"n": 70})}
-    again.close()
 
 
 def test_rows_that_an_early_home_kept_alone_are_read_without_a_basis(tmp_path):
-    kept = Measurements(tmp_path)
+    kept = Measurements(Database(tmp_path))
     kept.put("hash", "proxies", "SEX", Kept([{"value": 0.1}], {"n": 70}))
-    kept.close()
-    with sqlite3.connect(tmp_path / "measurements.db") as base:
+    with sqlite3.connect(tmp_path / "store.db") as base:
         base.execute("UPDATE measurements SET body = ?", (json.dumps([{"value": 0.1}]),))
-    again = Measurements(tmp_path)
+    again = Measurements(Database(tmp_path))
     assert again.of("hash", "proxies") == {"SEX": Kept([{"value": 0.1}], {})}
-    again.close()

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.errors import ModelError, ParameterError
+from backend.errors import ParameterError, StoreError
+from backend.store.database import Database
 from backend.store.reviews import Reviews
 
 MODEL, OTHER, REPORT = "a" * 64, "b" * 64, "c" * 64
@@ -15,9 +16,7 @@ REASON = "Kept for the disparity test only."
 
 @pytest.fixture
 def reviews(tmp_path):
-    reviews = Reviews(tmp_path)
-    yield reviews
-    reviews.close()
+    return Reviews(Database(tmp_path))
 
 
 def test_a_review_keeps_reason_person_and_time(reviews):
@@ -98,28 +97,27 @@ def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, message):
 
 def test_what_was_written_is_there_after_reopening(tmp_path, reviews):
     written = reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
-    again = Reviews(tmp_path)
+    again = Reviews(Database(tmp_path))
     assert again.history(MODEL) == (written,)
-    again.close()
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["reviews.db"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["store.db"]
 
 
 def test_there_is_no_way_to_change_or_delete():
     public = {name for name in vars(Reviews) if not name.startswith("_")}
-    assert public == {"review", "sign_off", "history", "standing", "sign_offs", "close"}
+    assert public == {"review", "sign_off", "history", "standing", "sign_offs"}
 
 
 def test_a_damaged_database_is_reported(tmp_path):
-    (tmp_path / "reviews.db").write_bytes(b"no database" * 100)
-    with pytest.raises(ModelError, match="cannot be opened"):
-        Reviews(tmp_path)
+    (tmp_path / "store.db").write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Reviews(Database(tmp_path))
 
 
 def test_a_table_that_is_gone_is_reported(tmp_path, reviews):
-    with sqlite3.connect(tmp_path / "reviews.db") as database:
+    with sqlite3.connect(tmp_path / "store.db") as database:
         database.execute("drop table reviews")
     database.close()
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(StoreError, match="cannot be read"):
         reviews.history(MODEL)
-    with pytest.raises(ModelError, match="Nothing was written"):
+    with pytest.raises(StoreError, match="cannot be written"):
         reviews.review(MODEL, **FINDING, verdict="confirmed", reason=REASON, person="ana")

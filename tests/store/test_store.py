@@ -5,25 +5,22 @@ import sqlite3
 
 import pytest
 
-from backend.errors import ModelError, SecurityError
+from backend.errors import ModelError, SecurityError, StoreError
+from backend.store.database import Database
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
-from backend.trees.serialization import content_hash
 
 
 @pytest.fixture
 def store(tmp_path):
-    store = PartyStore(tmp_path / "bank")
-    yield store
-    store.close()
+    return PartyStore(Database(tmp_path / "bank"))
 
 
 def test_an_artefact_comes_back_and_survives_a_restart(tmp_path, store):
-    store.put_artefact("m1", "text", content_hash("text"))
-    store.put_artefact("m1", "text", content_hash("text"))
-    again = PartyStore(tmp_path / "bank")
+    store.put_artefact("m1", "text")
+    store.put_artefact("m1", "text")
+    again = PartyStore(Database(tmp_path / "bank"))
     assert again.artefact("m1") == "text"
-    again.close()
 
 
 def test_an_unknown_model_is_named(store):
@@ -32,7 +29,7 @@ def test_an_unknown_model_is_named(store):
 
 
 def test_an_artefact_that_was_changed_is_refused(tmp_path, store):
-    store.put_artefact("m1", "text", content_hash("text"))
+    store.put_artefact("m1", "text")
     database = sqlite3.connect(tmp_path / "bank" / "store.db")
     database.execute("update artefacts set text = 'other'")
     database.commit()
@@ -43,7 +40,7 @@ def test_an_artefact_that_was_changed_is_refused(tmp_path, store):
 
 def test_records_are_newest_first(store):
     for name, created in (("a", "2026-01-01"), ("b", "2026-02-01")):
-        store.put_artefact(name, "x", content_hash("x"))
+        store.put_artefact(name, "x")
         store.put_record(name, {"id": name, "created": created})
     assert [json.loads(text)["id"] for text in store.records()] == ["b", "a"]
 
@@ -55,8 +52,8 @@ def test_score_jobs_are_noted_per_model(store):
 
 
 def test_a_store_that_cannot_be_opened_says_so():
-    with pytest.raises(ModelError, match="cannot be opened"):
-        PartyStore("sqlite:////no/such/folder/store.db")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        PartyStore(Database("sqlite:////no/such/folder/store.db"))
 
 
 def test_a_key_is_written_for_its_owner_only_and_comes_back(tmp_path):
@@ -79,3 +76,8 @@ def test_a_key_that_others_can_read_or_that_is_damaged_is_refused(tmp_path):
         path.write_text(text)
         with pytest.raises(SecurityError, match="damaged"):
             read_key(path)
+
+
+def test_a_long_term_secret_is_drawn_once_and_each_store_has_its_own(tmp_path, store):
+    assert store.secret("dither") == PartyStore(Database(tmp_path / "bank")).secret("dither") != store.secret("other")
+    assert PartyStore(Database(tmp_path / "shop")).secret("dither") != store.secret("dither")

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.table import PartyTable
+from backend.errors import QuestionRefused
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import (
@@ -29,9 +31,13 @@ from backend.protocols.explanations.messages import (
     ReasonTerms,
 )
 from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.shape import RankingShape
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.store.journal import Run
+
+WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ class ReasonsClient:
     key : KeySide or ResidueKeySide
         Paillier's or RLWE's, or plaintext for sums.
     on_stage : callable
+    run : Run, optional
+        The journal of names: what is sent of a person is written down before, the names after.
     """
 
     def __init__(
@@ -99,7 +107,9 @@ class ReasonsClient:
         compiled: CompiledTerms,
         key: ReasonKey,
         on_stage: OnStage = ignore_stages,
+        run: Run | None = None,
     ) -> None:
+        self._run = run
         self._session, self._guest, self._model_id, self._compiled = session, guest, model_id, compiled
         self._key, self._on_stage = key, on_stage
         self._timings = Timings()
@@ -119,19 +129,38 @@ class ReasonsClient:
         """
         compiled, shape, name = self._compiled, self._compiled.shape(count), self._session.name
         encryption = encryption_of(self._key, compiled, shape)
+        request = "" if self._run is None else self._run.batch(WHOLE).request
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
-            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes))
+            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request))
         refused = self._refused(len(people.ids), " for its reasons")
         names: list[tuple[tuple[str, str], ...] | None] = []
         for i in range(len(people.ids)):
             if i in refused:
                 names.append(None)
                 continue
-            self._send(people, i, encryption)
-            names.append(self._ranked(RankingGuest(encryption.opened, shape.ranking), i))
+            known = None if self._run is None else self._run.batch(i).answer
+            if known is not None:
+                names.append(tuple((party, feature) for party, feature in msgpack.unpackb(known)))
+                continue
+            found = self._named(people, i, encryption, shape.ranking)
+            if self._run is not None:
+                self._run.answered(i, msgpack.packb(found))
+            names.append(found)
         self._on_stage("done", self._guest, len(people.ids))
         return Named(names, refused, encryption.ciphertexts, self._timings.seconds)
+
+    def _named(
+        self, people: PartyTable, i: int, encryption: TermEncryption, shape: RankingShape
+    ) -> tuple[tuple[str, str], ...]:
+        """Steps 2 and 3 for one person."""
+        try:
+            self._send(people, i, encryption)
+            return self._ranked(RankingGuest(encryption.opened, shape), i)
+        except QuestionRefused:
+            if self._run is not None:
+                self._run.drop(i)
+            raise
 
     def sums(self, people: PartyTable) -> Summed:
         """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides."""
@@ -158,7 +187,10 @@ class ReasonsClient:
         self._session.check()
         self._on_stage("encrypt", self._guest, i)
         with self._timings.measured("encrypt", self._guest):
-            terms_enc = encryption.encrypted(people.take(np.array([i], dtype=np.intp)).columns)
+            sent = () if self._run is None else self._run.batch(i).sent
+            terms_enc = sent[0] if sent else encryption.encrypted(people.take(np.array([i], dtype=np.intp)).columns)
+            if self._run is not None and not sent:
+                terms_enc = self._run.sending(i, 0, terms_enc)
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:

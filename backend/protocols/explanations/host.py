@@ -5,18 +5,20 @@ The steps are those of :mod:`backend.protocols.explanations.guest`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from functools import partial
+from math import comb, log2
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.explanations.cohort import MIN_PEOPLE, Cohorts
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import (
+    MIN_PEOPLE,
     AskCohort,
     AskReasons,
     ChooseLabels,
@@ -30,20 +32,20 @@ from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import Weighting, weighting_of
 from backend.protocols.host_state import (
     Answer,
+    Answering,
+    Flags,
     Handlers,
-    HostModels,
     HostSession,
-    HostSessions,
     ServedModel,
-    count_question,
+    digest_of,
+    members,
 )
 from backend.protocols.ranking.host import RankingHost
+from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import COHORT, REASONS, Question
 from backend.trees.ensemble import Columns
-
-REASONS = "reasons"  # what is counted in the budget, for itself
 
 
 @dataclass(repr=False)
@@ -54,12 +56,14 @@ class _Request:
     shape: ReasonShape
     weighting: Weighting
     # of everybody who is answered about, by position among the ids; each is used once
-    factors: dict[int, NDArray[np.bool_]]
-    cohort: bool
+    factors: dict[int, Flags]
+    asked: AskReasons | AskCohort
+    digest: str  # of the question, without its terms
+    cohort: Question | None = None  # as it is counted
     values_enc: Any = None  # of one person, to be ranked; of a cohort, added up
     opened: OpenRanking | None = None
 
-    def person(self, index: int) -> NDArray[np.bool_]:
+    def person(self, index: int) -> Flags:
         """The 0/1 of a person whose terms have come."""
         if index not in self.factors:
             raise SecurityError("Terms came of somebody who is not answered about, or twice; they were refused.")
@@ -68,24 +72,13 @@ class _Request:
 
 @dataclass(repr=False)
 class ReasonsHandler:
-    """Answers requests for reasons.
-
-    Parameters
-    ----------
-    table : PartyTable
-    partial_models : HostModels
-    sessions : HostSessions
-    budget : QueryBudget, optional
-        None = questions are not counted.
-    cohorts : Cohorts
-        Which cohorts were answered before.
-    """
+    """Answers requests for reasons."""
 
     table: PartyTable
-    partial_models: HostModels
-    sessions: HostSessions
-    budget: QueryBudget | None
-    cohorts: Cohorts
+    answering: Answering
+
+    def __post_init__(self) -> None:
+        self.sessions = self.answering.sessions
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -98,30 +91,57 @@ class ReasonsHandler:
         }
 
     def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
-        """Step 1 for names."""
+        """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        budget = self.budget if self.sessions.counts(asked.conversation) else None
-        spent, message = count_question(budget, asked.conversation, asked.model_id, asked.ids, held, REASONS)
+        told = log2(comb(sum(asked.features), min(asked.names, sum(asked.features)))) if min(asked.features) >= 0 else 0
+        spent, message = np.zeros(len(held), dtype=bool), HeldRecords(asked.conversation, to_bitmap(held))
+        for i in np.flatnonzero(held).tolist():
+            only = np.arange(len(held)) == i
+            question = self._question(session, served, asked, asked.ids[i : i + 1], told, of_person(asked.request, i))
+            spent[only], told_guest = self.answering.count(
+                question, asked.conversation, asked.ids[i : i + 1], held[only]
+            )
+            if spent[i]:
+                message = replace(told_guest, held=message.held, spent=to_bitmap(spent))
         self._begin(session, served, asked, columns, held, ~spent)
         yield sender, message
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
-        """Step 1 for sums; they are not counted, for cohorts have a rule of their own."""
+        """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
+
+        They are counted when all terms have come: what is broken off before has told nothing.
+        """
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        members = [i for i, known in zip(asked.ids, held.tolist(), strict=True) if known]
+        people = members(asked.ids, held)
         if len(set(asked.ids)) < len(asked.ids):
             raise SecurityError("A cohort named somebody twice; name everybody once.")
-        if session.played is None:
-            self.cohorts.admit(asked.model_id, members)
-        elif len(members) < MIN_PEOPLE:
-            raise SecurityError(f"A cohort of {len(members)} people was asked about; {MIN_PEOPLE} or more are needed.")
-        self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
+        if len(people) < MIN_PEOPLE:
+            raise SecurityError(
+                f"A cohort of {len(people)} people with a record here was asked about; {MIN_PEOPLE} or more are needed."
+            )
+        told = float(sum(asked.features) * (asked.value_bits + len(people).bit_length()))
+        question = self._question(session, served, asked, people, told, "")
+        self.answering.count_all(question, asked.conversation, only_look=True)
+        request = self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
+        request.cohort = question
         yield sender, HeldRecords(asked.conversation, to_bitmap(held))
 
+    @staticmethod
+    def _question(
+        session: HostSession,
+        served: ServedModel,
+        asked: AskReasons | AskCohort,
+        people: tuple[str, ...],
+        told: float,
+        request: str,
+    ) -> Question:
+        kind, capacity = COHORT if isinstance(asked, AskCohort) else REASONS, served.model.capacity
+        return Question(session.guest, request, kind, served.structure, people, min(told, capacity), capacity)
+
     def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
-        session, served = self.sessions.of(asked.conversation), self.partial_models.get(asked.model_id)
+        session, served = self.sessions.of(asked.conversation), self.answering.partial_models.get(asked.model_id)
         if not sender == session.guest == served.model.guest:
             raise SecurityError("Only the Guest of a model may ask for reasons.")
         if not asked.ids:
@@ -134,9 +154,9 @@ class ReasonsHandler:
         served: ServedModel,
         asked: AskReasons | AskCohort,
         columns: Columns,
-        held: NDArray[np.bool_],
-        answered: NDArray[np.bool_],
-    ) -> None:
+        held: Flags,
+        answered: Flags,
+    ) -> _Request:
         """How people answer at this Host's splits is all that is kept of them."""
         plan, counts, cohort = served.plan, asked.features, isinstance(asked, AskCohort)
         compiled = CompiledFactors(served.model, served.step, asked.shares)
@@ -149,7 +169,8 @@ class ReasonsHandler:
             i: compiled.decide({name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
             for i in np.flatnonzero(answered).tolist()
         }
-        session.keep(_Request, _Request(served, shape, weighting, factors, cohort))
+        same = hashlib.sha256(session.key + encode(replace(asked, conversation=""))).hexdigest()
+        return session.keep(_Request, _Request(served, shape, weighting, factors, asked, same))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         """Step 2; at a cohort's last person, step 3."""
@@ -158,10 +179,18 @@ class ReasonsHandler:
         served = request.served
         if sender != served.preceding:
             raise SecurityError(f"Terms for this model come from {served.preceding}; others were refused.")
-        kept = request.person(message.person)
+        kept, question = request.person(message.person), message.question
+        self._keep_sample(session, request, message)
+        if isinstance(request.asked, AskReasons):
+            # a Host before this one made new bytes of the same question
+            question = question if served.index else digest_of(request.digest, message.terms)
+            name = of_person(request.asked.request, message.person)
+            self.answering.bind(session.guest, name, message.conversation, question)
+        elif not request.factors and request.cohort is not None:
+            self.answering.count_all(request.cohort, message.conversation)
         if not served.plan.last:
             terms = request.weighting.passed_on(message.terms, kept)
-            yield served.following, ReasonTerms(message.conversation, message.person, terms)
+            yield served.following, ReasonTerms(message.conversation, message.person, terms, question)
             return
         before = request.values_enc if request.cohort else None
         request.values_enc = request.weighting.values(message.terms, kept, before)
@@ -171,6 +200,15 @@ class ReasonsHandler:
             session.drop(_Request)
             sums = request.weighting.sums(request.values_enc)
             yield served.following, ContributionSums(message.conversation, sums)
+
+    def _keep_sample(self, session: HostSession, request: _Request, message: ReasonTerms) -> None:
+        """Keep some people's terms for an auditor, as vectors are kept."""
+        cipher, requests = session.cipher, self.answering.requests
+        if requests is None or not isinstance(cipher, PaillierPublicSide):
+            return
+        if request.served.index == 0 and self.sessions.counts(message.conversation):
+            subject = request.asked.ids[message.person]
+            requests.note(request.asked.model_id, [subject], cipher.key.to_bytes(), [message.terms], REASONS)
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
         session = self.sessions.of(message.conversation)
@@ -197,3 +235,8 @@ class ReasonsHandler:
             raise SecurityError("Only the Guest may choose labels.")
         session.drop(RankingHost)
         yield sender, GarbledRanking(message.conversation, ranking.garble(message.choices))
+
+
+def of_person(request: str, index: int) -> str:
+    """Name of the question about one of the people of a request; none where it has none."""
+    return request and f"{request}.{index}"

@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from backend.protocols.transport.message import Message
 
+MIN_PEOPLE = 50  # in a cohort
+
 
 @dataclass(frozen=True)
 class AskReasons(Message):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are the shares of cover that go left at the receiving Host's own splits, by tree and node; `features` says how many
-    features each party has in the model, the Guest first.
+    features each party has in the model, the Guest first; `request` is the Guest's name for the question, the same when it is repeated.
     """
 
     HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
@@ -24,6 +26,7 @@ class AskReasons(Message):
     shares: tuple[float, ...]
     features: tuple[int, ...]
     value_bits: int
+    request: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,18 @@ class AskCohort(Message):
 
 @dataclass(frozen=True)
 class ReasonTerms(Message):
-    """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids."""
+    """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids.
 
-    HOLDS: ClassVar[str] = "terms of one person's contributions, encrypted"
+    From Host to Host, `question` is the SHA-256 of the Guest's bytes.
+    """
+
+    HOLDS: ClassVar[str] = (
+        "terms of one person's contributions, encrypted; between Hosts, a hash of the Guest's message"
+    )
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     person: int
     terms: bytes
+    question: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from backend.errors import SecurityError
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupPairsSent, GroupSums
 from backend.protocols.group_sums.values import pack, slots
-from backend.protocols.host_state import Answer, Handlers, HostSessions
+from backend.protocols.host_state import Answer, Answering, Handlers, digest_of
 from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.message import Message
+from backend.store.accountant import GROUPS, Question
 
 
 @dataclass(repr=False)
@@ -45,19 +47,32 @@ class HostGroups:
     features: Mapping[str, Feature]
     rows: NDArray[np.intp]
     cipher: PairPublicSide
-    # sender → rows of the table, batches of ciphertexts
-    _pairs: dict[str, tuple[NDArray[np.intp], list[Any]]] = field(default_factory=dict)
+    # sender → rows of the table, batches of ciphertexts, and their hash
+    _pairs: dict[str, tuple[NDArray[np.intp], list[Any], str]] = field(default_factory=dict)
 
     def take_pairs(self, sender: str, message: GroupPairs) -> None:
         """Keep encrypted pairs of some joint records instead of the sender's last ones."""
         rows = self.rows[unpack_rows(message.rows, len(self.rows))]
-        self._pairs[sender] = rows, [self.cipher.load_pairs(blob, len(rows)) for blob in message.pairs]
+        pairs = [self.cipher.load_pairs(blob, len(rows)) for blob in message.pairs]
+        self._pairs[sender] = rows, pairs, digest_of(message.rows, *message.pairs)
+
+    def people(self, packed: bytes) -> tuple[str, ...]:
+        """Ids of some joint records."""
+        return tuple(self.table.ids[row] for row in self.rows[unpack_rows(packed, len(self.rows))].tolist())
+
+    def pairs_of(self, source: str) -> tuple[tuple[str, ...], str]:
+        """Of whom a party has sent pairs, and the hash of what it sent."""
+        rows, _, digest = self._sent_by(source)
+        return tuple(self.table.ids[row] for row in rows.tolist()), digest
+
+    def _sent_by(self, source: str) -> tuple[NDArray[np.intp], list[Any], str]:
+        if source not in self._pairs:
+            raise SecurityError(f"Sums were asked for of pairs that {source} has not sent.")
+        return self._pairs[source]
 
     def sums(self, message: AskGroupSums) -> GroupSums:
         """Sums of a party's pairs by the groups of some features, refreshed; features without groups are left out."""
-        if message.source not in self._pairs:
-            raise SecurityError(f"Sums were asked for of pairs that {message.source} has not sent.")
-        rows, batches = self._pairs[message.source]
+        rows, batches, _ = self._sent_by(message.source)
         min_size = max(MIN_GROUP, message.least)
         grouped = [self._grouped(name, rows, message.most, min_size) for name in message.features]
         kept = [g for g in grouped if g.groups]
@@ -112,13 +127,13 @@ class GroupSumsHandler:
         The Host.
     table : PartyTable
     features : mapping of str to Feature
-    sessions : HostSessions
+    answering : Answering
     """
 
     name: str
     table: PartyTable
     features: Mapping[str, Feature]
-    sessions: HostSessions
+    answering: Answering
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -129,7 +144,7 @@ class GroupSumsHandler:
         }
 
     def _groups(self, message: Message) -> HostGroups:
-        session = self.sessions.of(message.conversation)
+        session = self.answering.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
             raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
         groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
@@ -139,13 +154,43 @@ class GroupSumsHandler:
         self._groups(pairs).take_pairs(sender, pairs)
         return iter(())
 
+    def _count(self, guest: str, asked: AskGroupSums | AskGroupPairs, feature: str, people: tuple[str, ...]) -> None:
+        """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.
+
+        Two sets of people that differ in one would tell that one's group.
+        """
+        self._count_as(guest, asked, ("groups", feature), people, str(asked.most))
+
+    def _count_as(
+        self,
+        guest: str,
+        asked: AskGroupSums | AskGroupPairs,
+        about: tuple[str, ...],
+        people: tuple[str, ...],
+        same: str,
+    ) -> None:
+        bits = log2(max(1, asked.most))
+        name, structure = digest_of(guest, about, people, same), digest_of(about)
+        question = Question(guest, name, GROUPS, structure, people, bits, bits)
+        self.answering.count_all(question, asked.conversation)
+        self.answering.bind(guest, name, asked.conversation, name)
+
     def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
-        yield sender, self._groups(asked).sums(asked)
+        groups = self._groups(asked)
+        people, digest = groups.pairs_of(asked.source)
+        for feature in asked.features:
+            self._count(sender, asked, feature, people)
+            # sums of other numbers of the same people would tell whose number changed
+            self._count_as(
+                sender, asked, ("sums", asked.source, feature), people, f"{asked.least} {asked.most} {digest}"
+            )
+        yield sender, groups.sums(asked)
 
     def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
         groups = self._groups(asked)
         if sender in asked.receivers:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
+        self._count(sender, asked, asked.feature, groups.people(asked.rows))
         pairs, sent = groups.pairs(asked)
         for receiver in asked.receivers:
             if receiver == self.name:

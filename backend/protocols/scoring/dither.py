@@ -1,11 +1,13 @@
 """Dither: a small number that the last Host of the chain adds to every score, so that scores of many people look alike.
 
-Uniform whole numbers of the public scale, one a released slot, from a keyed function of the Host's secret and the person: asking again
-gives the same number, so nothing averages out (docs/decisions/0010-dither.md). Knows no weight and no value.
+Uniform whole numbers of the public scale, one a released slot, from a keyed function of the Host's long-term secret, the structure of
+the trees and the person: whoever asks again, or trains the same trees again, gets the same number, so nothing averages out
+(docs/decisions/0010-dither.md). Knows no weight and no value.
 """
 
 from __future__ import annotations
 
+import hmac
 import math
 import os
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
+from backend.store.party_store import PartyStore
 from backend.trees.ensemble import Layout
 
 # width on a logit, or on what weighs as much: no path of 800 identified at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
@@ -25,6 +28,20 @@ VARIABLE = "GLASSLEAF_DITHER"
 WORD = 8
 MAX_SCALE = 64  # a label whose spread is 2**64 of its units, or 2**-64, is none that anybody predicts
 MAX_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
+
+
+class Dither:
+    """How widely one Host moves scores, and the secret that it draws from."""
+
+    def __init__(self, width: float, store: PartyStore) -> None:
+        self.width, self._store = width, store
+
+    def __repr__(self) -> str:
+        return f"Dither({self.width:g})"
+
+    def secret(self, structure: str) -> str:
+        """The Host's alone; the same for the same trees, whatever the model is called and whenever it was trained."""
+        return hmac.digest(self._store.secret("dither"), structure.encode(), "sha256").hex()
 
 
 def half_units(width: float, bits: int) -> int:
@@ -61,7 +78,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
     Parameters
     ----------
     secret : str
-        The Host's alone, one a model.
+        The Host's alone, one a structure.
     held : ndarray of bool
         ``(n,)``: who has a record here. Others' scores the Guest may work out; their number must not be that of a later record.
     half : int

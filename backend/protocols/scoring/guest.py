@@ -8,6 +8,9 @@ The paper scores one sample with one Host; here the samples of a batch go togeth
 4. Last Host → Guest: one ciphertext a sample                                                    (eq. 10 and 14)
 5. Guest: decrypts the scores, and adds the leaves that no Host's condition decides              (Algorithm 1, last line)
 6. Guest: refuses a score that no choice of leaves gives                                         (ours; Proposition 1)
+
+With a journal, what step 2 sends is written down before and the scores of step 6 after, so that a Guest that was stopped in between
+sends the same bytes again, and the Hosts give the same answer without counting it again.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,14 +30,15 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import encrypt_task
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, QuestionRefused, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import HeldRecords, OfferKey
-from backend.protocols.transport.packing import chunks, from_bitmap
+from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
+from backend.protocols.transport.packing import chunks, from_bitmap, to_bitmap
+from backend.store.journal import Batch, Run
 
 SERIAL = Workers()
 
@@ -112,6 +117,8 @@ class ScoringClient:
         Whether every score carries a canary (:func:`backend.protocols.scoring.packing.canaries`); Paillier alone has room for one.
     on_stage : callable
         Called with (stage, party at work, samples done).
+    run : Run, optional
+        Its journal.
 
     Raises
     ------
@@ -128,6 +135,7 @@ class ScoringClient:
     workers: Workers = SERIAL
     canary: bool = False
     on_stage: OnStage = ignore_stages
+    run: Run | None = None
 
     def __post_init__(self) -> None:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
@@ -144,10 +152,12 @@ class ScoringClient:
         room = compiled.largest + compiled.largest_canary <= key.limit
         if self.canary and self._chain and room and isinstance(key, PaillierKeySide):
             self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
-        self._units: list[int] = []
+        self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, str] = {}
         self._dither, self._timings = 0, Timings()
+        begun = range(len(self._batches)) if self.run is not None and self._chain else ()
+        self._journal: dict[int, Batch] = {i: self.run.batch(i) for i in begun} if self.run is not None else {}
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
@@ -167,14 +177,9 @@ class ScoringClient:
         for host in self._chain:
             self.session.send(host, OfferKey(self.session.name, self.key.scheme, self.key.offer()))
         with closing(self._encrypted(entries)) as vectors_enc:
-            for batch in self._batches:
-                self._send(batch, vectors_enc)
-                self._note_held(batch)
-                scores = self.session.expect_each(EncryptedScores, self._chain[-1:])[self._chain[-1]]  # step 4
-                self.on_stage("decrypt", self.guest, batch.start)
-                with self._timings.measured("decrypt", self.guest):
-                    self._decrypt(batch, scores)
-                    self._check(batch, scores.dither)
+            for number, batch in enumerate(self._batches):
+                if not self._from_journal(number, batch):
+                    self._ask(number, batch, vectors_enc)
         for host, seconds in host_seconds(self.session.transcript()).items():
             self._timings.add("mask", host, seconds)
         n = len(self.table.ids)
@@ -182,14 +187,54 @@ class ScoringClient:
         intact = 0 if self._canaries is None else n - len(self._refused)
         return Scored(self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact)
 
+    def _ask(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
+        """Steps 2 to 6 for one batch."""
+        try:
+            self._send(number, batch, vectors_enc)
+            self._note_held(batch)
+            scores = self.session.expect_each(EncryptedScores, self._chain[-1:])[self._chain[-1]]  # step 4
+        except QuestionRefused:
+            if self.run is not None:
+                self.run.drop(number)
+            raise
+        self.on_stage("decrypt", self.guest, batch.start)
+        with self._timings.measured("decrypt", self.guest):
+            self._decrypt(batch, scores)
+            self._check(batch, scores.dither)
+        if self.run is not None:
+            self.run.answered(number, self._answer_bytes(batch, scores.dither))
+            self.session.send(self._chain[-1], Acknowledge(self.session.name, (self._journal[number].request,)))
+
+    def _answer_bytes(self, batch: slice, dither: int) -> bytes:
+        """What the journal keeps of a batch that was answered."""
+        refused = {i - batch.start: why for i, why in self._refused.items() if batch.start <= i < batch.stop}
+        held = {host: to_bitmap(known[batch]) for host, known in self._held.items()}
+        units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
+        packed: bytes = msgpack.packb([units, held, refused, dither])
+        return packed
+
+    def _from_journal(self, number: int, batch: slice) -> bool:
+        """Put a batch that was answered before in its place; False where it was not."""
+        if number not in self._journal or (answer := self._journal[number].answer) is None:
+            return False
+        units, held, refused, dither = msgpack.unpackb(answer, strict_map_key=False)
+        self._units[batch] = [int(unit) for unit in units]
+        for host, bitmap in held.items():
+            self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
+        self._refused |= {batch.start + i: why for i, why in refused.items()}
+        self._dither = max(self._dither, dither)
+        return True
+
     def _decision_vectors(self) -> Iterator[IntArray]:
         """Step 1, eq. 8: w_(j,k) for candidate leaves and 0 for the others, message by message; constants go to the scores."""
-        for batch in self._batches:
+        for number, batch in enumerate(self._batches):
+            if number in self._journal and self._journal[number].answer is not None:
+                continue
             began = time.perf_counter()
             own = self.table.take(np.arange(batch.start, batch.stop))
             above = None if self._canaries is None else self._canaries[:, batch]
             constants, entries = self.compiled.encode(own.columns, len(own.ids), above)
-            self._units += constants
+            self._units[batch] = constants
             seconds = time.perf_counter() - began
             self._timings.add("encode", self.guest, seconds)
             # step 2 draws these vectors while its own clock runs
@@ -204,18 +249,24 @@ class ScoringClient:
             return self.workers.map(encrypt_task, ((payload, values) for values in entries), self.session.check)
         return (self.key.encrypt(values) for values in entries)
 
-    def _send(self, batch: slice, vectors_enc: Iterator[bytes]) -> None:
-        """Step 2: push ⟦W_Guest⟧ to the first Host."""
+    def _send(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
+        """Step 2: push ⟦W_Guest⟧ to the first Host; what the journal has was encrypted before."""
         ids, name = self.table.ids[batch], self.session.name
         pieces = len(self.key.pieces(len(ids), self._entries))
+        known = self._journal.get(number)
         for i in range(pieces):
             self.session.check()
             self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
             with self._timings.measured("encrypt", self.guest):
                 vectors = next(vectors_enc)
+            if self.run is not None and known is not None:
+                vectors = known.sent[i] if i < len(known.sent) else self.run.sending(number, i, vectors)
             message: Message = MoreVectors(name, vectors)
             if i == 0:
-                message = DecisionVectors(name, self.model_id, ids, self._entries, pieces, vectors)
+                shape = ids, self._entries, pieces, vectors
+                bits = self.compiled.largest.bit_length() + 1
+                request = "" if known is None else known.request
+                message = DecisionVectors(name, self.model_id, *shape, request=request, sum_bits=bits)
             self.session.send(self._chain[0], message)
 
     def _note_held(self, batch: slice) -> None:

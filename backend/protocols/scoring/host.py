@@ -4,6 +4,7 @@ Fed-EINI Algorithm 1 for the samples of a batch, at one Host of the chain of §I
 
 1. The Guest's vector, or the previous Host's result, arrives                                   (W(i-1) of eq. 13)
 2. Host → Guest: whose records it holds, and about whom its budget is exhausted                 (ours)
+   A question that is repeated is recognised: not counted again, and answered with the same bytes.
 3. Its own 0/1 of every entry; a sample without a record goes by default sides                  (Stage 1, eq. 9)
 4. W(i) = W(i-1) ∘ W_Host; entries whose remaining conditions agree are added up                (Stage 2, eq. 10 and 13)
 5. → next Host: W(i), fresh. Last Host → Guest: one ciphertext a sample, moved by its dither    (eq. 14; the dither is ours)
@@ -11,31 +12,24 @@ Fed-EINI Algorithm 1 for the samples of a batch, at one Host of the chain of §I
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.crypto.interface import Fold, PublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_state import (
-    Answer,
-    Handlers,
-    HostModels,
-    HostSession,
-    HostSessions,
-    ServedModel,
-    count_question,
-)
-from backend.protocols.scoring.dither import dithers, half_units, headroom
+from backend.protocols.host_state import Answer, Answering, Flags, Handlers, HostSession, ServedModel, members
+from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValues
+from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
-from backend.store.query_budget import QueryBudget
-from backend.store.request_log import RequestLog
+from backend.store.accountant import SCORE, Question
 from backend.trees.ensemble import Columns
 
 MAX_PIECES = 1 << 14  # messages of one batch
@@ -50,8 +44,9 @@ class _Batch:
     served: ServedModel
     fold: Fold
     dither: int
-    spent: NDArray[np.bool_]
+    spent: Flags
     missing: int
+    digest: Any
 
 
 @dataclass(repr=False)
@@ -61,22 +56,17 @@ class ScoringHandler:
     Parameters
     ----------
     table : PartyTable
-    partial_models : HostModels
-    sessions : HostSessions
-    budget : QueryBudget, optional
-        None = questions are not counted.
-    requests : RequestLog, optional
-        Where a sample of requests is kept for an auditor.
-    dither : float
-        Width on a logit of what is added to scores; 0 = nothing.
+    answering : Answering
+    dither : Dither
+        What is added to scores.
     """
 
     table: PartyTable
-    partial_models: HostModels
-    sessions: HostSessions
-    budget: QueryBudget | None
-    requests: RequestLog | None
-    dither: float
+    answering: Answering
+    dither: Dither
+
+    def __post_init__(self) -> None:
+        self.sessions = self.answering.sessions
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -86,8 +76,10 @@ class ScoringHandler:
         """Steps 1 to 4, and 5 where the batch is one message."""
         session, served, cipher = self._checked(sender, request)
         columns, held = self._columns(session, request.ids)
-        budget = self.budget if self.sessions.counts(request.conversation) else None
-        spent, message = count_question(budget, request.conversation, request.model_id, request.ids, held)
+        # another permutation is another question, whatever it is called
+        name = request.request if session.kept(PermutedValues) is None else ""
+        question = self._question(session, replace(request, request=name), served, held)
+        spent, message = self.answering.count(question, request.conversation, request.ids, held)
         yield session.guest, message
         keep, plan = served.compiled.decide(columns, held), served.plan
         if spent.any():
@@ -95,19 +87,32 @@ class ScoringHandler:
             keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
             plan = replace(plan, own=(True,) * len(plan.own))
         if served.index == 0:
-            self._keep_sample(session, request)
-            request = replace(request, dither=0, spent=b"")  # a Guest has no say in what follows
+            self._keep_sample(session, request, held & ~spent)
+            request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in what follows
         if request.spent:
             spent = spent | from_bitmap(request.spent, len(held))
         dither = self._half_units(request, served)
         added = self._added(session, request, served, held, spent, dither) if plan.last and dither else []
         fold = cipher.start_fold(keep, plan, added)
-        batch = session.keep(_Batch, _Batch(request, served, fold, dither, spent, request.pieces))
-        yield from self._take_piece(session, batch, request.vectors)
+        asked = replace(request, vectors=b"", conversation="", request=name)
+        digest = hashlib.sha256(session.key + encode(asked))
+        batch = session.keep(_Batch, _Batch(asked, served, fold, dither, spent, request.pieces, digest))
+        yield from self._take_piece(session, batch, request.conversation, request.vectors)
+
+    @staticmethod
+    def _question(session: HostSession, request: DecisionVectors, served: ServedModel, held: Flags) -> Question:
+        """What is counted: a score of everybody held, by the structure of the trees."""
+        capacity = served.model.capacity
+        told = min(capacity, request.sum_bits or capacity)
+        people = members(request.ids, held)
+        return Question(session.guest, request.request, SCORE, served.structure, people, told, capacity)
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""
-        served, session = self.partial_models.get(request.model_id), self.sessions.of(request.conversation)
+        served, session = (
+            self.answering.partial_models.get(request.model_id),
+            self.sessions.of(request.conversation),
+        )
         preceding, entries = served.preceding, len(served.step.own)
         if session.guest != served.model.guest or sender != preceding:
             raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")
@@ -117,9 +122,11 @@ class ScoringHandler:
             raise SecurityError(f"{entries} entries a sample were expected, {request.entries} came.")
         if not 1 <= request.pieces <= MAX_PIECES:
             raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
+        if served.index == 0 and request.pieces > 1 and isinstance(session.cipher, PaillierPublicSide):
+            raise SecurityError("Vectors under Paillier came in pieces; whole ones can be kept for an auditor.")
         return session, served, session.cipher
 
-    def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, NDArray[np.bool_]]:
+    def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
         """The people's records; other people's values in the columns that were permuted."""
         columns, held = session.look_up(self.table, ids)
         permuted = session.kept(PermutedValues)
@@ -128,21 +135,21 @@ class ScoringHandler:
             columns = {**columns, **{name: theirs[name] for name in permuted.features}}
         return columns, held
 
-    def _keep_sample(self, session: HostSession, request: DecisionVectors) -> None:
-        """Keep some rows for an auditor; under RLWE there is nothing that a Guest could open."""
-        cipher = session.cipher
-        if self.requests is None or not isinstance(cipher, PaillierPublicSide) or request.pieces != 1:
+    def _keep_sample(self, session: HostSession, request: DecisionVectors, answered: Flags) -> None:
+        """Keep some rows of people answered about for an auditor; under RLWE there is nothing that a Guest could open."""
+        cipher, requests = session.cipher, self.answering.requests
+        if requests is None or not isinstance(cipher, PaillierPublicSide):
             return
-        if not self.sessions.counts(request.conversation):
-            return
-        if len(request.vectors) == len(request.ids) * request.entries * cipher.key.width:
-            self.requests.note(request.model_id, request.ids, cipher.key.to_bytes(), request.vectors)
+        size = request.entries * cipher.key.width
+        if self.sessions.counts(request.conversation) and len(request.vectors) == len(request.ids) * size:
+            rows = [request.vectors[i * size : (i + 1) * size] for i in np.flatnonzero(answered).tolist()]
+            requests.note(request.model_id, members(request.ids, answered), cipher.key.to_bytes(), rows)
 
     def _half_units(self, request: DecisionVectors, served: ServedModel) -> int:
         """Largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
         layout = served.model.layout
         if layout is None:  # kept before Hosts learnt how scores are laid out
-            if self.dither:
+            if self.dither.width:
                 host, model_id = served.model.host, request.model_id
                 _log.warning("%s: no dither, this partial model of %s is too old for it", host, model_id)
             return 0
@@ -150,15 +157,15 @@ class ScoringHandler:
             raise SecurityError(f"A dither of {request.dither:,} units was asked for; the model has no room for it.")
         if not self.sessions.counts(request.conversation):
             return request.dither
-        return max(request.dither, half_units(self.dither, layout.dither_bits))
+        return max(request.dither, half_units(self.dither.width, layout.dither_bits))
 
-    @staticmethod
     def _added(
+        self,
         session: HostSession,
         request: DecisionVectors,
         served: ServedModel,
-        held: NDArray[np.bool_],
-        spent: NDArray[np.bool_],
+        held: Flags,
+        spent: Flags,
         dither: int,
     ) -> list[int]:
         """A number a person, the same whenever they are asked about; where values were permuted, one a person and source."""
@@ -168,7 +175,7 @@ class ScoringHandler:
         permuted, names = session.kept(PermutedValues), request.ids
         if permuted is not None:
             names = permuted.identities(request.ids, {rule.feature for rule in model.rules.values()})
-        numbers = dithers(model.salt, model.layout, names, held, dither)
+        numbers = dithers(self.dither.secret(served.structure), model.layout, names, held, dither)
         # an empty score would show its number
         return [0 if none else number for none, number in zip(spent, numbers, strict=True)]
 
@@ -177,24 +184,27 @@ class ScoringHandler:
         batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
         if sender != batch.served.preceding:
             raise SecurityError("A piece of decision vectors came from another party than the first; it was refused.")
-        yield from self._take_piece(session, batch, more.vectors)
+        yield from self._take_piece(session, batch, more.conversation, more.vectors)
 
-    @staticmethod
-    def _take_piece(session: HostSession, batch: _Batch, vectors: bytes) -> Answer:
+    def _take_piece(self, session: HostSession, batch: _Batch, conversation: str, vectors: bytes) -> Answer:
         """Step 4 as far as vectors have come; step 5 once all have."""
         batch.fold.add(vectors)
+        batch.digest.update(vectors)
         batch.missing -= 1
         if batch.missing:
             return
         session.drop(_Batch)
-        pieces = list(batch.fold.finish())
         request, served, to = batch.request, batch.served, batch.served.following
+        # a Host before this one made new bytes of the same question
+        digest = request.question or batch.digest.hexdigest()
+        known = self.answering.bind(session.guest, request.request, conversation, digest)
         if served.plan.last:
-            yield to, EncryptedScores(request.conversation, pieces[0], batch.dither)
+            scores = known.answer(lambda: next(iter(batch.fold.finish())))
+            yield to, EncryptedScores(conversation, scores, batch.dither)
             return
+        pieces = list(batch.fold.finish())
         spent = to_bitmap(batch.spent) if batch.spent.any() else b""
-        shape = request.ids, served.plan.n_out, len(pieces)
-        first = DecisionVectors(request.conversation, request.model_id, *shape, pieces[0], batch.dither, spent)
-        yield to, first
+        passed_on = replace(request, conversation=conversation, entries=served.plan.n_out, pieces=len(pieces))
+        yield to, replace(passed_on, vectors=pieces[0], dither=batch.dither, spent=spent, question=digest)
         for piece in pieces[1:]:
-            yield to, MoreVectors(request.conversation, piece)
+            yield to, MoreVectors(conversation, piece)

@@ -12,12 +12,15 @@ from backend.protocols.transport.message import Message
 class DecisionVectors(Message):
     """Guest → first Host, Host → next Host: encrypted decision vectors of some samples (Fed-EINI eq. 8 and 13).
 
-    From Host to Host, `dither` is the widest that was asked for so far, units (the last one adds numbers from -dither to dither), and
-    `spent` marks people about whom the budget of an earlier Host is exhausted (empty: none): to their empty scores nothing is added.
+    `request` is the Guest's name for the question, the same when it is repeated (empty: it will not be); `sum_bits` are those of the
+    largest score. From Host to Host, `question` is the SHA-256 of the Guest's bytes, `dither` is the widest that was asked for so far,
+    units (the last one adds numbers from -dither to dither), and `spent` marks people about whom the budget of an earlier Host is
+    exhausted (empty: none): to their empty scores nothing is added.
     """
 
     HOLDS: ClassVar[str] = (
-        "ids to be scored; candidate leaf weights or 0, encrypted; between Hosts, how wide a dither and who was refused"
+        "ids to be scored; candidate leaf weights or 0, encrypted; how large a score can be; between Hosts, a hash of the "
+        "Guest's message, how wide a dither and who was refused"
     )
     READABLE_BY: ClassVar[str] = "ids: the receiving Host; the numbers: only the Guest (its key)"
     model_id: str
@@ -27,6 +30,9 @@ class DecisionVectors(Message):
     vectors: bytes
     dither: int = 0
     spent: bytes = b""
+    request: str = ""
+    question: str = ""
+    sum_bits: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_state import Answer, Handlers, HostSession, HostSessions
+from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, PermuteValues
+from backend.store.accountant import EVERYBODY, TABLE, Question
 
 MIN_PEOPLE = 50  # with a record here, among whom values are permuted
 
@@ -62,7 +63,7 @@ class PermutedValuesHandler:
 
     table: PartyTable
     features: Mapping[str, Feature]
-    sessions: HostSessions
+    answering: Answering
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -77,6 +78,7 @@ class PermutedValuesHandler:
         if feature is None or not is_in_years(feature):
             raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
         people = _with_record(self.table, asked.ids)
+        self.answering.count_all(Question(sender, "", TABLE, "ages", (EVERYBODY,)), asked.conversation)
         classes = age_classes(feature, self.table.columns[feature.name])
         if classes:
             if not 0 <= asked.place < len(classes):
@@ -87,7 +89,7 @@ class PermutedValuesHandler:
         yield sender, AgesAssigned(asked.conversation, len(classes))
 
     def _session(self, sender: str, asked: PermuteValues | AssignAges) -> HostSession:
-        session = self.sessions.of(asked.conversation)
+        session = self.answering.sessions.of(asked.conversation)
         if sender != session.guest:
             raise SecurityError("Only the Guest may have people scored with other values.")
         return session

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,6 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
-from backend.protocols.explanations.cohort import Cohorts
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
@@ -39,10 +39,12 @@ from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
+from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.audit_log import Head
+from backend.store.database import Database
+from backend.store.journal import Journal
 from backend.store.key_file import read_key, write_key
 from backend.store.party_store import PartyStore
-from backend.store.query_budget import QueryBudget, usual_limit
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
 
@@ -76,12 +78,14 @@ class FederationRuntime:
         Whether obfuscators are made in the background.
     budget : int, optional
         How often each Host answers about a person and model; default that of the federation file, else
-        :func:`backend.store.query_budget.usual_limit`.
+        :func:`backend.store.accountant.usual_limit`.
     dither : float, optional
         Width of what each Host adds to scores, on a logit; default that of the federation file, else
         :func:`backend.protocols.scoring.dither.usual_dither`.
     on_key : callable
         Called with (cipher, bits or degree) of every key that the Guest makes.
+    journal : Journal, optional
+        The Guest's; without one, what is broken off is asked anew.
     """
 
     def __init__(
@@ -94,8 +98,9 @@ class FederationRuntime:
         budget: int | None = None,
         dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
+        journal: Journal | None = None,
     ) -> None:
-        self.federation, self._on_key = federation, on_key
+        self.federation, self._on_key, self.journal = federation, on_key, journal
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
         self._home, self.key_floor, self._pools = home, key_floor, pools
@@ -113,23 +118,24 @@ class FederationRuntime:
 
     def _host(self, name: str) -> HostParty:
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
-        limits = self._budget, party.budget, usual_limit(synthetic)
+        budgets = self._budget, party.budget, usual_limit(synthetic)
+        limits = Limits(next(limit for limit in budgets if limit is not None))
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
+        database, table = Database(home), self.federation.folder / party.file
         return HostParty(
             name,
             read_table(self.federation, name),
             party.features,
-            PartyStore(home),
+            PartyStore(database),
             simulated=True,
             key_floor=self.key_floor,
             pool=HOST_POOL if self._pools else 0,
             tables=home,
             products=BinProducts(Workers(cores())),
-            budget=QueryBudget(home, next(limit for limit in limits if limit is not None)),
-            requests=RequestLog(home),
+            accountant=Accountant(database, limits, sha256(table.read_bytes()).hexdigest()),
+            requests=RequestLog(database),
             dither=self._widths[name],
-            cohorts=Cohorts(home),
         )
 
     def labels(self) -> NDArray[np.float64]:

@@ -22,11 +22,11 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
 from backend.protocols.transport.channel import Network, Session
 from backend.protocols.transport.messages import OfferKey
+from backend.store.party_store import memory_store
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import dump_host
 
@@ -167,7 +167,7 @@ class SyntheticFederation:
                 name,
                 synthetic.tables[name],
                 federation.party(name).features,
-                MemoryStore({SYNTHETIC: dump_host(partial_model)}),
+                memory_store({SYNTHETIC: dump_host(partial_model)}),
                 simulated=True,
                 key_floor=key.bits,
                 pool=HOST_POOL if pools else 0,

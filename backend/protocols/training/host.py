@@ -12,7 +12,7 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import HostSide, host_side
-from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessions
+from backend.protocols.host_state import Answer, Answering, Handlers
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
@@ -27,6 +27,7 @@ from backend.protocols.training.messages import (
 )
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.transport.message import Message
+from backend.store.accountant import EVERYBODY, TABLE, Question
 from backend.trees.ensemble import HostModel, Layout
 from backend.trees.serialization import load_skeleton
 
@@ -54,11 +55,11 @@ class TrainingHandler:
         name: str,
         table: PartyTable,
         features: Sequence[Feature],
-        partial_models: HostModels,
-        sessions: HostSessions,
+        answering: Answering,
     ) -> None:
         self._name, self._table, self._features = name, table, tuple(features)
-        self._partial_models, self._sessions = partial_models, sessions
+        self._answering, self._partial_models = answering, answering.partial_models
+        self._sessions = answering.sessions
         self._noisy = NoisyColumns(table, self._features)
 
     def handlers(self) -> Handlers:
@@ -101,9 +102,14 @@ class TrainingHandler:
             raise SecurityError(f"Nothing can be trained under the cipher {session.cipher.scheme}; choose paillier.")
         if session.rows is None:
             raise SecurityError("Training was asked for before ids were aligned.")
+        self._count(sender, start.conversation)
         training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
         session.drop(HostRanks)
         yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
+
+    def _count(self, guest: str, conversation: str) -> None:
+        """A training reads every record; what the Guest learns of it, docs/threat-model.md says."""
+        self._answering.count_all(Question(guest, "", TABLE, "training", (EVERYBODY,)), conversation)
 
     def _summing(self, message: Message) -> HostTraining:
         session = self._sessions.of(message.conversation)
@@ -115,6 +121,7 @@ class TrainingHandler:
         session = self._sessions.of(start.conversation)
         if session.rows is None:
             raise SecurityError("Ranks were asked for before ids were aligned.")
+        self._count(sender, start.conversation)
         session.drop(HostTraining)
         ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
         yield sender, ranks.ranks(start.conversation)

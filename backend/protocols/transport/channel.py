@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from backend.errors import Cancelled, PartyUnreachable, SecurityError
+from backend.errors import Cancelled, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, Refusal
@@ -255,7 +255,8 @@ class Session:
         """
         sender, message = self._next()
         if isinstance(message, Refusal):
-            raise SecurityError(f"{sender} refused: {message.reason}")
+            refused = QuestionRefused if message.final else SecurityError
+            raise refused(f"{sender} refused: {message.reason}")
         if not isinstance(message, kind):
             came = type(message).__name__
             raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")

@@ -28,11 +28,21 @@ class EndConversation(Message):
 
 @dataclass(frozen=True)
 class Refusal(Message):
-    """Host → Guest: it will not or cannot answer, and why, in words without data."""
+    """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked."""
 
     HOLDS: ClassVar[str] = "why a Host did not answer"
     READABLE_BY: ClassVar[str] = "the Guest"
     reason: str
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Acknowledge(Message):
+    """Guest → Host: the answers to these requests are kept; forget them. That they were given stays counted."""
+
+    HOLDS: ClassVar[str] = "names of requests whose answers have come"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    requests: tuple[str, ...]
 
 
 @dataclass(frozen=True)

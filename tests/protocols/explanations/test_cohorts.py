@@ -1,80 +1,122 @@
-"""Groups whose contributions are added up: whatever is asked, all answers together tell of no few people."""
+"""Sums of contributions over a group: whoever was in one is in no other for four weeks, so that no two answers differ by a person."""
 
-from contextlib import suppress
-from itertools import combinations
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from actors import MODEL_ID, federation_of
+from worlds import GUEST, random_world, with_covers
 
-from backend.errors import SecurityError
-from backend.protocols.explanations import cohort
-from backend.protocols.explanations.cohort import Cohorts
+from backend.crypto.plain import PlainKeySide
+from backend.errors import Cancelled, SecurityError
+from backend.protocols.explanations.guest import ReasonsClient
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.host import HostParty
+from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.transport.channel import Network, Session
+from backend.store.accountant import COHORT, Accountant, Limits
+from backend.store.database import Database
+from backend.store.party_store import memory_store
+from backend.trees.serialization import dump_host
 
-
-def test_small_groups_and_groups_that_differ_by_a_few_people_are_refused(tmp_path):
-    groups, people = Cohorts(tmp_path), [f"p{i}" for i in range(300)]
-    with pytest.raises(SecurityError, match="of 49 people"):
-        groups.admit("m", people[:49])
-    groups.admit("m", people[:100])
-    groups.admit("m", people[:100][::-1])  # the same people: nothing new
-    for other, apart in ((people[:99], 1), (people[:101], 1), (people[20:160], 20), (people[60:120], 20)):
-        with pytest.raises(SecurityError, match=f"set {apart} people apart"):
-            groups.admit("m", other)
-    groups.admit("m", people[50:150])
-    groups.admit("m", people[:50] + people[100:250])  # of three known parts the first and the last, and 100 new people
-    groups.admit("another model", people[:99])
-    again = Cohorts(tmp_path)  # after a restart
-    with pytest.raises(SecurityError, match="set 1 people apart"):
-        again.admit("m", people[:99])
-    assert "p5" not in (tmp_path / "cohorts.json").read_text()
+N = 160
+OTHER_ID = "m-other"
+NUMBERS = itertools.count()
 
 
-def test_what_another_process_of_the_host_answered_counts_too(tmp_path):
-    dashboard, shell, people = Cohorts(tmp_path), Cohorts(tmp_path), [f"p{i}" for i in range(300)]
-    dashboard.admit("m", people[:60])
-    shell.admit("m", people[:100][60:] + people[100:160])
-    with pytest.raises(SecurityError, match="set 1 people apart"):
-        dashboard.admit("m", people[61:160])
-    with pytest.raises(SecurityError, match="set 1 people apart"):
-        shell.admit("m", people[:59])
+@contextmanager
+def counting(world, folders):
+    """The world's Guest, and its one Host in as many processes as there are folders; who asks chooses one."""
+    networks, served = [], []
+    partial_model = dump_host(world.hosts["host0"])
+    again = dump_host(replace(world.hosts["host0"], salt="another", guest_hash="another"))
+    for folder in folders:
+        network, store = Network(), memory_store({MODEL_ID: partial_model, OTHER_ID: again})
+        features = federation_of(world).party("host0").features
+        accountant = Accountant(Database(folder), Limits())
+        host = HostParty(
+            "host0", world.tables["host0"], features, store, simulated=True, key_floor=512, accountant=accountant
+        )
+        networks.append(network)
+        served.append(SimulatedHosts(network, [host]))
+    try:
+        yield lambda rows, model=MODEL_ID, at=0, **more: ask(world, networks[at], rows, model, **more)
+    finally:
+        for one in served:
+            one.stop()
 
 
-def test_three_groups_of_which_any_two_differ_by_many_people_single_nobody_out():
-    groups, people = Cohorts(), [f"p{i}" for i in range(200)]
-    groups.admit("m", people[:100])
-    groups.admit("m", people[100:])
-    with pytest.raises(SecurityError, match="set 1 people apart"):
-        groups.admit("m", people[1:])  # the first two together less this one: p0
+def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
+    name = f"c{next(NUMBERS)}"
+    session = Session(network, GUEST, name, ("host0",), cancelled, timeout=20)
+    try:
+        client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
+        return client.sums((table or world.tables[GUEST]).take(np.array(rows)))
+    finally:
+        session.close()
 
 
-@given(st.lists(st.sets(st.integers(0, 13), min_size=3), min_size=2, max_size=8))
-def test_no_sum_over_a_few_people_follows_from_all_answers_together(asked):
-    """Linear algebra: nobody's and no two people's indicator lies in the span of the admitted groups' indicators."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cohort, "MIN_PEOPLE", 3)
-        groups, rows = Cohorts(), []
-        for members in asked:
-            with suppress(SecurityError):
-                groups.admit("m", [str(i) for i in members])
-                rows.append([float(i in members) for i in range(14)])
-    known = np.array(rows)
-    rank = np.linalg.matrix_rank(known)
-    for few in (*combinations(range(14), 1), *combinations(range(14), 2)):
-        wanted = np.isin(np.arange(14), few).astype(float)
-        assert np.linalg.matrix_rank(np.vstack([known, wanted])) == rank + 1
+def world_of_everybody():
+    """One Host that holds a record of everybody."""
+    world = with_covers(random_world(5, 1, n=N), 5)
+    table, ids = world.tables["host0"], world.tables[GUEST].ids
+    rows = np.arange(N) % len(table.ids)
+    everybody = replace(table, ids=ids, columns={name: column[rows] for name, column in table.columns.items()})
+    return replace(world, tables={**world.tables, "host0": everybody})
 
 
-def test_a_list_of_groups_that_cannot_be_read_or_written_lets_no_group_through(tmp_path):
-    people = [f"p{i}" for i in range(60)]
-    (tmp_path / "cohorts.json").write_text("{")
-    damaged = Cohorts(tmp_path)
-    for _ in range(2):
-        with pytest.raises(SecurityError, match="cannot read which groups"):
-            damaged.admit("m", people)
-    (tmp_path / "file").write_text("")
-    unwritable = Cohorts(tmp_path / "file")
-    for _ in range(2):
-        with pytest.raises(SecurityError, match="cannot note which groups"):
-            unwritable.admit("m", people)
+def test_a_group_with_one_guest_row_changed_one_person_fewer_or_some_in_common_is_refused(tmp_path):
+    world = world_of_everybody()
+    own = world.tables[GUEST]
+    with counting(world, [tmp_path]) as ask_about:
+        assert ask_about(range(60)).people == 60
+        changed = replace(
+            own, columns={**own.columns, f"{GUEST}_x": np.where(np.arange(N) == 3, 9.0, own.columns[f"{GUEST}_x"])}
+        )
+        for rows, table in (
+            (range(60), changed),
+            (range(60), None),
+            (range(59), None),
+            (range(61), None),
+            (range(40, 120), None),
+        ):
+            with pytest.raises(SecurityError):
+                ask_about(rows, table=table)
+        assert ask_about(range(60, 120)).people == 60  # nobody of the first
+
+
+def test_the_same_trees_under_another_id_are_no_other_group(tmp_path):
+    with counting(world_of_everybody(), [tmp_path]) as ask_about:
+        ask_about(range(51))
+        with pytest.raises(SecurityError):
+            ask_about(range(50), OTHER_ID)
+
+
+def test_two_processes_of_a_host_do_not_both_answer_about_a_person(tmp_path):
+    world = world_of_everybody()
+    for attempt in range(5):
+        with counting(world, [tmp_path / str(attempt)] * 2) as ask_about, ThreadPoolExecutor(2) as pool:
+            asked = [pool.submit(ask_about, range(n), at=at) for at, n in enumerate((51, 50))]
+            assert sum(one.exception() is None for one in asked) == 1
+
+
+def test_a_question_that_is_broken_off_costs_nobody_anything(tmp_path):
+    world = world_of_everybody()
+    accountant = Accountant(Database(tmp_path), Limits())
+    with counting(world, [tmp_path]) as ask_about:
+        looks = iter(range(40))
+        with pytest.raises(Cancelled):
+            ask_about(range(60), cancelled=lambda: next(looks, None) is None)
+        assert accountant.given_away(["id0"]) == {"id0": 0.0}
+        assert ask_about(range(60)).people == 60
+    assert accountant.given_away(["id0"])["id0"] > 0 and accountant.limits.of(COHORT) == (1, 1)
+
+
+def test_fewer_than_fifty_people_and_somebody_twice_are_refused(tmp_path):
+    with counting(world_of_everybody(), [tmp_path]) as ask_about:
+        for rows in (range(49), [*range(60), 0]):
+            with pytest.raises(SecurityError):
+                ask_about(rows)

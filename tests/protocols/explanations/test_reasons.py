@@ -33,7 +33,8 @@ from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import HeldRecords, OfferKey
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
 from backend.trees.shap import shap_values
@@ -353,7 +354,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
 
 def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_key):
     world = world_of(2, 1, n=6, n_trees=3, depth=2)
-    with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):
+    with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
         known = world.tables["host0"].ids[0]
         key = PaillierKeySide(secret_key)
         first = world.tables[GUEST].take(np.array([world.tables[GUEST].row_of[known]]))
@@ -367,7 +368,7 @@ def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_
 def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(secret_key):
     world = world_of(9, 2, n=6, n_trees=4, depth=2)
     ids = world.tables[GUEST].ids
-    budgets = {host: {"budget": QueryBudget(limit=1)} for host in world.hosts}
+    budgets = {host: {"accountant": Accountant(Database(), Limits(1))} for host in world.hosts}
     for (_, options), person in zip(budgets.items(), ("id1", "id3"), strict=True):
         options["budget"].take(MODEL_ID, [person], REASONS)
     with running(world, options=budgets) as (guest, network, _):

@@ -19,8 +19,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
-from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, headroom, usual_dither
+from backend.protocols.scoring.dither import DITHER, Dither, check_layout, dithers, half_units, headroom, usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import Packing
@@ -30,10 +29,12 @@ from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
+from backend.store.party_store import memory_store
 from backend.trees.ensemble import Layout
 from backend.trees.outputs import Outputs
-from backend.trees.serialization import dump_host, load_host
+from backend.trees.serialization import dump_host, load_host, structure_hash
 
 ALL = np.array([True, True, True])
 
@@ -48,15 +49,16 @@ def dithering(world, widths, limits=None):
     """The world's parties; each Host asks for a dither of its own."""
     options = {name: {"dither": width} for name, width in zip(world.hosts, widths, strict=True)}
     for name, limit in zip(world.hosts, limits or (), strict=False):
-        options[name]["budget"] = QueryBudget(limit=limit)
+        options[name]["accountant"] = Accountant(Database(), Limits(limit))
     return running(world, options=options)
 
 
-def expected(world, half, played=()):
-    """Oracle: walk every tree, then add what the last Host's salt gives."""
+def expected(world, half, served):
+    """What the last Host's long-term secret and the trees give."""
     table, last = world.tables[GUEST], world.hosts["host1"]
+    secret = Dither(0.0, served.hosts["host1"]._store).secret(structure_hash(last))
     held = np.array([i in world.tables["host1"].row_of for i in table.ids])
-    return dithers(last.salt, last.layout, table.ids, held, half)
+    return dithers(secret, last.layout, table.ids, held, half)
 
 
 @pytest.mark.parametrize("cipher", ["none", "paillier", "rlwe"])
@@ -69,11 +71,11 @@ def test_a_score_is_the_plain_one_and_what_the_last_hosts_secret_gives(cipher, w
         key = RlweKeySide(RlweSecretKey.generate(parameters))
     else:
         key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
-    with dithering(world, widths) as (guest, network, _):
+    with dithering(world, widths) as (guest, network, served):
         first, _ = score(world, guest, network, key, name="c")
         again, _ = score(world, guest, network, key, name="d")
+        added = expected(world, half, served)
     plain = [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
-    added = expected(world, half)
     assert len(set(added)) > 3 and first.dither == half
     assert first.units == [p + d for p, d in zip(plain, added, strict=True)] == again.units
 
@@ -119,8 +121,7 @@ def test_an_empty_score_does_not_show_the_number_that_was_added_to_an_earlier_on
 def test_a_guest_cannot_have_the_number_left_out_by_saying_that_somebody_was_refused():
     world = with_layout(random_world(3, 1, n=6))
     (name, half), ids = next(iter(world.hosts.items())), world.tables[GUEST].ids
-    store = MemoryStore()
-    store.put_artefact(MODEL_ID, dump_host(half), "")
+    store = memory_store({MODEL_ID: dump_host(half)})
     host = HostParty(name, world.tables[name], (), store, simulated=True, dither=2.0**-4)
     list(host.answer(GUEST, OfferKey("c", "none", b"")))
     compiled, key = CompiledGuest(world.model), PlainKeySide()
@@ -206,7 +207,7 @@ def test_a_runtime_takes_the_files_width_then_the_usual_one(tmp_path, monkeypatc
 
 def test_a_real_host_adds_dither_by_default():
     world = random_world(3, 1, n=4)
-    assert HostParty("host0", world.tables["host0"], (), MemoryStore())._dither == DITHER
+    assert HostParty("host0", world.tables["host0"], (), memory_store())._dither == DITHER
 
 
 LOGIT, SHARE = Outputs(), Outputs(link="identity")

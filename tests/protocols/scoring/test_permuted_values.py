@@ -16,7 +16,8 @@ from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedV
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
-from backend.store.query_budget import QueryBudget
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
 
 
 def permuted_scores(world, host, features, key, tap=None, ids=None):
@@ -99,7 +100,7 @@ def test_only_the_guest_of_a_conversation_may_ask():
 @pytest.mark.slow
 def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key):
     world = random_world(0, n_hosts=1, n_trees=2, n=70)
-    with running(world, options={"host0": {"budget": QueryBudget(limit=1)}}) as (guest, network, _):
+    with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
         refused = []
         for name in ("first", "second"):
             session = Session(network, GUEST, name, world.model.hosts, timeout=20)

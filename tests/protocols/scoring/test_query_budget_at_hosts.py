@@ -12,18 +12,21 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.store.query_budget import QUERIES_SYNTHETIC, QueryBudget
+from backend.store.accountant import QUERIES_SYNTHETIC, Accountant, Limits
+from backend.store.database import Database
+from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host, dump_skeleton
 
 
 def counting(world, limits):
     """The world's parties; each Host counts with its own limit."""
-    options = {h: {"budget": QueryBudget(limit=limit)} for h, limit in zip(world.hosts, limits, strict=True)}
+    options = {
+        h: {"accountant": Accountant(Database(), Limits(limit))} for h, limit in zip(world.hosts, limits, strict=True)
+    }
     return running(world, options=options)
 
 
@@ -80,12 +83,11 @@ def test_played_records_and_measuring_conversations_are_not_counted():
 def test_a_real_host_always_counts_and_answers_nothing_uncounted():
     world = random_world(3, 1, n=6)
     name, partial_model = next(iter(world.hosts.items()))
-    store = MemoryStore()
-    store.put_artefact(MODEL_ID, dump_host(partial_model), "")
+    store = memory_store({MODEL_ID: dump_host(partial_model)})
     host = HostParty(name, world.tables[name], (), store, key_floor=512)
     with pytest.raises(SecurityError, match="counts every question"):
         host.leave_uncounted("c")
-    assert host._budget is not None and host._budget.limit == 1
+    assert host.accountant is not None and host.accountant.limits.answers == 1
 
 
 def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
@@ -97,7 +99,7 @@ def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tm
     def limits(given, **more):
         runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         runtime.close()
-        return [h._budget.limit for h in runtime._simulated.hosts.values()]
+        return [h.accountant.limits.answers for h in runtime._simulated.hosts.values()]
 
     assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}

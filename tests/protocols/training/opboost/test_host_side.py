@@ -9,11 +9,11 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.training.messages import AskBinSums, Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.host_side import INDICATORS, HostRanks, NoisyColumns
 from backend.protocols.training.opboost.maps import Noise
 from backend.protocols.transport.packing import from_numbers
+from backend.store.party_store import memory_store
 
 NUMBER = Feature(name="x", meaning="x")
 FLAG = Feature(name="b", meaning="b", kind=Kind.BOOLEAN)
@@ -169,7 +169,7 @@ def test_a_host_sends_nothing_for_a_setting_out_of_range(change):
 
 
 def test_a_host_answers_in_the_right_order_only():
-    host = HostParty("h", table(x=[1, 2, 3]), [NUMBER], MemoryStore(), simulated=True, key_floor=512)
+    host = HostParty("h", table(x=[1, 2, 3]), [NUMBER], memory_store(), simulated=True, key_floor=512)
     session = host._sessions.of("c", "bank")
     with pytest.raises(SecurityError, match="before ids were aligned"):
         list(host.answer("bank", start()))

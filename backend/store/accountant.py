@@ -1,0 +1,359 @@
+"""One accountant of answers a Host: what reads records is counted here first, by Guest, person and structure. Knows no column or score.
+
+Every answer about a person under other Guest columns discloses more about the same record (docs/attacks.md, A8), whatever is asked and
+whatever the model is called. So answers of a kind are limited twice: for one Guest and one structure, and over all of them, since one
+tree more is another structure and Guests could collude.
+
+A question is counted once: who repeats it under its request id, after a crash or a lost reply, gets the same bytes again
+(docs/decisions/0016-questions.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, delete, select, text
+from sqlalchemy.orm import Session
+
+from backend.data.federation import MAX_QUERIES
+from backend.errors import ParameterError, QuestionRefused, SecurityError, StoreError
+from backend.store.database import Database
+from backend.store.schema import AnswerRow, QuestionRow
+
+# per person: a second score identifies the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
+QUERIES = 1
+QUERIES_SYNTHETIC = 1000  # synthetic people need no protection
+DAYS = 28  # so that scoring on the same day of every month always fits
+VARIABLE = "GLASSLEAF_BUDGET"
+KINDS = ("score", "reasons", "cohort", "groups", "table")
+SCORE, REASONS, COHORT, GROUPS, TABLE = KINDS
+EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
+CHUNK = 400  # people a statement
+
+_USED = """
+SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
+FROM answers WHERE kind = :kind AND subject IN ({names}) GROUP BY subject
+"""
+_COUNT = """
+INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
+VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
+ON CONFLICT (subject, kind, structure, guest, day)
+DO UPDATE SET asked = answers.asked + excluded.asked, bits = answers.bits + excluded.bits
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a Guest asks about some people.
+
+    Attributes
+    ----------
+    guest : str
+    request : str
+        The Guest's name for the question, the same when it is repeated; empty = it will not be.
+    kind : str
+        One of :data:`KINDS`.
+    structure : str
+        What is asked about: a hash of trees, or of groups; no name, no salt.
+    people : tuple of str
+        Those with a record here; one who is listed twice is asked about twice.
+    bits : float
+        Upper bound of what one answer tells about one person.
+    capacity : float
+        Upper bound of what all answers about the structure can tell about one person, bits.
+    """
+
+    guest: str
+    request: str
+    kind: str
+    structure: str
+    people: tuple[str, ...] = field(repr=False)
+    bits: float = 0.0
+    capacity: float = 0.0
+
+    @property
+    def asked(self) -> str:
+        """What makes it the same question: SHA-256 in hexadecimal."""
+        asked = [self.kind, self.structure, *self.people]
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a Host answers about a person within `days` whole UTC days; 0 = no limit.
+
+    Attributes
+    ----------
+    answers : int
+        Scores, and as often names of reasons, for one Guest and structure. Sums over a group, by which people can be told apart only once,
+        are limited to one answer, unless people need no protection (:data:`QUERIES_SYNTHETIC`).
+    total : int
+        The same over all Guests and structures; by default no more than for one.
+    bits : float
+        What all answers together may tell about a person at most.
+
+    Raises
+    ------
+    ParameterError
+        A limit is out of range.
+    """
+
+    answers: int = QUERIES
+    total: int | None = None
+    bits: float = 0.0
+    days: int = DAYS
+
+    def __post_init__(self) -> None:
+        for limit in (self.answers, self.total or 0):
+            if not 0 <= limit <= MAX_QUERIES:
+                raise ParameterError(
+                    f"A budget of {limit:,} was asked for; choose 1 to {MAX_QUERIES:,}, or 0 for no limit."
+                )
+
+    def of(self, kind: str) -> tuple[int, int]:
+        """Answers of a kind for one Guest and structure, and over all."""
+        if kind == TABLE:  # all records, as in a training: counted, and decided by the Host's operator
+            return MAX_QUERIES, MAX_QUERIES
+        if kind in (COHORT, GROUPS) and self.answers < QUERIES_SYNTHETIC:
+            return 1, MAX_QUERIES if kind == GROUPS else 1  # other groups of the same people are other facts
+        return self.answers, self.answers if self.total is None else max(self.total, self.answers)
+
+
+class Accountant:
+    """The account of one Host.
+
+    Parameters
+    ----------
+    database : Database
+        The Host's.
+    limits : Limits
+    records : str
+        Version of the Host's records, e.g. their hash: a question is not answered again about others.
+    today : callable
+        The UTC date.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        limits: Limits | None = None,
+        records: str = "",
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+    ) -> None:
+        self.limits = limits or Limits()
+        self._database, self._records, self._today = database, records, today
+
+    def __repr__(self) -> str:
+        return f"Accountant({self.limits})"
+
+    def count(self, question: Question, *, whole: bool = False) -> NDArray[np.bool_]:
+        """Count a question about everybody in it, unless it is one that was counted before.
+
+        Parameters
+        ----------
+        whole : bool
+            Whether it is about all of them or nobody.
+
+        Returns
+        -------
+        ndarray of bool
+            ``(people,)``: True = the budget was exhausted before, so there is no answer, and nothing was counted.
+
+        Raises
+        ------
+        SecurityError
+            The count cannot be stored.
+        QuestionRefused
+            The request id stood for another question, or for one about other records.
+        """
+        people = question.people
+        if not self.limits.answers or not people:
+            return np.zeros(len(people), dtype=bool)
+        try:
+            with self._database.write() as session:
+                day = self._today().toordinal()
+                for table in (AnswerRow, QuestionRow):
+                    session.execute(delete(table).where(table.day <= day - self.limits.days))
+                known = self._known(session, question)
+                if known is not None:
+                    return known
+                spent = self._spent(session, question)
+                granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
+                if whole and spent.any():
+                    return spent
+                self._add(session, question, day, granted)
+                if question.request:
+                    row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
+                    row.records, row.digest, row.spent = self._records, "", np.packbits(spent).tobytes()
+                    session.add(row)
+                return spent
+        except StoreError as error:
+            raise SecurityError(f"This Host cannot count its answers, so it gives none. {error}") from error
+
+    def spent(self, question: Question) -> NDArray[np.bool_]:
+        """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
+        if not self.limits.answers:
+            return np.zeros(len(question.people), dtype=bool)
+        with self._database.read() as session:
+            return self._spent(session, question)
+
+    def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
+        """Who was refused when the question was asked first; None where it was not."""
+        row = session.get(QuestionRow, (question.guest, question.request)) if question.request else None
+        if row is None:
+            return None
+        if row.asked != question.asked:
+            raise QuestionRefused(
+                "This request id stood for another question before; it was refused. Ask under a new one."
+            )
+        if row.records != self._records and row.reply is None:
+            if row.digest:
+                raise QuestionRefused(
+                    "This Host's records have changed since it was asked this; it gives no second answer."
+                )
+            # no byte of an answer was made: what was counted is given back, and the question is a new one
+            spent = _unpacked(row.spent, len(question.people))
+            back = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
+            self._add(session, question, row.day, Counter({p: -times for p, times in back.items()}))
+            session.delete(row)
+            session.flush()
+            return None
+        return _unpacked(row.spent, len(question.people))
+
+    def _spent(self, session: Session, question: Question) -> NDArray[np.bool_]:
+        """Whose budget leaves no room for one answer more."""
+        here, everywhere = self.limits.of(question.kind)
+        rows = _rows(
+            session, _USED, question.people, guest=question.guest, structure=question.structure, kind=question.kind
+        )
+        used = {row.subject: (row.here, row.everywhere) for row in rows}
+        of_all = used.get(EVERYBODY, (0, 0)) if question.people != (EVERYBODY,) else (0, 0)
+        told = self.given_away(question.people) if self.limits.bits else {}
+        spent = np.zeros(len(question.people), dtype=bool)
+        asked: Counter[str] = Counter()
+        for i, subject in enumerate(question.people):
+            before = asked[subject]
+            theirs = used.get(subject, (0, 0))
+            over = theirs[0] + of_all[0] + before >= here or theirs[1] + of_all[1] + before >= everywhere
+            over |= bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * question.bits > self.limits.bits
+            spent[i] = over
+            asked[subject] += not over
+        return spent
+
+    @staticmethod
+    def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
+        rows = [
+            {
+                "subject": subject,
+                "kind": question.kind,
+                "structure": question.structure,
+                "guest": question.guest,
+                "day": day,
+                "asked": times,
+                "bits": times * question.bits,
+                "capacity": question.capacity,
+            }
+            for subject, times in granted.items()
+            if times
+        ]
+        if rows:
+            session.execute(text(_COUNT), rows)
+
+    def reply_to(self, guest: str, request: str, digest: str) -> bytes | None:
+        """Bind a counted question to the bytes it came in; returns the answer it got, if it was asked before.
+
+        Parameters
+        ----------
+        digest : str
+            SHA-256 of everything the Guest sent for it, in hexadecimal.
+
+        Raises
+        ------
+        QuestionRefused
+            The same question came in other bytes before: other numbers could be another question.
+        """
+        if not request or not self.limits.answers:
+            return None
+        with self._database.write() as session:
+            row = session.get(QuestionRow, (guest, request))
+            if row is None:
+                raise QuestionRefused("This request was not counted, or is forgotten; ask under a new request id.")
+            if row.digest and row.digest != digest:
+                raise QuestionRefused(
+                    "This request came with other bytes before; it was refused. Ask under a new request id."
+                )
+            row.digest = digest
+            return row.reply
+
+    def keep_reply(self, guest: str, request: str, reply: bytes) -> None:
+        """Keep what is about to be sent, until the Guest has it."""
+        if request and self.limits.answers:
+            with self._database.write() as session:
+                row = session.get(QuestionRow, (guest, request))
+                if row is not None:
+                    row.reply = reply
+
+    def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
+        """The Guest has the answers: they are dropped. That they were given stays counted."""
+        with self._database.write() as session:
+            for request in requests:
+                row = session.get(QuestionRow, (guest, request))
+                if row is not None:
+                    row.reply = None
+
+    def given_away(self, people: Sequence[str]) -> dict[str, float]:
+        """Person → upper bound of what all answers within the window have told about them, bits."""
+        statement = """
+            SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
+            FROM answers WHERE subject IN ({names}) GROUP BY subject, structure
+        """
+        told = dict.fromkeys(people, 0.0)
+        with self._database.read() as session:
+            for row in _rows(session, statement, people):
+                if row.subject in told:
+                    told[row.subject] += min(row.told, row.capacity) if row.capacity else row.told
+        return told
+
+    def largest_given_away(self) -> tuple[int, float]:
+        """People answered about within the window, and the largest bound among them, bits."""
+        with self._database.read() as session:
+            subjects = list(session.scalars(select(AnswerRow.subject).distinct().where(AnswerRow.subject != EVERYBODY)))
+        return len(subjects), max(self.given_away(subjects).values(), default=0.0)
+
+
+def _rows(session: Session, statement: str, people: Sequence[str], **values: str) -> list[Row[tuple[object, ...]]]:
+    """Rows about some people and about everybody, some hundred people a statement."""
+    names = [EVERYBODY, *dict.fromkeys(p for p in people if p != EVERYBODY)]
+    out: list[Row[tuple[object, ...]]] = []
+    for start in range(0, len(names), CHUNK):
+        these = {f"p{i}": name for i, name in enumerate(names[start : start + CHUNK])}
+        out += session.execute(text(statement.format(names=", ".join(f":{key}" for key in these))), {**values, **these})
+    return out
+
+
+def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count).astype(bool)
+
+
+def usual_limit(synthetic: bool) -> int:
+    """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
+
+    Raises
+    ------
+    ParameterError
+        The variable holds no number.
+    """
+    asked = os.environ.get(VARIABLE, "").strip()
+    if not asked:
+        return QUERIES_SYNTHETIC if synthetic else QUERIES
+    if not asked.isdecimal():
+        raise ParameterError(f"{VARIABLE} is {asked!r}; set it to a whole number, 0 for no limit, or remove it.")
+    return int(asked)

@@ -1,0 +1,116 @@
+"""What the Guest has asked and not yet handed over: written before it is sent, so that a killed Guest repeats the same bytes.
+
+Holds ciphertexts under the Guest's own key until the answer has come, then the scores, until whoever asked has them. What nobody fetched
+is deleted after :data:`KEPT` (docs/decisions/0016-questions.md).
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from backend.store.database import Database
+from backend.store.schema import RunBatchRow, RunPieceRow, RunRow
+
+KEPT = timedelta(days=1)
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """One batch of a run.
+
+    Attributes
+    ----------
+    request : str
+        Its name at the Hosts.
+    sent : tuple of bytes
+        The first messages of those that were, or will be, sent; none once it is answered.
+    answer : bytes, optional
+        What the Guest worked out of the answer.
+    """
+
+    request: str
+    sent: tuple[bytes, ...]
+    answer: bytes | None
+
+
+class Run:
+    """One scoring as its journal has it.
+
+    Attributes
+    ----------
+    name : str
+        Unique.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database, self.name = database, name
+
+    def batch(self, number: int) -> Batch:
+        """A batch as far as it got; one that was not begun gets its request's name."""
+        with self._database.write() as session:
+            row = session.get(RunBatchRow, (self.name, number))
+            if row is None:
+                row = RunBatchRow(run=self.name, number=number, request=secrets.token_hex(16), answer=None)
+                session.add(row)
+            sent = select(RunPieceRow.sent).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
+            return Batch(row.request, tuple(session.scalars(sent.order_by(RunPieceRow.piece))), row.answer)
+
+    def sending(self, number: int, piece: int, sent: bytes) -> bytes:
+        """Write down what is about to be sent; returns what is to be sent, another process's message where it was first."""
+        with self._database.write() as session:
+            row = session.get(RunPieceRow, (self.name, number, piece))
+            if row is None:
+                row = RunPieceRow(run=self.name, number=number, piece=piece, sent=sent)
+                session.add(row)
+            return row.sent
+
+    def answered(self, number: int, answer: bytes) -> None:
+        """Write down what came of it; what was sent is not needed any more."""
+        with self._database.write() as session:
+            row = session.get(RunBatchRow, (self.name, number))
+            if row is not None:  # another process may have handed the run over
+                row.answer = answer
+            self._delete(session, RunPieceRow, number)
+
+    def drop(self, number: int) -> None:
+        """Forget a batch that will never be answered: it is asked anew, if at all."""
+        with self._database.write() as session:
+            self._delete(session, RunPieceRow, number)
+            self._delete(session, RunBatchRow, number)
+
+    def _delete(self, session: Session, table: type[RunPieceRow] | type[RunBatchRow], number: int) -> None:
+        session.execute(delete(table).where(table.run == self.name, table.number == number))
+
+
+class Journal:
+    """The runs of one Guest."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def run(self, question: str) -> Run:
+        """The run that asks this question and was not handed over; a new one where there is none.
+
+        Parameters
+        ----------
+        question : str
+            SHA-256 of the model, the samples and the cipher, in hexadecimal.
+        """
+        now = datetime.now(UTC)
+        with self._database.write() as session:
+            session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
+            known = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created)).first()
+            if known is None:
+                known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
+                session.add(known)
+            return Run(self._database, known.run)
+
+    def handed_over(self, run: str) -> None:
+        """Whoever asked has the scores: forget the run."""
+        with self._database.write() as session:
+            session.execute(delete(RunRow).where(RunRow.run == run))

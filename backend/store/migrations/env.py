@@ -1,0 +1,6 @@
+"""What Alembic runs around the steps: they share the connection, and so the transaction, of whoever opens the database."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"])
+context.run_migrations()

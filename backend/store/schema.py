@@ -1,0 +1,188 @@
+"""Every table of a party's database, in one place. Which of them a party fills depends on its role; what each holds is said here.
+
+Whoever changes a table adds a step to :mod:`backend.store.migrations`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Float, ForeignKey, Integer, LargeBinary, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAME = 200  # characters of a party's, feature's or person's name
+ID = 40  # characters of a model's id
+TIME = 40  # characters: UTC, ISO 8601
+
+
+class Base(DeclarativeBase):
+    """All tables."""
+
+
+class ArtefactRow(Base):
+    """A party's partial model as canonical JSON."""
+
+    __tablename__ = "artefacts"
+    model_id: Mapped[str] = mapped_column(String(ID + 10), primary_key=True)
+    content_hash: Mapped[str] = mapped_column(String(64))
+    text: Mapped[str] = mapped_column(Text)
+
+
+class RecordRow(Base):
+    """What the Guest knows about a model beside its partial model: metrics, parameters, how it was trained."""
+
+    __tablename__ = "records"
+    model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("artefacts.model_id"), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME))
+    body: Mapped[str] = mapped_column(Text)
+
+
+class ScoreJobRow(Base):
+    """A finished score job: number of rows, duration, protocol; no score and no id."""
+
+    __tablename__ = "score_jobs"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    model_id: Mapped[str] = mapped_column(String(ID))
+    created: Mapped[str] = mapped_column(String(TIME))
+    body: Mapped[str] = mapped_column(Text)
+
+
+class AuditRow(Base):
+    """An entry of the Guest's audit log (:mod:`backend.store.audit_log`)."""
+
+    __tablename__ = "audit"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(Text)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class AuditHeadRow(Base):
+    """The last head of another party's audit log that this party received."""
+
+    __tablename__ = "audit_heads"
+    whose: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class ReviewRow(Base):
+    """A verdict on a finding (:mod:`backend.store.reviews`)."""
+
+    __tablename__ = "reviews"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    model: Mapped[str] = mapped_column(String(64), index=True)
+    rule: Mapped[str] = mapped_column(String(NAME))
+    feature: Mapped[str] = mapped_column(String(NAME))
+    verdict: Mapped[str] = mapped_column(String(20))
+    reason: Mapped[str] = mapped_column(Text)
+    person: Mapped[str] = mapped_column(String(NAME))
+    time: Mapped[str] = mapped_column(String(TIME))
+
+
+class SignOffRow(Base):
+    """A statement about a model and the report that was read."""
+
+    __tablename__ = "signoffs"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    model: Mapped[str] = mapped_column(String(64), index=True)
+    person: Mapped[str] = mapped_column(String(NAME))
+    role: Mapped[str] = mapped_column(String(NAME))
+    statement: Mapped[str] = mapped_column(Text)
+    report_hash: Mapped[str] = mapped_column(String(64))
+    time: Mapped[str] = mapped_column(String(TIME))
+
+
+class MeasurementRow(Base):
+    """Measured evidence about a model (:mod:`backend.store.measurements`)."""
+
+    __tablename__ = "measurements"
+    model: Mapped[str] = mapped_column(String(64), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)
+    feature: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME))
+    body: Mapped[str] = mapped_column(Text)
+
+
+class AnswerRow(Base):
+    """How often a Host answered about a person, by day (:mod:`backend.store.accountant`)."""
+
+    __tablename__ = "answers"
+    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)
+    structure: Mapped[str] = mapped_column(String(64), primary_key=True)
+    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    day: Mapped[int] = mapped_column(Integer, primary_key=True, index=True)
+    asked: Mapped[int] = mapped_column(Integer)
+    bits: Mapped[float] = mapped_column(Float)
+    capacity: Mapped[float] = mapped_column(Float)
+
+
+class QuestionRow(Base):
+    """A question that a Host counted, and its answer until the Guest has it."""
+
+    __tablename__ = "questions"
+    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64), primary_key=True)
+    day: Mapped[int] = mapped_column(Integer, index=True)
+    asked: Mapped[str] = mapped_column(String(64))
+    records: Mapped[str] = mapped_column(String(64))
+    spent: Mapped[bytes] = mapped_column(LargeBinary)
+    digest: Mapped[str] = mapped_column(String(64))
+    reply: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class RequestRow(Base):
+    """A request in an auditor's sample (:mod:`backend.store.request_log`)."""
+
+    __tablename__ = "requests"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    day: Mapped[str] = mapped_column(String(TIME))
+    kind: Mapped[str] = mapped_column(String(20))
+    model_id: Mapped[str] = mapped_column(String(ID))
+    subject: Mapped[str] = mapped_column(String(NAME))
+    public_key: Mapped[bytes] = mapped_column(LargeBinary)
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    priority: Mapped[float] = mapped_column(Float)
+
+
+class SecretRow(Base):
+    """A Host's long-term secret; whoever reads the database can read its records as well."""
+
+    __tablename__ = "secrets"
+    name: Mapped[str] = mapped_column(String(ID), primary_key=True)
+    value: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class RunRow(Base):
+    """A scoring of the Guest that is under way or whose scores were not yet handed over (:mod:`backend.store.journal`)."""
+
+    __tablename__ = "runs"
+    run: Mapped[str] = mapped_column(String(64), primary_key=True)
+    question: Mapped[str] = mapped_column(String(64), index=True)
+    created: Mapped[str] = mapped_column(String(TIME))
+
+
+class RunBatchRow(Base):
+    """One batch of a run: its request's name at the Hosts, and its answer once it has come."""
+
+    __tablename__ = "run_batches"
+    run: Mapped[str] = mapped_column(String(64), ForeignKey("runs.run", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    request: Mapped[str] = mapped_column(String(64))
+    answer: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class RunPieceRow(Base):
+    """A message that the Guest was about to send for a batch; deleted when the answer is there."""
+
+    __tablename__ = "run_pieces"
+    run: Mapped[str] = mapped_column(String(64), ForeignKey("runs.run", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    piece: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    sent: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class FederationRow(Base):
+    """A federation that a home knows; the folder is relative to the home where it lies in it."""
+
+    __tablename__ = "federations"
+    name: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    folder: Mapped[str] = mapped_column(Text)

@@ -1,0 +1,213 @@
+"""A Host's account of its answers: kept over restarts, forgotten after four weeks, safe between processes, a question counted once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from backend.errors import ParameterError, QuestionRefused, SecurityError
+from backend.store.accountant import (
+    COHORT,
+    DAYS,
+    EVERYBODY,
+    QUERIES,
+    QUERIES_SYNTHETIC,
+    REASONS,
+    SCORE,
+    TABLE,
+    VARIABLE,
+    Accountant,
+    Limits,
+    Question,
+    usual_limit,
+)
+from backend.store.database import Database
+
+
+def account(limit=1, where=None, **more):
+    return Accountant(Database(where), Limits(limit), **more)
+
+
+def asked(*people, kind=SCORE, structure="s", guest="bank", request="", bits=0.0, capacity=0.0):
+    return Question(guest, request, kind, structure, people, bits, capacity)
+
+
+def spent(accountant, *people, **more):
+    return accountant.count(asked(*people, **more)).tolist()
+
+
+def test_a_person_is_answered_about_as_often_as_the_budget_says_and_no_more():
+    two = account(2)
+    assert spent(two, "a", "b") == [False, False]
+    assert spent(two, "a") == [False]
+    assert spent(two, "a", "b", "c") == [True, False, False]
+    assert spent(two, "a", "b", "c") == [True, True, False]
+
+
+def test_each_kind_of_question_is_counted_for_itself():
+    one = account()
+    assert [spent(one, "a", kind=kind) for kind in (SCORE, REASONS, COHORT)] == [[False]] * 3
+    assert [spent(one, "a", kind=kind) for kind in (SCORE, REASONS, COHORT)] == [[True]] * 3
+
+
+def test_somebody_who_stands_in_a_batch_twice_is_asked_about_twice():
+    assert spent(account(2), "a", "b", "a", "a", "b") == [False, False, False, True, False]
+
+
+def test_another_structure_or_another_guest_is_no_new_budget():
+    one = account()
+    assert spent(one, "a") == [False]
+    assert spent(one, "a", structure="one tree more") == [True]
+    assert spent(one, "a", guest="another bank") == [True]
+
+
+def test_an_operator_may_allow_more_over_all_structures_than_for_one():
+    several = Accountant(Database(), Limits(1, total=2))
+    assert [spent(several, "a", structure=s)[0] for s in "stsu"] == [False, False, True, True]
+
+
+def test_sums_over_a_group_are_answered_once_however_large_the_budget_of_people_is():
+    assert Limits(5).of(COHORT) == (1, 1) and Limits(QUERIES_SYNTHETIC).of(COHORT) == (QUERIES_SYNTHETIC,) * 2
+
+
+def test_a_group_is_counted_whole_or_not_at_all():
+    one = account()
+    group = asked("a", "b", kind=COHORT)
+    assert not one.count(group, whole=True).any()
+    assert one.count(asked("b", "c", kind=COHORT), whole=True).tolist() == [True, False]
+    assert not one.count(asked("c", "d", kind=COHORT), whole=True).any()
+
+
+def test_what_reads_all_records_counts_for_everybody():
+    one = account()
+    assert spent(one, EVERYBODY, kind=COHORT) == [False]
+    assert spent(one, "a", kind=COHORT) == [True]
+    assert [spent(one, EVERYBODY, kind=TABLE) for _ in range(3)] == [[False]] * 3
+
+
+def test_the_count_outlives_a_restart(tmp_path):
+    spent(account(where=tmp_path), "a")
+    assert spent(account(where=tmp_path), "a", "b") == [True, False]
+
+
+def test_a_question_is_forgotten_when_its_four_weeks_are_over_and_no_day_before(tmp_path):
+    day = date(2026, 2, 1)
+    one = account(where=tmp_path, today=lambda: day)
+    assert spent(one, "a", request="r") == [False]
+    day += timedelta(days=DAYS - 1)
+    assert spent(one, "a") == [True]
+    day = date(2026, 3, 1)  # the same day of the next month, even of the shortest
+    assert spent(one, "a") == [False]
+    with Database(tmp_path).read() as session:
+        assert session.execute(text("select subject, asked from answers")).all() == [("a", 1)]
+        assert session.execute(text("select count(*) from questions")).scalar() == 0
+
+
+def test_a_refused_question_is_not_counted_so_that_asking_on_does_not_shut_a_person_out():
+    day = date(2026, 1, 1)
+    one = account(today=lambda: day)
+    spent(one, "a")
+    day += timedelta(days=DAYS - 1)
+    assert spent(one, "a") == [True]
+    day += timedelta(days=1)
+    assert spent(one, "a") == [False]
+
+
+def test_a_budget_of_zero_limits_nothing():
+    assert spent(account(0), *["a"] * 50) == [False] * 50
+
+
+def test_many_that_open_and_count_at_once_do_not_grant_twice(tmp_path):
+    for attempt in range(5):  # opening is where two may get into each other's way
+        start = threading.Barrier(8)
+
+        def ask(_, start=start, attempt=attempt):
+            start.wait()
+            mine = account(10, tmp_path / str(attempt))
+            return [not spent(mine, "a")[0] for _ in range(4)]
+
+        with ThreadPoolExecutor(8) as pool:
+            granted = [answer for answers in pool.map(ask, range(8)) for answer in answers]
+        assert sum(granted) == 10 and len(granted) == 32
+
+
+def test_a_count_that_cannot_be_kept_answers_nothing(tmp_path):
+    one = account(where=tmp_path)
+    (tmp_path / "store.db").write_bytes(b"this is no database, and long enough to be looked at" * 200)
+    with pytest.raises(SecurityError):
+        spent(one, "a")
+
+
+def test_a_question_that_is_repeated_is_counted_once_and_tells_the_same():
+    one = account()
+    spent(one, "b")
+    assert spent(one, "a", "b", request="r") == [False, True]
+    assert spent(one, "a", "b", request="r") == [False, True]
+    assert spent(one, "a") == [True]
+
+
+def test_a_request_id_stands_for_one_question():
+    one = account()
+    spent(one, "a", request="r")
+    with pytest.raises(QuestionRefused):
+        spent(one, "b", request="r")
+    assert spent(one, "b", request="r", guest="another bank") == [False]
+
+
+def test_the_same_bytes_get_the_same_answer_and_other_bytes_none():
+    one = account()
+    spent(one, "a", request="r")
+    assert one.reply_to("bank", "r", "digest") is None
+    one.keep_reply("bank", "r", b"answer")
+    assert one.reply_to("bank", "r", "digest") == b"answer"
+    with pytest.raises(QuestionRefused):
+        one.reply_to("bank", "r", "another digest")
+    one.acknowledged("bank", ["r"])
+    assert one.reply_to("bank", "r", "digest") is None  # made again: equal bytes tell nothing new
+    with pytest.raises(QuestionRefused):
+        one.reply_to("bank", "never counted", "digest")
+
+
+def test_when_records_change_a_count_is_given_back_only_where_no_answer_was_made(tmp_path):
+    before, after = (account(where=tmp_path, records=version) for version in ("v1", "v2"))
+    spent(before, "a", request="unanswered")
+    spent(before, "b", request="answered")
+    before.reply_to("bank", "answered", "digest")
+    assert spent(after, "a", request="unanswered") == [False]  # counted anew, about the new records
+    assert spent(after, "a") == [True]
+    with pytest.raises(QuestionRefused):
+        spent(after, "b", request="answered")
+
+
+def test_bits_add_up_over_kinds_to_what_a_structure_can_tell_at_most():
+    one = account(3)
+    spent(one, "a", "b", bits=10.0, capacity=16.0)
+    spent(one, "a", kind=REASONS, bits=5.0, capacity=16.0)
+    spent(one, "a", bits=10.0, capacity=16.0)
+    spent(one, "a", structure="another", bits=2.0, capacity=16.0)
+    assert one.given_away(["a", "b", "c"]) == {"a": 18.0, "b": 10.0, "c": 0.0}
+    assert one.largest_given_away() == (2, 18.0)
+
+
+def test_an_operator_limits_what_a_person_s_answers_may_tell():
+    limited = Accountant(Database(), Limits(10, bits=15.0))
+    assert [spent(limited, "a", bits=7.0)[0] for _ in range(3)] == [False, False, True]
+    assert spent(limited, "b", "b", "b", bits=7.0) == [False, False, True]
+
+
+@pytest.mark.parametrize("limit", [-1, 10**7])
+def test_a_budget_out_of_range_is_refused(limit):
+    with pytest.raises(ParameterError):
+        Limits(limit)
+
+
+def test_the_usual_budget_is_the_variable_s_or_depends_on_whether_there_is_anybody_to_protect(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert (usual_limit(False), usual_limit(True)) == (QUERIES, QUERIES_SYNTHETIC)
+    monkeypatch.setenv(VARIABLE, " 7 ")
+    assert (usual_limit(False), usual_limit(True)) == (7, 7)
+    monkeypatch.setenv(VARIABLE, "many")
+    with pytest.raises(ParameterError):
+        usual_limit(False)

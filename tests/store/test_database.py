@@ -1,0 +1,152 @@
+"""A party's database: one schema, transactions that hold together, older homes taken over whole or not at all."""
+
+import json
+import shutil
+import sqlite3
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+from backend.errors import StoreError
+from backend.store.accountant import COHORT, EVERYBODY, SCORE, Accountant, Limits, Question
+from backend.store.audit_log import AuditLog
+from backend.store.database import BEFORE, HEAD, Database
+from backend.store.migrations import configuration
+from backend.store.party_store import PartyStore
+from backend.store.schema import Base
+
+HOMES = Path(__file__).parents[1] / "services" / "homes"
+
+
+def unpacked(version, into):
+    with zipfile.ZipFile(HOMES / f"{version}.zip") as archive:
+        archive.extractall(into)
+    return into
+
+
+def differences(database):
+    with database._engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return compare_metadata(context, Base.metadata)
+
+
+def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_of_them(tmp_path):
+    assert differences(Database(tmp_path / "new")) == []
+    assert differences(Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank")) == []
+    assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_what_an_older_home_kept_in_many_files_is_in_one(version, tmp_path):
+    home = unpacked(version, tmp_path)
+    guest, host = (home / "parties" / "demo" / party for party in ("bank", "telecom"))
+    files = {file.name: sqlite3.connect(file) for file in (*guest.glob("*.db"), host / "queries.db")}
+    before = {
+        "records": files["store.db"].execute("select count(*) from records").fetchone()[0],
+        "audit": files["audit.db"].execute("select count(*) from audit").fetchone()[0],
+        "reviews": files["reviews.db"].execute("select count(*) from reviews").fetchone()[0],
+        "measurements": files["measurements.db"].execute("select count(*) from measurements").fetchone()[0],
+    }
+    counted = dict(files["queries.db"].execute("select subject, sum(asked) from queries group by subject").fetchall())
+    for file in files.values():
+        file.close()
+    database = Database(guest)
+    with database.read() as session:
+        after = {
+            table: session.execute(text(f"select count(*) from {table}")).scalar()  # noqa: S608
+            for table in before
+        }
+    assert before == after and all(after.values()) and AuditLog(database).verify({}).holds
+    assert PartyStore(database).artefact(json.loads(PartyStore(database).records()[0])["id"])
+    Database(host)
+    for folder in (guest, host):
+        assert {file.name for file in folder.iterdir()} & set(BEFORE) == {"store.db"}
+    one = Accountant(Database(host), Limits())
+    for person, times in counted.items():  # what was counted by model id counts for everything now
+        assert times and one.count(Question("bank", "", SCORE, "any", (person,))).all()
+
+
+def test_groups_that_an_older_host_answered_about_count_for_everybody(tmp_path):
+    host = Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "telecom")
+    assert Accountant(host, Limits()).spent(Question("bank", "", COHORT, "any", ("whoever",))).all()
+    with host.read() as session:
+        assert session.execute(text("select subject from answers where kind = 'cohort'")).scalar() == EVERYBODY
+
+
+def test_a_home_that_could_not_be_taken_over_is_as_it_was(tmp_path):
+    folder = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
+    (folder / "audit.db").write_bytes(b"no database" * 100)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(StoreError):
+        Database(folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_files_that_were_taken_over_are_removed_even_if_the_first_time_was_broken_off(tmp_path):
+    folder = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
+    shutil.copy(folder / "audit.db", tmp_path / "kept")
+    Database(folder)
+    shutil.copy(tmp_path / "kept", folder / "audit.db")  # as if the process had ended right after the commit
+    entries = AuditLog(Database(folder)).head().number
+    assert not (folder / "audit.db").exists() and AuditLog(Database(folder)).head().number == entries
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path):
+    with Database(tmp_path).write() as session:
+        session.execute(text("update alembic_version set version_num = '9999'"))
+    with pytest.raises(StoreError):
+        Database(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"this is no database, and long enough to be looked at" * 100, None])
+def test_a_damaged_one_and_a_folder_in_its_place_are_named(damage, tmp_path):
+    if damage is None:
+        (tmp_path / "store.db").mkdir()
+    else:
+        (tmp_path / "store.db").write_bytes(damage)
+    with pytest.raises(StoreError):
+        Database(tmp_path)
+
+
+def test_a_home_that_is_a_file_is_named(tmp_path):
+    (tmp_path / "home").write_text("")
+    with pytest.raises(StoreError):
+        Database(tmp_path / "home")
+
+
+def test_many_that_open_a_new_database_at_once_all_get_it(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: AuditLog(Database(tmp_path / "new")).add("a", {"i": i}, "x", "y"), range(16)))
+    assert AuditLog(Database(tmp_path / "new")).head().number == 16
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_what_belongs_together_is_kept_together_or_not_at_all(where, tmp_path):
+    database = Database(tmp_path if where == "file" else None)
+    store, log = PartyStore(database), AuditLog(database)
+    with pytest.raises(ZeroDivisionError), database.write():
+        store.put_artefact("m", "text")
+        log.add("train", {}, "a", "b")
+        assert store.artefact("m") == "text"  # seen within the transaction
+        raise ZeroDivisionError
+    assert log.head().number == 0 and store.records() == []
+    with database.write():
+        store.put_artefact("m", "text")
+        log.add("train", {}, "a", "b")
+    assert log.head().number == 1 and store.artefact("m") == "text"
+
+
+def test_no_value_stands_in_an_error(tmp_path):
+    database = Database(tmp_path)
+    with database.write() as session:
+        session.execute(text("drop table artefacts"))
+    with pytest.raises(StoreError) as error:
+        PartyStore(database).put_artefact("m", "a Host's threshold")
+    chain = [str(error.value), str(error.value.__cause__)]
+    assert not any("threshold" in words for words in chain)
