@@ -13,7 +13,7 @@ from app.panels import charts, evidence, frame, links, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
-from backend.services.fairness import measure_in_words
+from backend.services.fairness import measure_in_words, widest
 
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
@@ -222,19 +222,20 @@ def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
 
 def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> str:
     """The gap between the groups' shares of acceptance, before and after."""
-    gaps = [pair for pair in own if pair.either.measure == "selection rate, largest less smallest"]
     words = evidence.brief(t, view, feature)
-    if not gaps:
+    furthest = widest([pair.either for pair in own])
+    if furthest is None:
         return t("comparison.by_feature", feature=words)
-    return t("comparison.gap", feature=words, before=_measured(t, gaps[0].before), after=_measured(t, gaps[0].after))
+    pair = next(pair for pair in own if pair.either is furthest)
+    before, after = (_measured(t, row) for row in (pair.before, pair.after))
+    return t("comparison.gap", feature=words, group=evidence.group(t, furthest), before=before, after=after)
 
 
 def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
         return t("comparison.not_measured")
-    words = number if "over" in row.measure else percent
-    interval = evidence.interval(t, row, words)
-    return interval if row.value is None else f"{interval}, n={row.n:,}"
+    shown = evidence.figure(t, row)
+    return shown if row.value is None else f"{shown}, n={row.n:,}"
 
 
 def leaks(t: Texts, found: SideBySide) -> None:

@@ -117,4 +117,10 @@ class Compliance:
 
 def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
     """Feature → what was measured of it."""
-    return {feature: tuple(Evidence(**row) for row in found.rows) for feature, found in kept.items()}
+    rows = {feature: tuple(Evidence(**row) for row in found.rows) for feature, found in kept.items()}
+    # earlier homes hold a smallest rate against a largest one, with an interval that could not hold "no difference": measured anew
+    return {
+        feature: own
+        for feature, own in rows.items()
+        if not any(row.measure.endswith(("smallest over largest", "largest less smallest")) for row in own)
+    }
