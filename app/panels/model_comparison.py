@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -91,13 +92,16 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
 
 
 def _moved(t: Texts, figure: Figure) -> str:
-    alike = number(figure.before) == number(figure.after)
-    words = "same" if alike else "better" if figure.better > 0 else "worse"
+    words = {1: "better", -1: "worse", 0: "moved" if math.isnan(figure.low) else "within"}[figure.better]
+    if number(figure.before) == number(figure.after):
+        words = "same"
     return t(
         f"comparison.{words}",
         figure=t(f"figure.{figure.name}"),
         before=number(figure.before),
         after=number(figure.after),
+        low=number(figure.low),
+        high=number(figure.high),
     )
 
 

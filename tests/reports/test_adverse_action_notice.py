@@ -5,7 +5,7 @@ import pytest
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
-from backend.reports.adverse_action_notice import Notice, NoticeLine, draw, form, form_reason
+from backend.reports.adverse_action_notice import Blocker, Notice, NoticeLine, draw, form, form_reason
 
 
 def feature(meaning, meaning_zh="", name="f"):
@@ -71,7 +71,14 @@ def notice(*lines):
 
 LATE = NoticeLine(feature("Repayment status of the card", "信用卡还款状态"), "Lender <Two>", "乙", False, "up")
 OWN = NoticeLine(feature("Share of the granted credit in use", "授信额度使用率"), "A & B Bank", "甲银行", True, "mixed")
-SEX = NoticeLine(feature("Sex of the client", "客户性别"), "A & B Bank", "甲银行", True, "up", ("15 USC 1691(a)(1)",))
+SEX = NoticeLine(
+    feature("Sex of the client", "客户性别"),
+    "A & B Bank",
+    "甲银行",
+    True,
+    "up",
+    (Blocker("15 USC 1691(a)(1)", "prohibited"),),
+)
 
 
 def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():

@@ -22,6 +22,7 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
+from backend.reports.sections import answers
 from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
@@ -316,3 +317,17 @@ def test_every_word_of_a_printed_report_is_asked_for():
 def test_an_unknown_language_has_no_words():
     with pytest.raises(ParameterError, match="en, zh"):
         Catalogue("de")
+
+
+def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stated(report):
+    words = Catalogue("en")
+    used = sum(f.expected != "none" for f in report.content.features if f.splits)
+    unstated = tuple(f.model_copy(update={"expected": "none", "contradicts": False}) for f in report.content.features)
+    agreeing = tuple(f.model_copy(update={"contradicts": False}) for f in report.content.features)
+
+    def said(features):
+        content = report.content.model_copy(update={"features": features})
+        return " ".join(answer for _, answer in answers(report.model_copy(update={"content": content}), "en"))
+
+    assert words("document.nothing_expected") in said(unstated)
+    assert words("document.not_against", n=used) in said(agreeing) and used > 0

@@ -54,7 +54,11 @@ def _directions(write: Writer) -> str:
     ways = Counter(f.learned for f in write.content.features if f.splits)
     text = write("answer_way", up=ways["up"], down=ways["down"], other=ways.total() - ways["up"] - ways["down"])
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
-    text += write("against", listed=write.listed(against)) if against else write("not_against")
+    expected = sum(f.expected != "none" for f in write.content.features if f.splits)
+    if against:
+        text += write("against", listed=write.listed(against))
+    else:
+        text += write("not_against", n=expected) if expected else write("nothing_expected")
     ages = (
         write("answer_age", feature=write.feature(f.feature), said=elderly(write, f))
         for f in write.content.assessment.findings
