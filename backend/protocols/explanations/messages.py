@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class AskReasons(Message):
 
     HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
     names: int
@@ -34,6 +35,7 @@ class AskCohort(Message):
         "ids over whom contributions are added up; shares of training cover at the Host's own splits; sizes"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
     shares: tuple[float, ...]
@@ -47,6 +49,7 @@ class ReasonTerms(Message):
 
     HOLDS: ClassVar[str] = "terms of one person's contributions, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     person: int
     terms: bytes
 
@@ -57,6 +60,7 @@ class OpenRanking(Message):
 
     HOLDS: ClassVar[str] = "an offer for oblivious transfer"
     READABLE_BY: ClassVar[str] = "nobody"
+    MAX_BYTES: ClassVar[int] = LISTS
     offer: bytes
 
 
@@ -66,6 +70,7 @@ class MaskedContributions(Message):
 
     HOLDS: ClassVar[str] = "one person's contributions under masks of the Host, encrypted; its reply to the offer"
     READABLE_BY: ClassVar[str] = "the masked numbers: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     shares: bytes
 
 
@@ -75,6 +80,7 @@ class ChooseLabels(Message):
 
     HOLDS: ClassVar[str] = "which labels of the garbled circuit the Guest wants, hidden"
     READABLE_BY: ClassVar[str] = "nobody"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     choices: bytes
 
 
@@ -84,6 +90,7 @@ class GarbledRanking(Message):
 
     HOLDS: ClassVar[str] = "a garbled circuit that names the largest contributions, and one label a wire"
     READABLE_BY: ClassVar[str] = "the Guest: the names, nothing else"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     circuit: bytes
 
 
@@ -93,4 +100,5 @@ class ContributionSums(Message):
 
     HOLDS: ClassVar[str] = "sums of contributions over a cohort by feature, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     sums: bytes
