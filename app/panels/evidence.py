@@ -107,9 +107,11 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index
         st.markdown(t("compliance.outcomes_none") + _at(t, on))
         return
     compared = {(row.about, row.measure): row for row in found}
-    reference = next(row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}")
+    reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
     furthest = widest(found)
-    if furthest is not None:
+    if reference is None or furthest is None:  # measured by an earlier version
+        st.markdown(t("compliance.outcomes_again") + _at(t, on))
+    else:
         st.markdown(_apart(t, reference, furthest, compared) + _at(t, on))
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
@@ -119,7 +121,8 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index
         t("compliance.records"): [records(row) for row in accepted],
     }
     frame.table(table, t("compliance.outcomes"))
-    st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
+    if reference is not None:
+        st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{index}"):
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
