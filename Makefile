@@ -8,8 +8,10 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
+INPUTS ?= 10000
+KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
-SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
+SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
 CLAIMS := cipher curves training alignment score_bits ranking reasons privacy startup
 
 .PHONY: help
@@ -32,6 +34,14 @@ test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the pap
 test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it leaves out
 	@echo "Left out: $(SLOW), and tests marked slow; make test and make test-slow run them."
 	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
+
+.PHONY: fuzz
+fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500)
+	@FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -q tests/fuzz
+
+.PHONY: faults
+faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers: make faults KILLS=10); make test does a tenth
+	@FAULT_KILLS=$(KILLS) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m faults
 
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds
 
+_ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|[-.\w+](?=@)", re.IGNORECASE)  # what GitHub's Markdown makes a link of
+_JOINED = "\u2060"  # word joiner: neither seen nor a place to break a line
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
 
 
 def markdown(text: str) -> str:
-    """`text` so that Markdown shows it letter by letter: whatever a federation file says stays text."""
-    return _MARKDOWN.sub(r"\\\1", text)
+    """`text` so that Markdown shows it letter by letter: whatever a federation file says stays text, and no address becomes a link."""
+    return _MARKDOWN.sub(r"\\\1", _ADDRESS.sub(lambda found: found[0] + _JOINED, text))
 
 
 def label(text: str) -> str:

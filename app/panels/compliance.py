@@ -127,7 +127,8 @@ def contradictions(t: Texts, view: View) -> None:
     """Features whose learned direction is the opposite of the expected one."""
     against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))
     if not against:
-        st.markdown(t("compliance.no_contradiction", n=sum(d.expected != "none" for d in view.directions)))
+        expected = sum(d.expected != "none" for d in view.directions)
+        st.markdown(t("compliance.no_contradiction", n=expected) if expected else t("compliance.nothing_expected"))
         return
     st.markdown(t("compliance.contradictions", n=len(against)))
     for _, direction in frame.paged(against, "contradictions_page"):

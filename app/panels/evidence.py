@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -13,12 +13,17 @@ from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
 from backend.services.compliance import Finding
 from backend.services.fairness import (
+    DIFFERENCE,
+    RATIO,
+    REFERENCE_GROUP,
     Disparity,
     DisparityRequest,
+    P,
     Proxies,
     ProxyRequest,
     ages_in_words,
     measure_in_words,
+    widest,
 )
 
 if TYPE_CHECKING:
@@ -98,30 +103,59 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index
         st.markdown(t("compliance.not_measured"))
         return
     accepted = [row for row in found if row.measure == "selection rate"]
-    known = sorted((row for row in accepted if row.value is not None), key=lambda row: row.value or 0.0)
-    if len(known) < 2:
+    if sum(row.value is not None for row in accepted) < 2:
         st.markdown(t("compliance.outcomes_none") + _at(t, on))
         return
-    overall = {row.measure: row for row in found if row.about == "all groups"}
-    gap = overall["selection rate, largest less smallest"]
-    st.markdown(_apart(t, known[0], known[-1], gap) + _at(t, on))
+    compared = {(row.about, row.measure): row for row in found}
+    reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
+    furthest = widest(found)
+    if reference is None or furthest is None:  # measured by an earlier version
+        st.markdown(t("compliance.outcomes_again") + _at(t, on))
+    else:
+        st.markdown(_apart(t, reference, furthest, compared) + _at(t, on))
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
+        t("compliance.difference"): [_against(t, row, compared, DIFFERENCE, points) for row in accepted],
+        t("compliance.over"): [_against(t, row, compared, RATIO, number) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
     frame.table(table, t("compliance.outcomes"))
-    ratio = overall["selection rate, smallest over largest"]
-    known_ratio = f"{interval(t, ratio, number)}, n={records(ratio)}"
-    st.caption(f":material/troubleshoot: {t('compliance.ratio', ratio=known_ratio)}")
+    if reference is not None:
+        st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{index}"):
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
             t("compliance.group"): [group(t, row) for row in found],
-            t("compliance.value"): [interval(t, row, number if "over" in row.measure else percent) for row in found],
+            t("compliance.value"): [figure(t, row) for row in found],
             t("compliance.records"): [records(row) for row in found],
         }
         frame.table(everything, t("compliance.all_rates"))
+
+
+def figure(t: Texts, row: Evidence) -> str:
+    """A figure of outcomes by group with its interval, in the unit that it has."""
+    _, _, gap = row.measure.partition(", ")
+    if gap == P and row.value is not None:
+        return f"{row.value:.4f}"
+    return interval(t, row, {RATIO: number, DIFFERENCE: points}.get(gap, percent))
+
+
+def points(share: float) -> str:
+    """A difference of two shares with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def _against(
+    t: Texts,
+    row: Evidence,
+    compared: Mapping[tuple[str, str], Evidence],
+    what: str,
+    words: Callable[[float], str],
+) -> str:
+    """A group's rate against the reference group's; a dash for that group itself and where a rate is suppressed."""
+    found = compared.get((row.about, f"selection rate, {what}"))
+    return "–" if found is None else interval(t, found, words)
 
 
 def _at(t: Texts, on: Basis | None) -> str:
@@ -129,21 +163,22 @@ def _at(t: Texts, on: Basis | None) -> str:
     return "" if on is None or on.cutoff is None else " " + t("compliance.at_cutoff", cutoff=percent(on.cutoff))
 
 
-def _apart(t: Texts, low: Evidence, high: Evidence, gap: Evidence) -> str:
-    """Two groups, their shares of acceptance and the difference, as one sentence."""
-    if not gap.value:
-        return t("compliance.outcomes_equal", share=percent(low.value or 0.0), records=f"{gap.n:,}")
+def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[str, str], Evidence]) -> str:
+    """The reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
+    own = compared[furthest.about, "selection rate"]
+    by_chance = next((row.value for (_, measure), row in compared.items() if measure == f"selection rate, {P}"), None)
     return t(
         "compliance.outcomes_apart",
-        low=group(t, low),
-        low_share=percent(low.value or 0.0),
-        low_n=f"{low.n:,}",
-        high=group(t, high),
-        high_share=percent(high.value or 0.0),
-        high_n=f"{high.n:,}",
-        gap=f"{100 * gap.value:.1f}",
-        gap_low=f"{100 * (gap.low or 0.0):.1f}",
-        gap_high=f"{100 * (gap.high or 0.0):.1f}",
+        reference=group(t, reference),
+        reference_share=percent(reference.value or 0.0),
+        reference_n=f"{reference.n:,}",
+        furthest=group(t, furthest),
+        share=percent(own.value or 0.0),
+        n=f"{own.n:,}",
+        gap=points(furthest.value or 0.0),
+        gap_low=points(furthest.low or 0.0),
+        gap_high=points(furthest.high or 0.0),
+        p="–" if by_chance is None else f"{by_chance:.4f}",
     )
 
 

@@ -169,7 +169,11 @@ def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str,
         sure = sum(row.low is not None and row.low > 0 for row in rows)
         words = {"top": top[0], "fall": _words(rows[0]), "within": _ends(rows[0]), "quality": _quality(t, view)}
         return t("importance.worth_sentence", n=len(rows), sure=sure, **words)
-    against = "" if view.task == "classes" else t("importance.against", n=sum(d.contradicts for d in learned.values()))
+    against = ""
+    if view.task != "classes":
+        stated = any(d.expected != "none" for d in learned.values())
+        contradicting = sum(d.contradicts for d in learned.values())
+        against = t("importance.against", n=contradicting) if stated else t("compliance.nothing_expected")
     share = percent(sum(_value(row) for row in rows[:2]))
     return t(
         "importance.sentence", top=t.listed(top), share=share, measure=t(f"importance.of_{measure}"), against=against

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,7 @@ from app.panels import charts, evidence, frame, links, palette
 from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
-from backend.services.fairness import measure_in_words
+from backend.services.fairness import measure_in_words, widest
 
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
@@ -91,13 +92,16 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
 
 
 def _moved(t: Texts, figure: Figure) -> str:
-    alike = number(figure.before) == number(figure.after)
-    words = "same" if alike else "better" if figure.better > 0 else "worse"
+    words = {1: "better", -1: "worse", 0: "moved" if math.isnan(figure.low) else "within"}[figure.better]
+    if number(figure.before) == number(figure.after):
+        words = "same"
     return t(
         f"comparison.{words}",
         figure=t(f"figure.{figure.name}"),
         before=number(figure.before),
         after=number(figure.after),
+        low=number(figure.low),
+        high=number(figure.high),
     )
 
 
@@ -222,19 +226,20 @@ def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
 
 def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> str:
     """The gap between the groups' shares of acceptance, before and after."""
-    gaps = [pair for pair in own if pair.either.measure == "selection rate, largest less smallest"]
     words = evidence.brief(t, view, feature)
-    if not gaps:
+    furthest = widest([pair.either for pair in own])
+    if furthest is None:
         return t("comparison.by_feature", feature=words)
-    return t("comparison.gap", feature=words, before=_measured(t, gaps[0].before), after=_measured(t, gaps[0].after))
+    pair = next(pair for pair in own if pair.either is furthest)
+    before, after = (_measured(t, row) for row in (pair.before, pair.after))
+    return t("comparison.gap", feature=words, group=evidence.group(t, furthest), before=before, after=after)
 
 
 def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
         return t("comparison.not_measured")
-    words = number if "over" in row.measure else percent
-    interval = evidence.interval(t, row, words)
-    return interval if row.value is None else f"{interval}, n={row.n:,}"
+    shown = evidence.figure(t, row)
+    return shown if row.value is None else f"{shown}, n={row.n:,}"
 
 
 def leaks(t: Texts, found: SideBySide) -> None:

@@ -75,7 +75,7 @@ def _answer(t: Texts, view: View, found: Reasons, notice: Callable[[Reasons, str
         if reason.blockers:
             words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}
             st.error(
-                t("reasons.blocker", **words, law=markdown("; ".join(reason.blockers))),
+                t("reasons.blocker", **words, why=markdown("; ".join(b.in_words(t) for b in reason.blockers))),
                 icon=":material/block:",
                 title=t("reasons.blocker_title"),
             )

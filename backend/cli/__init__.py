@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -79,9 +79,28 @@ def glassleaf(version: Annotated[bool, typer.Option("--version", help="Print the
 
 
 def main() -> None:
-    """Run the command line; a user's mistake gives one clear sentence and exit status 1."""
+    """Run the command line; a user's mistake, a file or a store that cannot be used give one clear sentence and exit status 1."""
     try:
         app(prog_name="glassleaf")
     except GlassleafError as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(
+            f"{where}{error.strerror or error}. Check that it is there, that it may be written and that the disk is not full."
+        )
+    except _store_errors() as error:
+        _fail(
+            f"The store cannot be used: {error.orig}. Check that the home may be written and that the disk is not full."
+        )
+
+
+def _store_errors() -> tuple[type[Any], ...]:
+    """What a database raises; nothing where none was opened. Its own words hold no value, the statement may."""
+    found = sys.modules.get("sqlalchemy.exc")
+    return () if found is None else (found.DBAPIError,)
+
+
+def _fail(words: str) -> NoReturn:
+    print(f"Error: {words}", file=sys.stderr)  # noqa: T201
+    sys.exit(1)

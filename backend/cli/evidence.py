@@ -15,6 +15,7 @@ from backend.services.scoring import cipher_named
 if TYPE_CHECKING:
     from backend.fairness.age_discrimination import AgeCheck
     from backend.fairness.disparity import Rate
+    from backend.protocols.group_sums.grouping import Group
 
 app = typer.Typer(add_completion=False)
 VERDICTS = {
@@ -42,10 +43,17 @@ def disparity(
         lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
-            lines.append(f"  {outcome.group.kind} {outcome.group.name}, n={outcome.group.n:,}: {rates}")
-        lines += [
-            f"  {gap.measure}: ratio {_share(gap.ratio)}, difference {_share(gap.difference)}" for gap in done.gaps
-        ]
+            lines.append(f"  {_named(outcome.group)}, n={outcome.group.n:,}: {rates}")
+        for gap in done.gaps:
+            if gap.reference is None:
+                continue
+            lines.append(
+                f"  {gap.measure}, against {_named(gap.reference)} (the largest group); p that all differ by chance alone: {gap.p:.4f}"
+            )
+            lines += [
+                f"    {_named(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}"
+                for other in gap.others
+            ]
         print_result(
             asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json
         )
@@ -99,6 +107,10 @@ def _text(done: AgeCheck) -> str:
         for gap in done.gaps
     ]
     return "\n".join(lines)
+
+
+def _named(group: Group) -> str:
+    return f"{group.kind} {group.name}".strip()
 
 
 def _share(rate: Rate) -> str:

@@ -79,8 +79,17 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
 
 
 def print_result(document: Any, text: str, as_json: bool) -> None:
-    """Print a result in the form that was asked for."""
-    print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
+    """Print a result in the form that was asked for; in JSON a figure that does not apply is null (RFC 8259 knows no NaN)."""
+    print(json.dumps(_finite(document), indent=1, default=str, allow_nan=False) if as_json else text)  # noqa: T201
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for every number that is not finite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def save(out: Path, blob: bytes) -> None:

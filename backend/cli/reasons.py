@@ -10,6 +10,7 @@ import typer
 
 from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, watched
 from backend.errors import ParameterError
+from backend.i18n import Catalogue
 from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
 from backend.services.scoring import cipher_named
 
@@ -109,7 +110,7 @@ def _text(one: PersonReasons) -> str:
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}; {parts}"]
     lines += [
         f"  {r.feature} ({r.party}); a higher value: {r.learned} (expected: {r.expected})"
-        + "".join(f"\n    BLOCKER: prohibited basis under {law}" for law in r.blockers)
+        + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)
         for r in one.reasons
     ] or ["  no feature raised the score"]
     return "\n".join(lines)

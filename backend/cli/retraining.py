@@ -79,4 +79,7 @@ def _share(share: float | None) -> str:
 def _measured(row: Evidence | None) -> str:
     if row is None:
         return "not measured"
-    return "suppressed" if row.value is None else f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}] n={row.n:,}"
+    if row.value is None:
+        return "suppressed"
+    ends = "" if row.low is None or row.high is None else f" [{row.low:.3f}, {row.high:.3f}]"
+    return f"{row.value:.3f}{ends} n={row.n:,}"

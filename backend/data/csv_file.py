@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +21,31 @@ from backend.errors import FederationError
 
 MISSING = frozenset({"", "na", "n/a", "null", "none", "nan", "?"})  # compared without case
 BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
-SEPARATORS = ",;\t"
+SEPARATORS = ",;\t|"
+MAX_NAME = 500  # characters of a column's name
+MAX_ROW = 1_000_000  # characters of one row
 SHOWN_CELL = 40  # characters of a cell that a problem repeats
 SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only counts
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a CSV file may be; checked while it is read.
+
+    Attributes
+    ----------
+    max_cells : int
+        Rows times columns of the header, so that short rows of a wide table cost no more than full ones.
+    """
+
+    max_bytes: int
+    max_rows: int
+    max_columns: int
+    max_cells: int
+
+
+TABLE = Limits(max_bytes=250_000_000, max_rows=1 << 20, max_columns=5_000, max_cells=20_000_000)
+"""Of a party's table; it stays in memory."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,7 +57,7 @@ class CsvText:
     name : str
         The file's name as problems show it.
     rows : list of list of str
-        ``(n_rows, len(header))``; a row with too few cells is filled up with empty ones, surplus cells are cut.
+        One list a row, of at most ``len(header)`` cells: surplus cells are cut.
     lines : list of int
         The line on which each row starts; the header is on line 1.
     ragged : dict of int to int
@@ -47,9 +71,9 @@ class CsvText:
     ragged: dict[int, int]
 
     def cells(self, column: str) -> list[str]:
-        """One column's cells, ``(n_rows,)``; `column` must be in the header."""
+        """One column's cells, ``(n_rows,)``, empty where a row is too short; `column` must be in the header."""
         index = self.header.index(column)
-        return [row[index].strip() for row in self.rows]
+        return [row[index] if index < len(row) else "" for row in self.rows]
 
     def located(self, cells: Mapping[int, str]) -> str:
         """A few of some rows' cells with their lines, for a problem's text."""
@@ -72,90 +96,139 @@ def is_missing(cell: str) -> bool:
     return cell.casefold() in MISSING
 
 
-def read_csv(path: Path) -> CsvText:
-    """Read a CSV file; raises `FederationError` where it is absent, unreadable or not a table."""
+def read_csv(path: Path, limits: Limits = TABLE) -> CsvText:
+    """Read a CSV file; raises `FederationError` where it is absent, unreadable, too large or not a table."""
     try:
-        data = path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+            raise FederationError(
+                f"{path.name}: cannot be read (a folder or a pipe); expected a CSV file. Correct its name."
+            )
+        with path.open("rb") as file:
+            data = file.read(limits.max_bytes + 1)
     except FileNotFoundError:
         raise FederationError(
-            f"{path.name}: no such file in {path.parent}; expected a CSV file. Put it there or correct 'file'."
+            f"{path.name}: no such file in {path.parent}; expected a CSV file. Put it there or correct its name."
         ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero character
+        reason = getattr(error, "strerror", None) or error
         raise FederationError(
-            f"{path.name}: cannot be read ({error.strerror}); expected a readable CSV file. Check its permissions."
+            f"{path.name}: cannot be read ({reason}); expected a readable CSV file. Check its name and its permissions."
         ) from None
-    return parse_csv(path.name, data)
+    return parse_csv(path.name, data, limits)
 
 
-def parse_csv(name: str, data: bytes) -> CsvText:
+def parse_csv(name: str, data: bytes, limits: Limits = TABLE) -> CsvText:
     """Split a CSV file's bytes into header and rows.
 
-    UTF-8 with or without a byte order mark; the separator (comma, semicolon or tab) is the one that splits the header most.
+    UTF-8 with or without a byte order mark; the separator (comma, semicolon, tab or vertical bar) is the one that splits the header most.
 
     Raises
     ------
     FederationError
-        Not UTF-8, no header, an empty or repeated column name, or a quotation mark that never closes.
+        Not UTF-8, larger than `limits`, no header, an empty or repeated column name, or a quotation mark that never closes.
     """
-    text = _decode(name, data)
-    separator = _separator(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    if len(data) > limits.max_bytes:
+        raise _too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
     header: tuple[str, ...] = ()
     rows: list[list[str]] = []
     lines: list[int] = []
+    ragged: dict[int, int] = {}
+    most = limits.max_rows
+    for line, row in _parsed(name, data):
+        if header:
+            if len(rows) == most:
+                wide = f" of {len(header):,} columns" if most < limits.max_rows else ""
+                raise _too_large(name, f"more than {most:,} rows{wide}", f"{most:,}")
+            if len(row) != len(header):
+                ragged[len(rows)] = len(row)
+                del row[len(header) :]
+            rows.append(row)
+            lines.append(line)
+        elif row != [""]:
+            header = tuple(row)
+            _check_header(name, header, limits)
+            most = min(most, limits.max_cells // len(header))
+    if not header:
+        raise FederationError(
+            f"{name}: the file is empty; expected a header line and at least one row. Export it again."
+        )
+    return CsvText(name, header, rows, lines, ragged)
+
+
+def _parsed(name: str, data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Line and cells of every row that is not blank; nothing is held but the row that is being read."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    taken = 0  # characters of the row that is being read
+
+    def bounded() -> Iterator[str]:
+        nonlocal taken
+        while line := text.readline(MAX_ROW + 1):
+            taken += len(line)
+            if taken > MAX_ROW:
+                raise _too_large(
+                    f"{name}, line {ended + 1}", f"a row of more than {MAX_ROW:,} characters", f"{MAX_ROW:,}"
+                )
+            yield line
+
     ended = 0
+    reader = csv.reader(bounded(), delimiter=_separator(data), strict=True)
     try:
         for row in reader:
-            if row:
-                if header:
-                    rows.append(row)
-                    lines.append(ended + 1)
-                else:
-                    header = tuple(cell.strip() for cell in row)
-            ended = reader.line_num
+            cells = [cell.strip() for cell in row]
+            if cells:
+                yield ended + 1, cells
+            ended, taken = reader.line_num, 0
     except csv.Error as error:
         raise FederationError(
             f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark to be closed and "
             "doubled inside a quoted cell. Correct the line."
         ) from None
-    _check_header(name, header)
-    width = len(header)
-    ragged = {i: len(row) for i, row in enumerate(rows) if len(row) != width}
-    for i in ragged:
-        rows[i] = (rows[i] + [""] * width)[:width]
-    return CsvText(name, header, rows, lines, ragged)
+    except UnicodeDecodeError:
+        raise _not_utf8(name, data) from None
 
 
-def _decode(name: str, data: bytes) -> str:
+def _too_large(where: str, found: str, most: str) -> FederationError:
+    return FederationError(f"{where}: found {found}, expected at most {most}. Split the file.")
+
+
+def _not_utf8(name: str, data: bytes) -> FederationError:
     try:
-        text = data.decode("utf-8-sig")
+        data.decode()
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FederationError(
-            f"{name}, line {line}: found a byte that is not UTF-8 (0x{data[error.start]:02x}); expected UTF-8 text. "
-            "Save the file as 'CSV UTF-8'."
-        ) from None
-    if not text.strip():
-        raise FederationError(
-            f"{name}: the file is empty; expected a header line and at least one row. Export it again."
-        )
-    return text
+        found, line = data[error.start], data.count(b"\n", 0, error.start) + 1
+    return FederationError(
+        f"{name}, line {line}: found a byte that is not UTF-8 (0x{found:02x}); expected UTF-8 text. "
+        "Save the file as 'CSV UTF-8'."
+    )
 
 
-def _separator(text: str) -> str:
+def _separator(data: bytes) -> str:
     """The separator that splits the first line with text into the most cells; a comma where they tie."""
-    first = text.lstrip().split("\n", 1)[0]
-    return max(SEPARATORS, key=lambda separator: len(next(csv.reader([first], delimiter=separator), [])))
+    head = data[:MAX_ROW].decode("utf-8-sig", errors="replace").lstrip()
+    first = io.StringIO(head, newline="").readline()
+
+    def parts(separator: str) -> int:
+        try:
+            return len(next(csv.reader([first], delimiter=separator), []))
+        except csv.Error:  # a cell longer than csv reads
+            return 0
+
+    return max(SEPARATORS, key=parts)
 
 
-def _check_header(name: str, header: tuple[str, ...]) -> None:
+def _check_header(name: str, header: tuple[str, ...], limits: Limits) -> None:
+    if len(header) > limits.max_columns or max(map(len, header)) > MAX_NAME:
+        raise FederationError(
+            f"{name}, header: found {len(header):,} columns, expected at most {limits.max_columns:,} with names of at most "
+            f"{MAX_NAME} characters. Delete the columns that are not needed."
+        )
     problems = []
     empty = [str(number) for number, column in enumerate(header, start=1) if not column]
     if empty:
         problems.append(
             f"{name}, header: column {listed(empty)} has no name; expected a name for every column. Name it or delete the column."
         )
-    repeated = sorted({column for column in header if column and header.count(column) > 1})
+    repeated = sorted(column for column, times in Counter(header).items() if column and times > 1)
     if repeated:
         problems.append(
             f"{name}, header: found {listed([shown(column) for column in repeated])} more than once, expected every "

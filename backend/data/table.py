@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import CsvText, expected_cells, listed, parse_csv, shown, to_column
+from backend.data.csv_file import CsvText, Limits, expected_cells, listed, parse_csv, read_csv, shown, to_column
 from backend.data.federation import Federation, Party, capped
 from backend.data.party_file import read_party_file
 from backend.errors import FederationError, SampleError
@@ -186,26 +186,14 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
 
 
 def _sheet(source: bytes | Path, max_rows: int, max_bytes: int) -> CsvText:
-    """Read the sheet and check its size before and after it is taken apart."""
-    name = source.name if isinstance(source, Path) else "samples"
+    """Read the sheet; its size is checked before and while it is taken apart."""
+    limits = Limits(max_bytes, max_rows, MAX_COLUMNS, max_rows * MAX_COLUMNS)
     try:
-        size = source.stat().st_size if isinstance(source, Path) else len(source)
-        if size > max_bytes:
-            raise SampleError(f"{name}: found {size:,} bytes, expected at most {max_bytes:,}. Split the sheet.")
-        text = parse_csv(name, source.read_bytes() if isinstance(source, Path) else source)
-    except OSError as error:
-        raise SampleError(f"{name}: cannot be read ({error.strerror}); expected a CSV file. Check its path.") from None
+        text = read_csv(source, limits) if isinstance(source, Path) else parse_csv("samples", source, limits)
     except FederationError as error:
         raise SampleError(str(error)) from None
-    if len(text.header) > MAX_COLUMNS or any(len(column) > MAX_CELL for column in text.header):
-        raise SampleError(
-            f"{name}, header: found {len(text.header)} columns, expected at most {MAX_COLUMNS} with names of at most "
-            f"{MAX_CELL} characters. Delete the columns that are not needed."
-        )
     if not text.rows:
-        raise SampleError(f"{name}: found a header and no rows, expected at least one sample. Add a row.")
-    if len(text.rows) > max_rows:
-        raise SampleError(f"{name}: found {len(text.rows):,} rows, expected at most {max_rows:,}. Split the sheet.")
+        raise SampleError(f"{text.name}: found a header and no rows, expected at least one sample. Add a row.")
     return text
 
 

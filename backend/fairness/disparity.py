@@ -7,17 +7,18 @@ share of positive labels less the mean probability.
 
 Either the Guest holds the attribute, and rates come from its records through fairlearn; or a Host does, and they come from sums by group
 (:mod:`backend.protocols.group_sums.guest`). Both give the same result. Rates of one group have Wilson intervals (resampling a group in
-which everybody is accepted would claim certainty). Ratios and differences have percentiles of resampled records: rates depend on a
-record through its group, decision and label alone, so that resampling counts of these is resampling records, a thousand times in
-milliseconds. A smallest rate over a largest one lies below 1 by chance alone, the more so the smaller and the more numerous the groups;
-its interval shows how far. It is an indicator, not a finding of law (fairlearn's own caution about the four-fifths rule).
+which everybody is accepted would claim certainty), and groups are compared by what follows from these: each group's rate less, and over,
+that of one *reference group*, the largest. The sign is kept and the reference does not depend on the rates, so that an interval can hold
+"no difference"; a smallest rate against a largest one cannot, whatever is resampled. Each interval holds with 95 % by itself; whether
+several groups differ at all is for a permutation test of the widest difference between any two. A ratio is an indicator, not a finding of
+law (fairlearn's own caution about the four-fifths rule).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,13 +26,15 @@ from numpy.typing import NDArray
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.evidence import Evidence
-from backend.fairness.intervals import percentiles, wilson
+from backend.fairness.intervals import of_difference, of_ratio, wilson
 from backend.i18n import Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
-RESAMPLES = 1000
-ALL_GROUPS = "all groups"  # what a gap between them is about
+PERMUTATIONS = 2000
+ALL_GROUPS = "all groups"  # what the permutation test is about
+REFERENCE, DIFFERENCE, RATIO, P = "reference", "difference", "ratio", "p"
+"""What :func:`as_evidence` adds to a rate's name for what compares groups."""
 SCORE_BITS = 16  # probabilities are summed in units of 2**-16
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
@@ -85,20 +88,42 @@ class GroupOutcome:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """The groups with the smallest and the largest rate, and how far they are apart; None where fewer than two rates are reported.
+class Compared:
+    """One group's rate against the reference group's.
 
     Attributes
     ----------
-    ratio, difference : Rate
-        Smallest over largest, largest less smallest; `n` counts the records of all groups compared.
+    difference, ratio : Rate
+        This group's rate less, and over, the reference group's; `n` counts the records of both. The ratio is suppressed where the reference
+        group's rate is 0.
+    """
+
+    group: Group
+    difference: Rate
+    ratio: Rate
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far groups are apart in one rate.
+
+    Attributes
+    ----------
+    reference : Group or None
+        The largest group whose rate is reported; None where fewer than two are.
+    others : tuple of Compared
+        The other groups whose rate is reported.
+    n : int
+        Records behind all of these rates.
+    p : float or None
+        How often rates are as far apart, between any two groups, where nothing but chance decides who is in which group.
     """
 
     measure: Measure
-    lowest: Group | None
-    highest: Group | None
-    ratio: Rate
-    difference: Rate
+    reference: Group | None
+    others: tuple[Compared, ...]
+    n: int
+    p: float | None
 
 
 @dataclass(frozen=True)
@@ -113,8 +138,8 @@ class Disparity:
     groups : tuple of GroupOutcome
         Empty where no two groups are large enough.
     gaps : tuple of Gap
-        By :data:`MEASURES`; the ratio of the first is the adverse-impact ratio, of which 0.8 is the four-fifths of US employment law
-        (29 CFR 1607.4(D)), here an indicator.
+        By :data:`MEASURES`; the ratios of the first are adverse-impact ratios, of which 0.8 is the four-fifths of US employment law
+        (29 CFR 1607.4(D), there against the group with the highest rate), here an indicator.
     source : {"records", "sums"}
         From the Guest's records, or from a Host's encrypted sums.
     """
@@ -169,10 +194,28 @@ def from_records(
 def measure_in_words(say: Callable[[str], str], measure: str) -> str:
     """A measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
     rate, _, gap = measure.partition(", ")
-    if rate not in MEASURES:
+    if rate not in MEASURES or gap not in ("", REFERENCE, DIFFERENCE, RATIO, P):
         return measure
     words = say(f"measure.rate_{rate.removesuffix(' rate').replace(' ', '_')}")
-    return say(f"measure.gap_{gap.split()[0]}").format(rate=words) if gap else words
+    return say(f"measure.gap_{gap}").format(rate=words) if gap else words
+
+
+class _Row(Protocol):
+    """What :func:`widest` reads of :class:`Evidence`, or of a report's own line."""
+
+    @property
+    def measure(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+
+
+R = TypeVar("R", bound=_Row)
+
+
+def widest(rows: Iterable[R], measure: Measure = "selection rate") -> R | None:
+    """The group that is furthest from the reference group, among rows of :func:`as_evidence`."""
+    differences = (row for row in rows if row.measure == f"{measure}, {DIFFERENCE}" and row.value is not None)
+    return max(differences, key=lambda row: abs(row.value or 0.0), default=None)
 
 
 def check_cutoff(cutoff: float) -> None:
@@ -182,26 +225,32 @@ def check_cutoff(cutoff: float) -> None:
 
 
 def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[str] = ()) -> tuple[Evidence, ...]:
-    """What a compliance finding on the feature shows of it: every group's rates, then the gaps.
+    """What a compliance finding on the feature shows of it: every group's rates, then for each rate how groups compare.
 
     Parameters
     ----------
     names, names_zh : sequence of str
         Of the groups, in their order, in English and Chinese.
     """
-    named = zip(names, names_zh or names, disparity.groups, strict=True)
-    all_zh = Catalogue("zh")("measure.group_all")
-    by_group = (
-        Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
-        for name, name_zh, outcome in named
-        for measure, rate in outcome.rates.items()
-    )
-    gaps = (
-        Evidence(ALL_GROUPS, f"{gap.measure}, {word}", rate.n, rate.value, rate.low, rate.high, all_zh)
-        for gap in disparity.gaps
-        for word, rate in (("smallest over largest", gap.ratio), ("largest less smallest", gap.difference))
-    )
-    return (*by_group, *gaps)
+    named = list(zip(names, names_zh or names, disparity.groups, strict=True))
+    words = {outcome.group: (name, name_zh) for name, name_zh, outcome in named}
+
+    def row(group: Group, measure: str, rate: Rate) -> Evidence:
+        name, name_zh = words[group]
+        return Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
+
+    rows = [row(outcome.group, measure, rate) for _, _, outcome in named for measure, rate in outcome.rates.items()]
+    rates = {outcome.group: outcome.rates for outcome in disparity.groups}
+    for gap in disparity.gaps:
+        if gap.reference is None:
+            continue
+        rows.append(row(gap.reference, f"{gap.measure}, {REFERENCE}", rates[gap.reference][gap.measure]))
+        for other in gap.others:
+            rows.append(row(other.group, f"{gap.measure}, {DIFFERENCE}", other.difference))
+            rows.append(row(other.group, f"{gap.measure}, {RATIO}", other.ratio))
+        all_zh = Catalogue("zh")("measure.group_all")
+        rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None, all_zh))
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
@@ -230,10 +279,16 @@ def _behind(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
     return out
 
 
+def _counted(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
+    """``(groups,)``: records that a share counts."""
+    out: NDArray[np.int64] = cells[..., CELLS_OF[measure][0]].sum(axis=-1)
+    return out
+
+
 def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
     """``(groups,)``: NaN where nobody is behind a share."""
     behind = _behind(cells, measure)
-    counted = cells[..., CELLS_OF[measure][0]].sum(axis=-1)
+    counted = _counted(cells, measure)
     out: Floats = np.divide(counted, behind, out=np.full(behind.shape, np.nan), where=behind > 0)
     return out
 
@@ -282,7 +337,7 @@ def _disparity(
         shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
         outcomes.append(GroupOutcome(group, rates, positive, Rate(group.n, *shifted)))
     draw = np.random.default_rng(seed)
-    gaps = tuple(_gap(m, counts, values[m], np.flatnonzero(behind[m] >= MIN_GROUP), draw) for m in MEASURES)
+    gaps = tuple(_gap(m, counts, values[m], draw) for m in MEASURES)
     n = sum(g.n for g in counts.groups)
     return Disparity(party, feature, n, cutoff, tuple(outcomes), gaps if outcomes else (), source)
 
@@ -292,25 +347,42 @@ def _rate(share: float, n: int) -> Rate:
     return Rate(n, share, *wilson(share, n)) if n >= MIN_GROUP else SUPPRESSED
 
 
-def _gap(measure: Measure, counts: _Counts, values: Floats, large: NDArray[np.intp], draw: np.random.Generator) -> Gap:
-    """Over the groups that are `large` enough for their rate to be reported."""
+def _gap(measure: Measure, counts: _Counts, values: Floats, draw: np.random.Generator) -> Gap:
+    """Over the groups that are large enough for their rate to be reported."""
+    behind = _behind(counts.cells, measure)
+    large = [int(k) for k in np.flatnonzero(behind >= MIN_GROUP)]
     if len(large) < 2:
-        return Gap(measure, None, None, SUPPRESSED, SUPPRESSED)
-    rates, cells = values[large], counts.cells[large]
-    n, records = int(_behind(cells, measure).sum()), int(cells.sum())
-    resampled = draw.multinomial(records, (cells / records).ravel(), size=RESAMPLES).reshape(RESAMPLES, *cells.shape)
-    drawn = _shares(resampled, measure)
-    low, high = np.nanmin(drawn, axis=1), np.nanmax(drawn, axis=1)
-    smallest, largest = int(rates.argmin()), int(rates.argmax())
-    difference = float(rates[largest] - rates[smallest])
-    ratio = SUPPRESSED  # undefined where no rate is above 0
-    if rates[largest] > 0 and (high > 0).any():
-        value = float(rates[smallest] / rates[largest])
-        ratio = Rate(n, value, *percentiles(low[high > 0] / high[high > 0], value))
-    return Gap(
-        measure,
-        counts.groups[large[smallest]],
-        counts.groups[large[largest]],
-        ratio,
-        Rate(n, difference, *percentiles(high - low, difference)),
+        return Gap(measure, None, (), 0, None)
+    reference = max(large, key=lambda k: counts.groups[k].n)
+    others = tuple(
+        _compared(
+            counts.groups[k], (float(values[k]), int(behind[k])), (float(values[reference]), int(behind[reference]))
+        )
+        for k in large
+        if k != reference
     )
+    p = by_chance(_counted(counts.cells, measure)[large], behind[large], draw)
+    return Gap(measure, counts.groups[reference], others, int(behind[large].sum()), p)
+
+
+def _compared(group: Group, own: tuple[float, int], reference: tuple[float, int]) -> Compared:
+    """Shares with the records behind them, compared."""
+    (share, n), (base, base_n) = own, reference
+    difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
+    ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n)) if base > 0 else SUPPRESSED
+    return Compared(group, difference, ratio)
+
+
+def by_chance(counted: NDArray[np.int64], behind: NDArray[np.int64], draw: np.random.Generator) -> float:
+    """p-value of the widest difference between any two rates, by permuting who is in which group.
+
+    Parameters
+    ----------
+    counted, behind : ndarray of int64, ``(groups,)``
+        Records that a rate counts, and that it counts among.
+    """
+    permuted = draw.multivariate_hypergeometric(behind, int(counted.sum()), size=PERMUTATIONS) / behind
+    apart = np.ptp(counted / behind) * (1 - 1e-9)
+    return float(
+        (1 + np.sum(np.ptp(permuted, axis=1) >= apart)) / (1 + PERMUTATIONS)
+    )  # the groups as they are count as one

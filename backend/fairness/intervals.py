@@ -1,7 +1,8 @@
-"""Intervals that hold the truth with 95 %: Wilson's of a share, and percentiles of resampled figures. Knows no record."""
+"""Intervals that hold the truth with 95 %: of a share, of two shares' difference and ratio, of resampled figures. Knows no record."""
 
 from __future__ import annotations
 
+from math import hypot, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -17,6 +18,23 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half_width = Z / (1 + Z * Z / n) * ((share * (1 - share) + Z * Z / (4 * n)) / n) ** 0.5
     return min(share, max(0.0, middle - half_width)), max(share, min(1.0, middle + half_width))
+
+
+def of_difference(share: float, n: int, reference: float, reference_n: int) -> tuple[float, float]:
+    """Newcombe's interval (1998, method 10) of `share` less `reference`, shares of different records, from their Wilson intervals."""
+    (low, high), (from_, to) = wilson(share, n), wilson(reference, reference_n)
+    apart = share - reference
+    return apart - hypot(share - low, to - reference), apart + hypot(high - share, reference - from_)
+
+
+def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[float, float]:
+    """The interval of `share` over `reference` (above 0) from their Wilson intervals (Donner and Zou 2012, eq. 9 and 10)."""
+    (low, high), (from_, to) = wilson(share, n), wilson(reference, reference_n)
+    product = share * reference
+    below, under = low * (2 * share - low), to * (2 * reference - to)
+    above, over = high * (2 * share - high), from_ * (2 * reference - from_)
+    least = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
+    return least, (product + sqrt(product**2 - above * over)) / over
 
 
 def percentiles(drawn: NDArray[np.float64], value: float) -> tuple[float, float]:

@@ -1,14 +1,14 @@
 """A notice of adverse action: up to four specific principal reasons in words, or why there must be none. Knows names, no contribution.
 
 A reason is a feature's disclosed meaning and the direction that the model has learned; the words of Regulation B's form C-1 stand beside
-it only where they say the same (notices/regulation_b.yaml). Where a reason is a prohibited basis no notice is drawn: it would state an
-unlawful ground or hide it.
+it only where they say the same (notices/regulation_b.yaml). Where a reason is a prohibited basis, or an age of which it was not shown
+that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -81,6 +81,24 @@ def form_reason(feature: Feature, learned: str, *, of_guest: bool) -> FormReason
 
 
 @dataclass(frozen=True)
+class Blocker:
+    """Why a feature must not be a reason: a provision, in force and not overridden, and what it says of the feature.
+
+    Attributes
+    ----------
+    why : {"prohibited", "negative", "undecided", "open"}
+        A prohibited basis; or the age of elderly applicants scores worse, is not shown to score no worse, or was not checked.
+    """
+
+    law: str
+    why: Literal["prohibited", "negative", "undecided", "open"]
+
+    def in_words(self, say: Callable[..., str]) -> str:
+        """Why, with the provision, from a catalogue."""
+        return say(f"notice.why_{self.why}", law=self.law)
+
+
+@dataclass(frozen=True)
 class NoticeLine:
     """One reason.
 
@@ -90,8 +108,7 @@ class NoticeLine:
         Title of who holds it.
     learned : str
         What a higher value does to the risk: ``up``, ``down``, or no one direction.
-    blockers : tuple of str
-        Provisions of which the feature is a prohibited basis, in force and not overridden.
+    blockers : tuple of Blocker
     """
 
     feature: Feature
@@ -99,7 +116,7 @@ class NoticeLine:
     party_zh: str
     of_guest: bool
     learned: str
-    blockers: tuple[str, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
 
     @cached_property
     def form_reason(self) -> FormReason | None:
@@ -142,7 +159,7 @@ class Notice:
 
     @property
     def blocked(self) -> bool:
-        """Whether a reason is a prohibited basis."""
+        """Whether a reason must not be one."""
         return any(line.blockers for line in self.lines)
 
     def outline(self, language: str) -> Outline:
@@ -157,8 +174,8 @@ class Notice:
         yield Text(words("notice.blocked_why"), "finding")
         for line in self.lines:
             if line.blockers:
-                law = "; ".join(line.blockers)
-                yield Text(words("notice.blocked_line", meaning=line.meaning(words), law=law), "finding")
+                why = "; ".join(blocker.in_words(words) for blocker in line.blockers)
+                yield Text(words("notice.blocked_line", meaning=line.meaning(words), why=why), "finding")
         yield Text(words("notice.blocked_do"))
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:

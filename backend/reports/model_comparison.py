@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Generic, TypeVar
 
 from backend.compliance.assessment import ComplianceReport, Finding
@@ -77,6 +77,8 @@ class Side:
         On how many records, and at which cut-off.
     test_ids : frozenset of str
         Records that its figures were measured on.
+    intervals : mapping of str to (float, float)
+        Figure → its 95 % interval, where scores of these records are kept.
     """
 
     record: ModelRecord
@@ -86,6 +88,7 @@ class Side:
     disparities: Mapping[str, tuple[Evidence, ...]]
     bases: Mapping[tuple[str, str], Basis]
     test_ids: frozenset[str]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,18 @@ class Difference(Generic[V]):
 
 @dataclass(frozen=True)
 class Figure(Difference[float]):
-    """One figure of quality; `better` is +1 where the second model's is better, -1 where it is worse, else 0."""
+    """One figure of quality.
 
+    Attributes
+    ----------
+    low, high : float
+        The first model's 95 % interval; NaN where none is known.
+    better : int
+        +1 where the second model's lies beyond that interval on the better side, -1 on the worse side, else 0.
+    """
+
+    low: float
+    high: float
     better: int
 
 
@@ -191,7 +204,7 @@ def compare(before: Side, after: Side) -> SideBySide:
     return SideBySide(
         before=before,
         after=after,
-        figures=tuple(_figures(before.record, after.record)),
+        figures=tuple(_figures(before, after)),
         shifts=_shifts(before.importance, after.importance),
         findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
         outcomes=tuple(_outcomes(before.disparities, after.disparities)),
@@ -201,12 +214,13 @@ def compare(before: Side, after: Side) -> SideBySide:
     )
 
 
-def _figures(before: ModelRecord, after: ModelRecord) -> Iterator[Figure]:
+def _figures(before: Side, after: Side) -> Iterator[Figure]:
     for name in FIGURES:
-        one, other = getattr(before.metrics, name), getattr(after.metrics, name)
+        one, other = getattr(before.record.metrics, name), getattr(after.record.metrics, name)
         if math.isfinite(one) and math.isfinite(other):
-            sign = (other > one) - (other < one)
-            yield Figure(name, one, other, sign if name in HIGHER_IS_BETTER else -sign)
+            low, high = before.intervals.get(name, (math.nan, math.nan))
+            sign = (other > high) - (other < low)
+            yield Figure(name, one, other, low, high, sign if name in HIGHER_IS_BETTER else -sign)
 
 
 def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:

@@ -20,7 +20,8 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
-from backend.fairness.disparity import Disparity, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, RATIO, Disparity, P, measure_in_words, widest
+from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
@@ -34,13 +35,18 @@ from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
+    "DIFFERENCE",
+    "RATIO",
+    "REFERENCE_GROUP",
     "Disparity",
     "DisparityRequest",
     "Fairness",
+    "P",
     "Proxies",
     "ProxyRequest",
     "ages_in_words",
     "measure_in_words",
+    "widest",
 ]
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03

@@ -170,10 +170,13 @@ class Measurement:
 
 
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
-    """Rows of some test records in the Guest's table, or of all."""
-    ids, row_of = context.test_ids, context.runtime.table.row_of
-    count = len(ids) if samples is None else samples
-    if not 1 <= count <= len(ids):
-        raise ParameterError(f"{count} test records were asked for; the model has {len(ids):,}.")
-    chosen = np.random.default_rng(seed).choice(len(ids), size=count, replace=False)
+    """Rows of some test records in the Guest's table, or of all; of those who have left it since the training there are none."""
+    row_of = context.runtime.table.row_of
+    ids = [i for i in context.test_ids if i in row_of]
+    count = len(context.test_ids) if samples is None else samples
+    if not ids or not 1 <= count <= len(context.test_ids):
+        raise ParameterError(
+            f"{count} test records were asked for; the model has {len(context.test_ids):,}, of which the Guest's table holds {len(ids):,}."
+        )
+    chosen = np.random.default_rng(seed).choice(len(ids), size=min(count, len(ids)), replace=False)
     return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)

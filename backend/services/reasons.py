@@ -28,10 +28,10 @@ from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS, Notice, NoticeLine, draw
+from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS, Blocker, Notice, NoticeLine, draw
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
-from backend.services.compliance import Compliance
+from backend.services.compliance import Compliance, Finding
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.scoring import ScoringRequest, begun, score
@@ -88,15 +88,15 @@ class Reason:
     ----------
     expected, learned : str
         What a higher value does to the risk, by the dictionary and in the model (:class:`LearnedDirection`).
-    blockers : tuple of str
-        Provisions of which the feature is a prohibited basis.
+    blockers : tuple of Blocker
+        Why the feature must not be a reason.
     """
 
     party: str
     feature: str
     expected: str
     learned: str
-    blockers: tuple[str, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class PersonReasons:
 
     @property
     def blocked(self) -> bool:
-        """Whether a reason is a prohibited basis."""
+        """Whether a reason must not be one."""
         return any(reason.blockers for reason in self.reasons)
 
 
@@ -202,11 +202,11 @@ class ReasonsService:
     def _known_of_features(self, record: ModelRecord) -> dict[str, Reason]:
         """What is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
         standing = self._measurement.workspace.reviews(record.federation).standing(record.content_hash)
-        blockers: dict[str, list[str]] = {}
+        blockers: dict[str, list[Blocker]] = {}
         for finding in self._compliance.assess(record.id).findings:
             review = standing.get((finding.rule_id, finding.feature))
-            if finding.status == "prohibited" and (review is None or review.verdict != "overridden"):
-                blockers.setdefault(finding.feature, []).append(finding.citation)
+            if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
+                blockers.setdefault(finding.feature, []).append(blocker)
         return {
             d.feature: Reason(d.party, d.feature, d.expected, d.learned, tuple(blockers.get(d.feature, ())))
             for d in self._explanation.directions(record.id)
@@ -246,6 +246,16 @@ class ReasonsService:
         done = mean_contributions(self._measurement.context(record), request, job)
         note.body["traffic"] = traffic(job.transcript)
         return done
+
+
+def _blocker(finding: Finding) -> Blocker | None:
+    """What a finding says against stating its feature as a reason."""
+    if finding.status == "prohibited":
+        return Blocker(finding.citation, "prohibited")
+    if not finding.check:
+        return None
+    verdict = "open" if finding.ages is None else finding.ages.verdict
+    return None if verdict == "not_negative" else Blocker(finding.citation, verdict)
 
 
 def give_reasons(

@@ -144,9 +144,12 @@ class Registry:
         """
         import numpy as np  # noqa: PLC0415 (as above)
 
-        test, row_of = self.test_ids(record), self._workspace.runtime(record.federation).table.row_of
+        row_of = self._workspace.runtime(record.federation).table.row_of
+        test = [i for i in self.test_ids(record) if i in row_of]
         if not 0 <= samples <= len(test):
-            raise ParameterError(f"{samples} test records were asked for; the model has {len(test):,}.")
+            raise ParameterError(
+                f"{samples} test records were asked for; the Guest's table holds {len(test):,} of the model's."
+            )
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
         return np.array([row_of[test[i]] for i in chosen], dtype=np.intp)
 

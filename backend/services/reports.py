@@ -129,6 +129,7 @@ class Reports:
 
     def _side(self, record: ModelRecord) -> Side:
         found = MeasuredEvidence(self._models, record)
+        parts = (part for part in self._cards.get(record.id).parts if part.part == record.metrics.part)
         return Side(
             record=record,
             sizes=Sizes.of(self._models.partial_model(record)),
@@ -137,6 +138,7 @@ class Reports:
             disparities=found.disparities,
             bases={key: basis for key, basis in found.bases.items() if key[0] == DISPARITY},
             test_ids=frozenset(self._models.test_ids(record)),
+            intervals={figure.name: (figure.low, figure.high) for part in parts for figure in part.figures},
         )
 
     def _sources(self, record: ModelRecord) -> Sources:

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 from app.panels import frame
 from app.texts import Texts, markdown
 from app.view_models import explained
+from backend.reports.adverse_action_notice import Blocker
 from backend.services.reasons import Reason
 from tests.app.conftest import Opened, World
 from tests.app.reading_out import says
@@ -70,7 +71,7 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
     job = at.session_state["job:reasons"]
     person = job.result.people[0]
     holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
-    barred = Reason(holder, "gender", "none", "up", ("15 USC 1691(a)(1)",))
+    barred = Reason(holder, "gender", "none", "up", (Blocker("15 USC 1691(a)(1)", "prohibited"),))
     job.result = replace(job.result, people=(replace(person, reasons=(barred,)),))
     at.slider(key="score_cutoff").set_value(1).run()
     assert not at.exception

@@ -157,3 +157,30 @@ def test_a_long_meaning_is_wrapped_and_cut() -> None:
     assert cut("近十二个月还款逾期次数", 8) == "近十二个…"
     assert cut("short", 8) == "short"
     assert "<br>" in wrap("近十二个月还款逾期次数", 8, 3)
+
+
+# what mdast-util-gfm-autolink-literal, the Markdown of the pages, makes a link of, whatever is escaped
+LINKED = re.compile(
+    r"(https?://|www(?=\.))([-.\w]+)([^ \t\r\n]*)|(?:^|(?<=[\s\W]))([-.\w+]+)@([-\w]+(?:\.[-\w]+)+)", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://evil.example/a?b",
+        "see HTTPS://evil.example.",
+        "www.evil.example",
+        "Www.evil.example",
+        "ann+x@evil.example",
+        "(a@b.cd)",
+    ],
+)
+def test_an_address_in_a_meaning_is_shown_letter_by_letter_and_is_no_link(text: str) -> None:
+    shown = markdown(text).replace("\\", "")
+    assert LINKED.search(text) and not LINKED.search(shown)
+    assert shown.replace("\u2060", "") == text
+
+
+def test_a_text_without_an_address_holds_nothing_unseen() -> None:
+    assert markdown("ratio 3:1 @ home, http and www") == r"ratio 3\:1 @ home, http and www"

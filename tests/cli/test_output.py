@@ -1,9 +1,19 @@
 """How the shell waits for long work: progress is told, Ctrl-C stops it, a failure is raised as it is."""
 
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
 import threading
+from datetime import date
 
+import numpy as np
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from backend import cli
 from backend.cli import output
 from backend.errors import Cancelled, FederationError
 from backend.jobs import Job
@@ -60,3 +70,52 @@ def test_what_stopped_the_work_is_raised():
 
     with pytest.raises(FederationError, match="table is empty"):
         output.watched(Job(work, 1).start(), tick=0.01)
+
+
+def test_json_holds_null_where_a_number_is_not_finite(capsys):
+    found = {"auc": math.nan, "rows": [1.5, (-math.inf, np.float64("nan"))], "name": "NaN", "day": date(2026, 11, 22)}
+    output.print_result(found, "", as_json=True)
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    told = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert told == {"auc": None, "rows": [1.5, [None, None]], "name": "NaN", "day": "2026-11-22"}
+
+
+def sqlite_full():
+    raise OperationalError(
+        "INSERT INTO parts VALUES (?)", ("a secret threshold",), sqlite3.OperationalError("database or disk is full")
+    )
+
+
+def home_is_a_file():
+    raise NotADirectoryError(20, "Not a directory", "/somewhere/home/federations.json")
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(sqlite_full, "database or disk is full"), (home_is_a_file, "/somewhere/home/federations.json: Not a directory")],
+)
+def test_a_store_or_a_file_that_cannot_be_used_is_one_sentence_without_what_was_written(
+    fault, told, monkeypatch, capsys
+):
+    monkeypatch.setattr(cli, "app", lambda prog_name: fault())
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    said = capsys.readouterr().err
+    assert said.startswith("Error: ") and told in said
+    assert said.count("\n") == 1 and "secret" not in said and "INSERT" not in said
+
+
+def test_a_home_that_is_a_file_ends_with_one_sentence(tmp_path):
+    (tmp_path / "home").write_text("not a folder")
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "models"],
+        env=os.environ | {"GLASSLEAF_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ") and "Traceback" not in done.stderr

@@ -1,9 +1,13 @@
 """Reading CSV text: encodings, separators, bad files, and cells as values."""
 
+import os
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from backend.data.csv_file import parse_csv, to_column
+from backend.data.csv_file import TABLE, Limits, parse_csv, read_csv, to_column
 from backend.data.dictionary import Feature
 from backend.errors import FederationError
 
@@ -24,6 +28,7 @@ def refusal(data: bytes) -> str:
         b"a,b\n1,x\n",
         b"a;b\n1;x\n",
         b"a\tb\r\n1\tx\r\n",
+        b"a|b\n1|x\n",
         b"\xef\xbb\xbfa,b\n1,x",
         b'"a","b"\n"1","x"\n',
         b"\n a , b \n\n 1 , x \n\n",
@@ -44,10 +49,67 @@ def test_lines_are_counted_through_cells_with_line_breaks_and_blank_lines():
     assert text.lines == [2, 5]
 
 
-def test_rows_of_another_length_are_noted_filled_and_cut():
+def test_rows_of_another_length_are_noted_and_read_as_far_as_they_go():
     text = parse_csv("t.csv", b"a,b\n1\n1,2,3\n")
     assert text.ragged == {0: 1, 1: 3}
-    assert text.rows == [["1", ""], ["1", "2"]]
+    assert (text.rows, text.cells("b")) == ([["1"], ["1", "2"]], ["", "2"])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_may_end_as_on_any_system(end):
+    text = parse_csv("t.csv", end.join([b"a;b", b"1;x", b"2;y"]))
+    assert (text.header, text.cells("b"), text.lines) == (("a", "b"), ["x", "y"], [2, 3])
+
+
+def test_short_rows_of_a_wide_table_take_no_more_memory_than_they_hold():
+    wide = b",".join(b"c%d" % n for n in range(1000))
+    data = wide + b"\n" + b"1\n" * 20_000  # every row filled up would be 160 MB
+    tracemalloc.start()
+    text = parse_csv("t.csv", data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(text.rows) == len(text.ragged) == 20_000
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("data", "limits", "told"),
+    [
+        (b"a,b\n1,2\n", Limits(7, 9, 9, 99), "found more than 7 bytes"),
+        (b"a,b\n1,2\n3,4\n", Limits(99, 1, 9, 99), "found more than 1 rows, expected at most 1"),
+        (b"a,b\n" + b"1\n" * 6, Limits(99, 9, 9, 10), "found more than 5 rows of 2 columns"),
+        (b"a,b,c\n", Limits(99, 9, 2, 99), "found 3 columns, expected at most 2"),
+        (b"a" * 501 + b",b\n", TABLE, "names of at most 500 characters"),
+        (b"a,b\n1," + b"x," * 600_000, TABLE, "line 2: found a row of more than 1,000,000 characters"),
+        (b"a,b\n" + b'"\n",' * 400_000, TABLE, "line 2: found a row of more than 1,000,000 characters"),
+        (b"a,b\n1," + b"x" * 200_000, TABLE, "line 2: the row that starts here is not CSV"),
+        (b'"a' + b"x" * 200_000 + b'",b\n', TABLE, "line 1: the row that starts here is not CSV"),
+        (b"a" * 140_000, TABLE, "line 1: the row that starts here is not CSV"),
+    ],
+)
+def test_a_file_is_refused_as_soon_as_it_is_too_large(data, limits, told):
+    with pytest.raises(FederationError) as refused:
+        parse_csv("t.csv", data, limits)
+    assert told in str(refused.value)
+
+
+def test_columns_are_told_apart_in_linear_time():
+    data = b",".join(b"%d" % (n // 2) for n in range(5000)) + b"\n"
+    began = time.process_time()
+    assert "more than once" in refusal(data)
+    assert time.process_time() - began < 0.1  # comparing every pair takes ten times as long
+
+
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FederationError, match=r"pipe\.csv: cannot be read"):
+        read_csv(tmp_path / "pipe.csv")
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(FederationError, match=r"loop\.csv: cannot be read"):
+        read_csv(tmp_path / "loop.csv")
 
 
 @pytest.mark.parametrize(

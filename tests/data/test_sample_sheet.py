@@ -24,7 +24,7 @@ def test_a_sheet_is_read_whatever_the_order_of_its_columns(federation):
 def test_a_sheet_is_read_from_a_file(federation, tmp_path):
     (tmp_path / "new.csv").write_text("id,income,home\nx,1,own\n", encoding="utf-8")
     assert read_samples(federation, tmp_path / "new.csv").ids == ("x",)
-    with pytest.raises(SampleError, match=r"none\.csv: cannot be read"):
+    with pytest.raises(SampleError, match=r"none\.csv: no such file"):
         read_samples(federation, tmp_path / "none.csv")
 
 
@@ -107,12 +107,12 @@ def test_a_sheet_that_is_not_usable_is_refused_as_a_whole(federation, data, expe
 
 def test_size_and_rows_are_checked_again(federation, tmp_path):
     data = b"id,income,home\nx,1,own\ny,1,own\n"
-    with pytest.raises(SampleError, match="found 2 rows, expected at most 1"):
+    with pytest.raises(SampleError, match="found more than 1 rows, expected at most 1"):
         read_samples(federation, data, max_rows=1)
-    with pytest.raises(SampleError, match="found 31 bytes, expected at most 30"):
+    with pytest.raises(SampleError, match="found more than 30 bytes"):
         read_samples(federation, data, max_bytes=30)
     (tmp_path / "big.csv").write_bytes(data)
-    with pytest.raises(SampleError, match=r"big\.csv: found 31 bytes"):
+    with pytest.raises(SampleError, match=r"big\.csv: found more than 30 bytes"):
         read_samples(federation, tmp_path / "big.csv", max_bytes=30)
 
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness import disparity
-from backend.fairness.disparity import MEASURES, SUPPRESSED, from_records, from_sums, marks
+from backend.fairness.disparity import MEASURES, SUPPRESSED, by_chance, from_records, from_sums, marks, measure_in_words
+from backend.fairness.intervals import of_difference, of_ratio
+from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import Group
 
 CUT = 0.5
@@ -58,15 +60,22 @@ def test_rates_by_hand(measure):
 
 @pytest.mark.parametrize("measure", [by_sums, by_records])
 def test_gaps_by_hand(measure):
-    disparity = measure(*TWO)
-    selection, true, false = disparity.gaps
-    assert (selection.lowest.name, selection.highest.name) == ("1", "0") and selection.ratio.value == pytest.approx(0.5)
-    assert disparity.gaps[0] is selection and selection.difference.value == pytest.approx(0.4)
-    assert true.ratio.value == pytest.approx(0.75) and (true.lowest.name, true.ratio.n) == ("0", 80)
-    assert false.difference.value == pytest.approx(0.375) and false.ratio.n == 120 and disparity.n == 200
-    for gap in disparity.gaps:
-        for rate in (gap.ratio, gap.difference):
+    disparity = measure(*people((10, 70, 10, 10), (20, 20, 40, 21)))
+    assert {gap.reference.name for gap in disparity.gaps} == {"1"} and disparity.n == 201  # the larger by one
+    selection, true, false = (gap.others[0] for gap in disparity.gaps)
+    assert selection.group.name == "0"
+    assert (selection.difference.value, selection.ratio.value) == pytest.approx((0.8 - 40 / 101, 0.8 / (40 / 101)))
+    assert (true.difference.value, true.ratio.value) == pytest.approx((0.5 - 40 / 60, 0.75)) and true.ratio.n == 80
+    assert false.difference.value == pytest.approx(10 / 80 - 21 / 41) and disparity.gaps[2].n == 121
+    for other in (selection, true, false):
+        for rate in (other.ratio, other.difference):
             assert rate.low < rate.value < rate.high
+
+
+def test_every_other_group_is_held_against_the_largest_and_keeps_its_sign():
+    gap = by_sums(*people((0, 30, 0, 10), (0, 40, 0, 40), (0, 10, 0, 30))).gaps[0]
+    assert gap.reference.name == "1"
+    assert [(o.group.name, o.difference.value) for o in gap.others] == [("0", 0.25), ("2", -0.25)]
 
 
 @settings(max_examples=12, deadline=None)
@@ -83,19 +92,18 @@ def test_records_and_sums_give_the_same_and_fairlearn_the_same_again(counts, see
             if a.value is not None:
                 assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high))
     declined = (probabilities >= CUT).astype(int)
-    for gap, metric, reference in zip(
+    for gap, metric, predicted in zip(
         sums.gaps,
         (selection_rate, true_positive_rate, false_positive_rate),
         (1 - declined, declined, declined),
         strict=True,
     ):
-        behind = [outcome.rates[gap.measure].n for outcome in sums.groups]
-        if min(behind) == 0:
-            continue
-        frame = MetricFrame(metrics=metric, y_true=labels.astype(int), y_pred=reference, sensitive_features=index)
-        assert gap.ratio.value == pytest.approx(frame.ratio()) and gap.difference.value == pytest.approx(
-            frame.difference()
-        )
+        rates = MetricFrame(
+            metrics=metric, y_true=labels.astype(int), y_pred=predicted, sensitive_features=index
+        ).by_group
+        for other in gap.others:
+            base, rate = rates[int(gap.reference.name)], rates[int(other.group.name)]
+            assert (other.difference.value, other.ratio.value) == pytest.approx((rate - base, rate / base))
 
 
 def test_a_rate_with_fewer_than_twenty_records_behind_it_is_suppressed():
@@ -103,9 +111,10 @@ def test_a_rate_with_fewer_than_twenty_records_behind_it_is_suppressed():
     assert disparity.groups[1].rates["true positive rate"] == SUPPRESSED  # 19 with the positive label
     assert disparity.groups[1].rates["selection rate"].n == 100
     gap = disparity.gaps[1]
-    assert gap.ratio.n == 20 + 60 and {gap.lowest.name, gap.highest.name} <= {"0", "2"}
+    assert (gap.n, gap.reference.name, [o.group.name for o in gap.others]) == (20 + 60, "2", ["0"])
     alone = by_sums(*people((10, 70, 10, 10), (9, 50, 10, 31)))
-    assert alone.gaps[1].ratio == SUPPRESSED and alone.gaps[1].lowest is None and alone.gaps[0].ratio.value is not None
+    assert (alone.gaps[1].reference, alone.gaps[1].others, alone.gaps[1].p) == (None, (), None)
+    assert alone.gaps[0].others
 
 
 @pytest.mark.parametrize("measure", [by_sums, by_records])
@@ -117,7 +126,8 @@ def test_without_groups_nothing_is_reported(measure):
 @pytest.mark.parametrize("measure", [by_sums, by_records])
 def test_a_ratio_of_nothing_accepted_anywhere_is_suppressed(measure):
     disparity = measure(*people((0, 0, 30, 30), (0, 0, 40, 20)))
-    assert disparity.gaps[0].ratio == SUPPRESSED and disparity.gaps[0].difference.value == 0
+    (other,) = disparity.gaps[0].others
+    assert other.ratio == SUPPRESSED and other.difference.value == 0 and disparity.gaps[0].p == 1
 
 
 def test_somebody_at_the_cutoff_is_declined():
@@ -132,15 +142,65 @@ def test_an_interval_of_certainty_is_not_certain():
     assert everybody.value == 1 and 0.85 < everybody.low < 0.95 and everybody.high == 1
 
 
-def test_a_gaps_interval_is_that_of_resampled_records():
+def test_a_gaps_intervals_are_close_to_those_of_resampled_records():
     _, index, _, probabilities = TWO
-    draw, ratios = np.random.default_rng(2), []
+    draw, drawn = np.random.default_rng(2), []
     for _ in range(400):
         rows = draw.integers(0, len(index), len(index))
-        rates = [np.mean(probabilities[rows][index[rows] == k] < CUT) for k in range(2)]
-        ratios.append(min(rates) / max(rates))
-    ratio = by_sums(*TWO).gaps[0].ratio
-    assert (ratio.low, ratio.high) == pytest.approx(tuple(np.quantile(ratios, [0.025, 0.975])), abs=0.04)
+        reference, own = (np.mean(probabilities[rows][index[rows] == k] < CUT) for k in range(2))
+        drawn.append((own - reference, own / reference))
+    (other,) = by_sums(*TWO).gaps[0].others
+    for rate, resampled in zip((other.difference, other.ratio), np.transpose(drawn), strict=True):
+        assert (rate.low, rate.high) == pytest.approx(tuple(np.quantile(resampled, [0.025, 0.975])), abs=0.04)
+
+
+def test_two_groups_in_which_everybody_is_accepted_are_not_certainly_alike():
+    (other,) = by_sums(*people((5, 25, 0, 0), (10, 20, 0, 0))).gaps[0].others
+    assert other.difference.value == 0 and -0.2 < other.difference.low < -0.05 and 0.05 < other.difference.high < 0.2
+    assert other.ratio.value == 1 and other.ratio.low < 0.95 and other.ratio.high > 1.05
+
+
+RUNS = 1000
+
+
+def drawn(rates, sizes, seed):
+    """``(RUNS, groups)``: how many of each group are accepted."""
+    return np.random.default_rng(seed).binomial(sizes, rates, size=(RUNS, len(sizes)))
+
+
+def compared(accepted, sizes):
+    """Groups of which so many are accepted, without labels."""
+    groups = tuple(Group("code", str(k), n) for k, n in enumerate(sizes))
+    nobody = np.zeros(len(sizes), dtype=np.int64)
+    return from_sums("host", "f", CUT, groups, np.array([accepted, nobody, nobody, nobody]), seed=0)
+
+
+@pytest.mark.parametrize("rates", [(0.7, 0.7), (0.7, 0.55), (0.9, 0.95)], ids=["no gap", "worse", "better"])
+def test_an_interval_holds_the_true_difference_and_ratio_in_95_of_100_runs(rates):
+    sizes, held = (300, 150), np.zeros(2)
+    true = rates[1] - rates[0], rates[1] / rates[0]
+    for accepted in drawn(rates, sizes, seed=11):
+        (reference, own), (n, other_n) = accepted / sizes, sizes
+        found = of_difference(own, other_n, reference, n), of_ratio(own, other_n, reference, n)
+        held += [low <= value <= high for value, (low, high) in zip(true, found, strict=True)]
+    assert np.all((held >= 0.93 * RUNS) & (held <= 0.97 * RUNS)), held
+
+
+@pytest.mark.parametrize(("rates", "least", "most"), [((0.7,) * 4, 0.03, 0.07), ((0.7, 0.7, 0.7, 0.5), 0.9, 1.0)])
+def test_the_permutation_test_finds_a_gap_and_cries_wolf_in_5_of_100_runs(rates, least, most):
+    sizes, draw = np.array([300, 200, 150, 100]), np.random.default_rng(3)
+    found = [by_chance(accepted, sizes, draw) < 0.05 for accepted in drawn(rates, sizes, seed=13)]
+    assert least <= np.mean(found) <= most
+
+
+def test_what_is_reported_of_groups_without_a_gap_holds_no_gap_in_95_of_100_runs():
+    sizes = np.array([200, 100])
+    others = [compared(accepted, sizes).gaps[0].others[0] for accepted in drawn((0.8, 0.8), sizes, seed=17)[:200]]
+    for held in (
+        [o.difference.low <= 0 <= o.difference.high for o in others],
+        [o.ratio.low <= 1 <= o.ratio.high for o in others],
+    ):
+        assert np.mean(held) > 0.9
 
 
 def test_probabilities_travel_as_small_whole_numbers():
@@ -166,5 +226,18 @@ def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
         ("women", "selection rate", 100),
         ("women", "true positive rate", 60),
     ]
-    assert rows[6].measure == "selection rate, smallest over largest" and rows[6].value == pytest.approx(0.5)
-    assert len(rows) == 2 * 3 + 2 * 3
+    assert [(e.about, e.measure, e.n) for e in rows[6:10]] == [
+        ("men", "selection rate, reference", 100),
+        ("women", "selection rate, difference", 200),
+        ("women", "selection rate, ratio", 200),
+        ("all groups", "selection rate, p", 200),
+    ]
+    assert rows[7].value == pytest.approx(-0.4) and rows[8].value == pytest.approx(0.5) and rows[9].value < 0.001
+    assert len(rows) == 2 * 3 + 3 * 4
+    assert disparity.widest(rows) == rows[7] and disparity.widest(rows[:7]) is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_measure_has_words(language):
+    for row in disparity.as_evidence(by_sums(*TWO), ("men", "women")):
+        assert measure_in_words(Catalogue(language), row.measure) != row.measure

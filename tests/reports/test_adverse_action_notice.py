@@ -1,11 +1,14 @@
 """A notice says true reasons in words, the form's only where they fit, and none where one is a prohibited basis."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
-from backend.reports.adverse_action_notice import Notice, NoticeLine, draw, form, form_reason
+from backend.reports.adverse_action_notice import Blocker, Notice, NoticeLine, draw, form, form_reason
+from backend.reports.render.pdf_page import SMALL, Page
 
 
 def feature(meaning, meaning_zh="", name="f"):
@@ -71,7 +74,14 @@ def notice(*lines):
 
 LATE = NoticeLine(feature("Repayment status of the card", "信用卡还款状态"), "Lender <Two>", "乙", False, "up")
 OWN = NoticeLine(feature("Share of the granted credit in use", "授信额度使用率"), "A & B Bank", "甲银行", True, "mixed")
-SEX = NoticeLine(feature("Sex of the client", "客户性别"), "A & B Bank", "甲银行", True, "up", ("15 USC 1691(a)(1)",))
+SEX = NoticeLine(
+    feature("Sex of the client", "客户性别"),
+    "A & B Bank",
+    "甲银行",
+    True,
+    "up",
+    (Blocker("15 USC 1691(a)(1)", "prohibited"),),
+)
 
 
 def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():
@@ -107,6 +117,18 @@ def test_a_prohibited_basis_stops_the_whole_notice(kind):
 def test_a_notice_as_pdf_is_the_same_every_time():
     first = draw(notice(LATE, OWN), "en", "pdf")
     assert first.startswith(b"%PDF-") and first == draw(notice(LATE, OWN), "en", "pdf")
+
+
+@pytest.mark.parametrize("control", ["\n", "\r", "\t", "\x0b", "\x1f", "\x85"])
+def test_line_breaks_and_controls_in_a_meaning_leave_no_glyph_missing(control, caplog):
+    line = NoticeLine(feature(f"Late{control}payments"), f"Lender{control}Two", "乙", False, "up")
+    assert draw(notice(line), "en", "pdf")
+    page = Page(Catalogue("en"), datetime(2026, 11, 22, tzinfo=UTC))
+    page.add_page()
+    page.face(SMALL)
+    page.cell(40, 4, page.one_line(f"a{control}b"))
+    page.output()
+    assert not caplog.records
 
 
 def test_unknown_kinds_are_refused():

@@ -27,19 +27,20 @@ def used(feature, share, party="bank"):
 USED = used("age", 0.6), used("sex", 0.4, "shop")
 
 
-def side(record=RECORD, rows=USED, disparities=None, ids=("a", "b")):
+def side(record=RECORD, rows=USED, disparities=None, ids=("a", "b"), intervals=None):
     report = ComplianceReport(findings=(), assessed=2, packs=())
-    return Side(record, SIZES, tuple(rows), report, disparities or {}, {}, frozenset(ids))
+    return Side(record, SIZES, tuple(rows), report, disparities or {}, {}, frozenset(ids), intervals or {})
 
 
-def test_a_smaller_loss_and_a_larger_auc_are_better():
-    after = replace(RECORD, metrics=replace(RECORD.metrics, auc=0.7, log_loss=0.4))
-    figures = {f.name: (f.before, f.after, f.better) for f in compare(side(), side(after)).figures}
-    assert figures == {
+def test_a_smaller_loss_and_a_larger_auc_are_better_only_beyond_the_interval():
+    after = replace(RECORD, metrics=replace(RECORD.metrics, auc=0.7, ks=0.39, log_loss=0.4, accuracy=0.1))
+    known = {"auc": (0.72, 0.78), "ks": (0.3, 0.5), "log_loss": (0.45, 0.55)}
+    found = compare(side(intervals=known), side(after)).figures
+    assert {f.name: (f.before, f.after, f.better) for f in found} == {
         "auc": (0.75, 0.7, -1),
-        "ks": (0.4, 0.4, 0),
+        "ks": (0.4, 0.39, 0),  # within the interval
         "log_loss": (0.5, 0.4, 1),
-        "accuracy": (0.8, 0.8, 0),
+        "accuracy": (0.8, 0.1, 0),  # no interval is known
     }
 
 

@@ -22,6 +22,7 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
+from backend.reports.sections import answers
 from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
@@ -307,7 +308,7 @@ def test_every_word_of_a_printed_report_is_asked_for():
     code = "".join(f.read_text() for f in files)
     named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     composed = {  # first words of the keys whose last ones come out of a result
-        "ask", "limit", "head", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks", "parameter",
+        "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks", "parameter",
     }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]
@@ -317,3 +318,17 @@ def test_every_word_of_a_printed_report_is_asked_for():
 def test_an_unknown_language_has_no_words():
     with pytest.raises(ParameterError, match="en, zh"):
         Catalogue("de")
+
+
+def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stated(report):
+    words = Catalogue("en")
+    used = sum(f.expected != "none" for f in report.content.features if f.splits)
+    unstated = tuple(f.model_copy(update={"expected": "none", "contradicts": False}) for f in report.content.features)
+    agreeing = tuple(f.model_copy(update={"contradicts": False}) for f in report.content.features)
+
+    def said(features):
+        content = report.content.model_copy(update={"features": features})
+        return " ".join(answer for _, answer in answers(report.model_copy(update={"content": content}), "en"))
+
+    assert words("document.nothing_expected") in said(unstated)
+    assert words("document.not_against", n=used) in said(agreeing) and used > 0

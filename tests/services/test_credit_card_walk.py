@@ -106,9 +106,7 @@ def test_disparity_by_sex_is_told_with_intervals_in_both_models(walk):
         ),
     )
     [pair] = walk.report.content.retrained
-    gap = next(
-        o for o in pair.outcomes if o.feature == "SEX" and o.before.measure == "selection rate, largest less smallest"
-    )
+    gap = next(o for o in pair.outcomes if o.feature == "SEX" and o.before.measure == "selection rate, difference")
     says(walk, *(f"{figure(m.value)} [{figure(m.low)}, {figure(m.high)}]" for m in (gap.before, gap.after)))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from homes import settled
 
+from backend.fairness.disparity import MEASURES
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 
@@ -75,6 +76,8 @@ def test_what_was_measured_is_there(glassleaf, expected):
     assert {p.feature or p.party: p.fall for p in glassleaf.explanation.permutation(boosted)} == expected["permutation"]
     [finding, *_] = [f for f in glassleaf.compliance.assess(boosted).findings if f.feature == "gender"]
     assert finding.disparities and finding.proxies is not None
+    # gaps that 0.1.0 measured had intervals that could not hold "no difference"; the rates were right
+    assert {row.measure for row in finding.disparities} == set(MEASURES)
 
 
 def test_a_report_is_made_of_it_today(glassleaf, expected):

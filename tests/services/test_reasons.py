@@ -1,13 +1,16 @@
 """Reasons through the service: names of the plain SHAP values' largest, notices, blockers, budgets, the audit log."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from measurement_contexts import KEY, TrainedDemo
 
+from backend.compliance.assessment import ELDERLY
 from backend.errors import ParameterError, SecurityError
+from backend.fairness.age_discrimination import AgeCheck, AgeGap
+from backend.i18n import Catalogue
 from backend.services.reasons import CohortRequest, ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.trees.serialization import load_host
@@ -97,8 +100,33 @@ def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(conte
     assert context.measured.model.feature(free[0].reasons[0].feature).meaning_zh in chinese
     assert context.glassleaf.reasons.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
     stopped = context.glassleaf.reasons.notice(found, blocked[0].score.id, "en", "txt").decode()
-    law = next(r.blockers[0] for r in blocked[0].reasons if r.blockers)
-    assert "No notice can be given" in stopped and law in stopped and "Principal reasons" not in stopped
+    why = next(r.blockers[0] for r in blocked[0].reasons if r.blockers).in_words(Catalogue("en"))
+    assert "No notice can be given" in stopped and why in stopped and "Principal reasons" not in stopped
+
+
+def checked(context, worse, low, high):
+    """As if elderly ages had been measured."""
+    found = AgeCheck("bank", "age", 500, 0.3, (AgeGap(1, 0.3, worse, low, high),))
+    keep = context.glassleaf.fairness._measurement.keep
+    keep(context.record, ELDERLY, "age", [asdict(found)])
+
+
+def test_an_age_is_no_reason_before_elderly_people_are_shown_to_fare_no_worse(context, plain):
+    largest = {i: set(plain.loc[i].nlargest(4).index) for i in plain.index[plain["age"] > 0]}
+    person = next(i for i, names in largest.items() if "age" in names and not names & {"gender", "marital_status"})
+
+    def of_age():
+        [reason] = [r for r in ask(context, [person], cutoff=0.0).people[0].reasons if r.feature == "age"]
+        return [blocker.why for blocker in reason.blockers]
+
+    assert of_age() == ["open"]
+    for figures, why in (
+        ((0.1, 0.05, 0.15), ["negative"]),
+        ((0.0, -0.05, 0.05), ["undecided"]),
+        ((-0.1, -0.15, -0.05), []),
+    ):
+        checked(context, *figures)
+        assert of_age() == why
 
 
 def test_an_overridden_finding_blocks_no_more(context, declined):
@@ -106,7 +134,7 @@ def test_an_overridden_finding_blocks_no_more(context, declined):
     person = next(p for p in found.people if p.blocked)
     for reason in person.reasons:
         for finding in context.glassleaf.compliance.assess(context.record.id).findings:
-            if finding.feature == reason.feature and finding.status == "prohibited":
+            if finding.feature == reason.feature and (finding.status == "prohibited" or finding.check):
                 context.glassleaf.reviews.decide(
                     context.record.id,
                     finding.rule_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class HiddenIds(Message):
 
     HOLDS: ClassVar[str] = "the Guest's ids, blinded, or which filter slots it wants, masked"
     READABLE_BY: ClassVar[str] = "nobody"
+    MAX_BYTES: ClassVar[int] = LISTS
     piece: bytes
 
 
@@ -44,6 +45,7 @@ class HiddenAnswer(Message):
 
     HOLDS: ClassVar[str] = "the Guest's ids under the Host's key and keyed hashes of the Host's, or masked filter slots"
     READABLE_BY: ClassVar[str] = "the Guest, for ids that it holds too"
+    MAX_BYTES: ClassVar[int] = WHOLE
     answer: bytes
 
 
@@ -53,4 +55,5 @@ class JointRecords(Message):
 
     HOLDS: ClassVar[str] = "which of the Host's records all parties hold"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     joint: bytes

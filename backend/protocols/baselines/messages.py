@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import NUMBERS, PEOPLE, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class StartWalk(Message):
 
     HOLDS: ClassVar[str] = "ids to be scored"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
 
@@ -24,6 +25,7 @@ class AskWalk(Message):
 
     HOLDS: ClassVar[str] = "which samples stand at which splits of the Host, in the clear"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     one_step: bool
     rows: bytes
     nodes: bytes
@@ -35,6 +37,7 @@ class Walked(Message):
 
     HOLDS: ClassVar[str] = "where the Host's splits lead those samples, in the clear"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     nodes: bytes
 
 
@@ -44,6 +47,7 @@ class PassOn(Message):
 
     HOLDS: ClassVar[str] = "which samples stand at which nodes, in the clear"
     READABLE_BY: ClassVar[str] = "the receiving party"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     round: int
     rows: bytes
     nodes: bytes
@@ -55,6 +59,7 @@ class AskCandidates(Message):
 
     HOLDS: ClassVar[str] = "ids to be scored"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
 
@@ -65,5 +70,6 @@ class CandidateLeaves(Message):
 
     HOLDS: ClassVar[str] = "which of the ids the Host holds; which leaves its own splits leave to each, in the clear"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = WHOLE
     held: bytes
     leaves: bytes

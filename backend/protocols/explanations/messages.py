@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
 
 MIN_PEOPLE = 50  # in a cohort
 
@@ -20,6 +20,7 @@ class AskReasons(Message):
 
     HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
     names: int
@@ -37,6 +38,7 @@ class AskCohort(Message):
         "ids over whom contributions are added up; shares of training cover at the Host's own splits; sizes"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     ids: tuple[str, ...]
     shares: tuple[float, ...]
@@ -55,6 +57,7 @@ class ReasonTerms(Message):
         "terms of one person's contributions, encrypted; between Hosts, a hash of the Guest's message"
     )
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     person: int
     terms: bytes
     question: str = ""
@@ -66,6 +69,7 @@ class OpenRanking(Message):
 
     HOLDS: ClassVar[str] = "an offer for oblivious transfer"
     READABLE_BY: ClassVar[str] = "nobody"
+    MAX_BYTES: ClassVar[int] = LISTS
     offer: bytes
 
 
@@ -75,6 +79,7 @@ class MaskedContributions(Message):
 
     HOLDS: ClassVar[str] = "one person's contributions under masks of the Host, encrypted; its reply to the offer"
     READABLE_BY: ClassVar[str] = "the masked numbers: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     shares: bytes
 
 
@@ -84,6 +89,7 @@ class ChooseLabels(Message):
 
     HOLDS: ClassVar[str] = "which labels of the garbled circuit the Guest wants, hidden"
     READABLE_BY: ClassVar[str] = "nobody"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     choices: bytes
 
 
@@ -93,6 +99,7 @@ class GarbledRanking(Message):
 
     HOLDS: ClassVar[str] = "a garbled circuit that names the largest contributions, and one label a wire"
     READABLE_BY: ClassVar[str] = "the Guest: the names, nothing else"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     circuit: bytes
 
 
@@ -102,4 +109,5 @@ class ContributionSums(Message):
 
     HOLDS: ClassVar[str] = "sums of contributions over a cohort by feature, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     sums: bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class GroupPairs(Message):
 
     HOLDS: ClassVar[str] = "which joint records count; decisions, labels, scores or groups of each, encrypted"
     READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     rows: bytes
     pairs: tuple[bytes, ...]
 
@@ -29,6 +30,7 @@ class AskGroupSums(Message):
 
     HOLDS: ClassVar[str] = "whose pairs are to be summed, by which of the Host's features, in how many groups"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     source: str
     features: tuple[str, ...]
     most: int
@@ -41,6 +43,7 @@ class GroupSums(Message):
 
     HOLDS: ClassVar[str] = "groups of the Host's features and their sizes, small ones merged; sums by group, encrypted"
     READABLE_BY: ClassVar[str] = "groups: the Guest; the sums: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     source: str
     features: tuple[str, ...]
     groups: tuple[tuple[tuple[str, str, int], ...], ...]
@@ -53,6 +56,7 @@ class AskGroupPairs(Message):
 
     HOLDS: ClassVar[str] = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     rows: bytes
     feature: str
     most: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import PEOPLE, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class DecisionVectors(Message):
         "Guest's message, how wide a dither and who was refused"
     )
     READABLE_BY: ClassVar[str] = "ids: the receiving Host; the numbers: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     model_id: str
     ids: tuple[str, ...]
     entries: int
@@ -41,6 +42,7 @@ class MoreVectors(Message):
 
     HOLDS: ClassVar[str] = "more candidate leaf weights or 0, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     vectors: bytes
 
 
@@ -50,6 +52,7 @@ class PermuteValues(Message):
 
     HOLDS: ClassVar[str] = "ids whose values are to be permuted; of which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     ids: tuple[str, ...]
     features: tuple[str, ...]
 
@@ -62,6 +65,7 @@ class AssignAges(Message):
         "ids who are to be scored at other ages; by which of the Host's features, in which class of age"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     ids: tuple[str, ...]
     feature: str
     place: int
@@ -82,5 +86,6 @@ class EncryptedScores(Message):
 
     HOLDS: ClassVar[str] = "one score per sample, encrypted; how far dither may have moved it"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     scores: bytes
     dither: int = 0

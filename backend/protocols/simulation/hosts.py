@@ -5,11 +5,14 @@ For the operator of a simulation, not for the Guest: it starts, stops and (for u
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
 
 from backend.protocols.host import HostParty
 from backend.protocols.transport.channel import Network
+
+_log = logging.getLogger("glassleaf")
 
 
 class SimulatedHosts:
@@ -27,9 +30,18 @@ class SimulatedHosts:
         self._threads: dict[str, threading.Thread] = {}
         for host in self.hosts.values():
             network.open(host.name)
-            thread = threading.Thread(target=host.serve, args=(network,), name=f"host-{host.name}", daemon=True)
+            thread = threading.Thread(target=self._serve, args=(host,), name=f"host-{host.name}", daemon=True)
             self._threads[host.name] = thread
             thread.start()
+
+    def _serve(self, host: HostParty) -> None:
+        """Serve until stopped. Whatever ends the thread, the Host is down from then on, and who waits for it is told."""
+        try:
+            host.serve(self._network)
+        except BaseException as error:  # its text may hold data, its type not
+            _log.error("%s stopped: an internal error (%s)", host.name, type(error).__name__)
+        finally:
+            self._network.close(host.name)
 
     def stop(self, host: str | None = None) -> None:
         """Stop one Host, or all."""

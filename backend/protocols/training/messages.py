@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class StartTraining(Message):
 
     HOLDS: ClassVar[str] = "which joint records are training rows; number of bins; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     training: bytes
     bins: int
     exclude: tuple[str, ...]
@@ -26,6 +27,7 @@ class FeatureBins(Message):
 
     HOLDS: ClassVar[str] = "the Host's feature names and how many bins each has"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
     names: tuple[str, ...]
     bins: tuple[int, ...]
     categorical: tuple[bool, ...]
@@ -37,6 +39,7 @@ class Gradients(Message):
 
     HOLDS: ClassVar[str] = "which training rows count; their gradients and hessians, or labels, encrypted"
     READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = WHOLE
     tree: int
     rows: bytes
     pairs: tuple[bytes, ...]
@@ -48,6 +51,7 @@ class AskBinSums(Message):
 
     HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     rows: tuple[bytes, ...]
@@ -61,6 +65,7 @@ class BinSums(Message):
 
     HOLDS: ClassVar[str] = "sums of gradients and hessians, or of labels, by bin, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = NUMBERS
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     sums: tuple[tuple[bytes, ...], ...]
@@ -72,6 +77,7 @@ class TakeSplit(Message):
 
     HOLDS: ClassVar[str] = "node, the Host's own feature, which of its bins go left"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     tree: int
     node: int
     feature: str
@@ -86,6 +92,7 @@ class SplitRows(Message):
 
     HOLDS: ClassVar[str] = "which joint records (training, validation, test) go left at a split of the Host"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
     tree: int
     node: int
     left: bytes
@@ -97,6 +104,7 @@ class StartRanks(Message):
 
     HOLDS: ClassVar[str] = "how values are to be desensitised; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     map: str
     mechanism: str
     epsilon: float
@@ -112,6 +120,7 @@ class Ranks(Message):
 
     HOLDS: ClassVar[str] = "ranks of the joint records' desensitised values; which values are missing"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = WHOLE
     features: tuple[str, ...]
     counts: tuple[int, ...]
     ranks: tuple[bytes, ...]
@@ -123,6 +132,7 @@ class TakeRankSplits(Message):
 
     HOLDS: ClassVar[str] = "tree, node, the Host's own column, below which rank goes left"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     columns: tuple[int, ...]
@@ -142,6 +152,7 @@ class KeepModel(Message):
         "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's partial model"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
     guest: str
     hosts: tuple[str, ...]

@@ -1,4 +1,8 @@
-"""Message → bytes and back: msgpack with the class's schema, checked before anything is believed; never pickle."""
+"""Message → bytes and back: msgpack with the class's schema, checked before anything is believed; never pickle.
+
+What a sender chose is bounded before memory is spent on it: the bytes by the kind's own limit, the values by a count over the bytes.
+msgpack reserves room for as many elements as an array announces, so that a few nested announcements would take any amount.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,32 @@ from typing import Any, get_type_hints
 import msgpack
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from backend.errors import SecurityError
-from backend.protocols.transport.message import MESSAGES, Message
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.transport.message import MESSAGES, WHOLE, Message
 
-MAX_MESSAGE = 1 << 30  # bytes; gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+MAX_MESSAGE = WHOLE  # bytes of the longest kind
+MAX_VALUES = 1 << 21  # numbers, texts, blobs and lists in a message; a model of 1,000 trees has 1.3 million
+MAX_NAME = 64  # bytes of a kind's name with what stands before it
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+# the msgpack specification: first byte → bytes of a value of fixed length, or of the length that follows
+_FIXED = {
+    0xCA: 5,
+    0xCB: 9,
+    0xCC: 2,
+    0xCD: 3,
+    0xCE: 5,
+    0xCF: 9,
+    0xD0: 2,
+    0xD1: 3,
+    0xD2: 5,
+    0xD3: 9,
+    0xC0: 1,
+    0xC2: 1,
+    0xC3: 1,
+}
+_SIZED = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+_COUNTED = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}  # arrays and maps
 
 
 @cache
@@ -25,9 +49,14 @@ def _schema(name: str) -> dict[str, TypeAdapter[Any]]:
 
 
 def encode(message: Message) -> bytes:
-    """Message → bytes."""
+    """Message → bytes; raises ParameterError where no receiver would take them."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True)
+    if len(packed) > message.MAX_BYTES:
+        raise ParameterError(
+            f"A message {type(message).__name__} of {len(packed):,} bytes was to be sent; at most {message.MAX_BYTES:,} are accepted. "
+            "Ask about fewer people or features at once."
+        )
     return packed
 
 
@@ -37,15 +66,53 @@ def decode(blob: bytes) -> Message:
     Raises
     ------
     SecurityError
-        The bytes are too long, no message of a known class, or do not fit the class's schema.
+        The bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
     """
-    if len(blob) > MAX_MESSAGE:
-        raise SecurityError(f"A message of {len(blob):,} bytes came; at most {MAX_MESSAGE:,} are accepted.")
     try:
-        name, body = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True)
-        schema = _schema(name)
+        kind = MESSAGES[_name(blob)]
+        if len(blob) > kind.MAX_BYTES:
+            raise SecurityError(
+                f"A message {kind.__name__} of {len(blob):,} bytes came; at most {kind.MAX_BYTES:,} are accepted."
+            )
+        _check_values(blob)
+        _, body = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
+        schema = _schema(kind.__name__)
         if not isinstance(body, dict) or set(body) != set(schema):
-            raise KeyError(name)
-        return MESSAGES[name](**{field: schema[field].validate_python(value) for field, value in body.items()})
+            raise KeyError(kind.__name__)
+        return kind(**{field: schema[field].validate_python(value) for field, value in body.items()})
     except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError) as error:
         raise SecurityError("A message came that is of no known form; it was refused.") from error
+
+
+def _name(blob: bytes) -> str:
+    """Of the kind; the rest is not looked at."""
+    head = msgpack.Unpacker(raw=False, max_buffer_size=MAX_NAME)
+    head.feed(blob[:MAX_NAME])
+    if head.read_array_header() != 2:
+        raise ValueError("a kind and its fields")
+    name: str = head.unpack()
+    return name
+
+
+def _check_values(blob: bytes) -> None:
+    """Raise ValueError where there are too many values, or where lists announce more than can follow."""
+    at, values, announced, size = 0, 0, 0, len(blob)
+    while at < size:
+        first = blob[at]
+        if first in _SIZED:
+            width = _SIZED[first]
+            at += 1 + width + int.from_bytes(blob[at + 1 : at + 1 + width], "big")
+        elif first in _COUNTED:
+            width = _COUNTED[first]
+            announced += int.from_bytes(blob[at + 1 : at + 1 + width], "big")
+            at += 1 + width
+        elif 0xA0 <= first <= 0xBF:
+            at += 1 + first - 0xA0
+        elif 0x80 <= first <= 0x9F:
+            announced += first & 0x0F
+            at += 1
+        else:
+            at += 1 if first < 0x80 or first >= 0xE0 else _FIXED[first]  # KeyError: an extension, or no msgpack
+        values += 1
+        if values > MAX_VALUES or announced > min(size, MAX_VALUES):
+            raise ValueError("too many values")

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+KIB, MIB = 1 << 10, 1 << 20
+SMALL = 64 * KIB  # names, numbers and hashes
+LISTS = 8 * MIB  # a flag for each of 2**22 records, a name for each of thousands of features, a piece of hidden ids
+PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand, flags of the records in 32 nodes
+NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
+WHOLE = 1 << 30  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+
 MESSAGES: dict[str, type[Message]] = {}
 """Name on the wire → class, of every message module that was imported; what is not in it is refused."""
 
@@ -14,11 +21,13 @@ class Message:
     """What every message carries: the conversation it belongs to.
 
     A kind of message is a frozen dataclass that derives from this one and says what it `HOLDS` and who can read it
-    (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together.
+    (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
+    longer than its `MAX_BYTES`: longer ones are refused unread.
     """
 
     HOLDS: ClassVar[str] = ""
     READABLE_BY: ClassVar[str] = ""
+    MAX_BYTES: ClassVar[int] = SMALL
     conversation: str
 
     def __init_subclass__(cls, **options: Any) -> None:

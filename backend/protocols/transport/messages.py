@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, PEOPLE, Message
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class OfferKey(Message):
 
     HOLDS: ClassVar[str] = "the Guest's public key and a proof of its form"
     READABLE_BY: ClassVar[str] = "anyone"
+    MAX_BYTES: ClassVar[int] = PEOPLE
     scheme: str
     key: bytes
 
@@ -54,6 +55,7 @@ class HeldRecords(Message):
 
     HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
     held: bytes
     spent: bytes = b""
     budget: int = 0

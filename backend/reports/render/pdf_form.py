@@ -83,7 +83,7 @@ def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
             if pdf.will_page_break(30):
                 pdf.add_page()
             pdf.ln(4 if level == 1 else 2)
-            pdf.start_section(pdf.drawable(text), level - 1)
+            pdf.start_section(pdf.one_line(text), level - 1)
             pdf.paragraph(text, 14 if level == 1 else 10.5, bold=True)
         case Text(text, tone):
             pdf.paragraph(text, SIZE, colour={"plain": INK, "note": FAINT, "finding": RED}[tone])
@@ -130,7 +130,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
             pdf.add_page()
         y = pdf.get_y()
         pdf.face(SMALL)
-        pdf.cell(LABELS, BAR, pdf.drawable(shortened(bar.label)), align="R")
+        pdf.cell(LABELS, BAR, pdf.one_line(shortened(bar.label)), align="R")
         _fill(pdf, bar.party)
         length = max(0.6, bar.share * room)
         pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
@@ -144,7 +144,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
         _fill(pdf, i)
         pdf.rect(pdf.get_x(), pdf.get_y() + 1.1, 2.4, 2.4, style="F")
         pdf.set_x(pdf.get_x() + 3)
-        pdf.cell(pdf.get_string_width(pdf.drawable(name)) + 5, LINE, pdf.drawable(name))
+        pdf.cell(pdf.get_string_width(pdf.one_line(name)) + 5, LINE, pdf.one_line(name))
     pdf.cell(5, LINE, after, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pdf.ln(2)
 
@@ -172,7 +172,7 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
 
     def label(text: str, x: float, y: float, width: float) -> None:
         pdf.set_xy(x, y)
-        pdf.cell(width, 4, pdf.drawable(text), align="C")
+        pdf.cell(width, 4, pdf.one_line(text), align="C")
 
     pdf.face(SMALL)
     label(panel.title, x0, top, side)

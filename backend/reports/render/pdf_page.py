@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +46,9 @@ LATIN = (
 )
 
 
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
 class Page(FPDF):
     """Pages with a number at the foot, in whatever fonts there are."""
 
@@ -78,10 +82,15 @@ class Page(FPDF):
         self.set_text_color(*colour)
 
     def drawable(self, text: str) -> str:
-        """`text` as the fonts can draw it."""
+        """`text` as the fonts can draw it; control characters but line breaks have no glyph."""
+        text = _CONTROL.sub(" ", text)
         if not self.only_latin1:
             return text
         return text.encode("cp1252", errors="replace").decode("cp1252").encode("latin-1", "replace").decode("latin-1")
+
+    def one_line(self, text: str) -> str:
+        """`text` as the fonts can draw it, without line breaks."""
+        return " ".join(self.drawable(text).split())
 
     def paragraph(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
         """Lines over the whole width."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import measure_in_words
+from backend.fairness.disparity import REFERENCE, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -21,7 +21,6 @@ from backend.reports.schema import (
 from backend.reports.sections.writer import Writer, figure, interval, minute, percent, problems, signed, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
-GAPS = {"smallest over largest": "gap_smallest", "largest less smallest": "gap_largest"}
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
 
 
@@ -235,9 +234,10 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Tab
     for side, measures in sides:
         for m in measures:
             rate, _, gap = m.measure.partition(", ")
-            group = write(GAPS[gap]) if gap in GAPS else _about(write, m)
+            group = write(f"gap_{gap}", group=_about(write, m)) if gap else _about(write, m)
             columns[rate] = None
-            cells.setdefault(group, {}).setdefault(side, {})[rate] = value(write, m, "\n")
+            cell = _about(write, m) if gap == REFERENCE else value(write, m, "\n")
+            cells.setdefault(group, {}).setdefault(side, {})[rate] = cell
     return Table(
         head=(write("head_group"), *(measure_in_words(write.words, rate) for rate in columns)),
         rows=tuple(

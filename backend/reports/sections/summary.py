@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from backend.fairness.disparity import widest
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
 from backend.reports.sections.claims import elderly, flagged, value
 from backend.reports.sections.model import used_features
 from backend.reports.sections.writer import Writer, figure, percent
 
-ACCEPTED_APART = "selection rate, largest less smallest"  # as backend.fairness.disparity.as_evidence names it
 DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
 
 
@@ -54,7 +54,11 @@ def _directions(write: Writer) -> str:
     ways = Counter(f.learned for f in write.content.features if f.splits)
     text = write("answer_way", up=ways["up"], down=ways["down"], other=ways.total() - ways["up"] - ways["down"])
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
-    text += write("against", listed=write.listed(against)) if against else write("not_against")
+    expected = sum(f.expected != "none" for f in write.content.features if f.splits)
+    if against:
+        text += write("against", listed=write.listed(against))
+    else:
+        text += write("not_against", n=expected) if expected else write("nothing_expected")
     ages = (
         write("answer_age", feature=write.feature(f.feature), said=elderly(write, f))
         for f in write.content.assessment.findings
@@ -81,15 +85,23 @@ def _retraining(write: Writer, pair: Retrained) -> str:
     if line is not None:
         name = write.words(f"figure.{line.name}")
         text += write("retrained_figure", figure=name, before=figure(line.before), after=figure(line.after))
-    return "\n".join((text + write("stop"), *filter(None, (_gap(write, outcome) for outcome in pair.outcomes))))
+    return "\n".join((text + write("stop"), *_gaps(write, pair.outcomes)))
 
 
-def _gap(write: Writer, pair: OutcomePairLine) -> str:
-    """How far the groups of a feature are apart in being accepted, in both models; empty of other figures."""
-    if pair.before is None or pair.after is None or pair.before.measure != ACCEPTED_APART:
-        return ""
-    feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
-    return write("retrained_gap", feature=feature, before=value(write, pair.before), after=value(write, pair.after))
+def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
+    """By feature: how far the group that is furthest from the reference group is from it in being accepted, in both models."""
+    sentences = []
+    for name in dict.fromkeys(pair.feature for pair in pairs):
+        both = {id(p.before): p for p in pairs if p.feature == name and p.before and p.after}
+        furthest = widest([p.before for p in both.values() if p.before])
+        if furthest is None:
+            continue
+        pair = both[id(furthest)]
+        figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
+        group = write.words.either(furthest.about, furthest.about_zh)
+        feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
+        sentences.append(write("retrained_gap", feature=feature, group=group, **figures))
+    return sentences
 
 
 def _disclosures(write: Writer) -> str:

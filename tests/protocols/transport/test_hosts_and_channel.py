@@ -132,6 +132,26 @@ def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
         session.expect(HeldRecords)
 
 
+@pytest.mark.parametrize("death", [SystemExit, MemoryError])
+def test_a_host_whose_thread_dies_in_the_middle_of_a_score_is_named_within_a_second(death, monkeypatch):
+    world, died = random_world(2, 2), []
+
+    def dying(party, conversation="", timeout=None):
+        letter = receive(party, conversation, timeout)
+        if party == "host1" and letter is not None and isinstance(letter[1], DecisionVectors):
+            died.append(time.monotonic())
+            raise death
+        return letter
+
+    with running(world) as (guest, network, _):
+        receive = network.receive
+        monkeypatch.setattr(network, "receive", dying)
+        with pytest.raises(PartyUnreachable, match="host1 stopped"):
+            score(world, guest, network, PlainKeySide())
+        assert time.monotonic() - died[0] < 1
+        assert (network.is_up("host0"), network.is_up("host1")) == (True, False)
+
+
 def test_silence_ends_after_the_timeout():
     network = Network()
     network.open("host0")

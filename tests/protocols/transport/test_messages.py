@@ -1,5 +1,6 @@
 """Messages are bytes with a schema; anything else is refused."""
 
+import tracemalloc
 from pathlib import Path
 
 import msgpack
@@ -8,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.errors import SecurityError
+from backend.errors import ParameterError, SecurityError
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.training.messages import FeatureBins, KeepModel
+from backend.protocols.transport import codec
 from backend.protocols.transport.codec import decode, encode
-from backend.protocols.transport.message import MESSAGES, Message
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.message import MESSAGES, SMALL, Message
+from backend.protocols.transport.messages import OfferKey, Refusal
 from backend.protocols.transport.packing import from_bitmap, from_numbers, to_bitmap, to_numbers
 
 EXAMPLES = [
@@ -52,6 +54,56 @@ def test_bytes_of_no_known_form_are_refused(blob):
 def test_random_bytes_never_do_more_than_get_refused(blob):
     with pytest.raises(SecurityError):
         decode(blob)
+
+
+@pytest.mark.parametrize("kind", [k for k in MESSAGES.values() if k.MAX_BYTES == SMALL], ids=lambda k: k.__name__)
+def test_a_large_message_of_a_small_kind_is_refused_unread(kind, monkeypatch):
+    monkeypatch.setattr(msgpack, "unpackb", None)  # would be called
+    head = msgpack.packb([kind.__name__, {"conversation": "c"}])
+    with pytest.raises(SecurityError, match=rf"{kind.__name__} of 2,000,\d\d\d bytes came; at most 65,536"):
+        decode(head + bytes(2_000_000))
+
+
+def test_what_no_receiver_would_take_is_not_sent():
+    with pytest.raises(ParameterError, match="65,5"):
+        encode(Refusal("c", "x" * 70_000))
+
+
+NESTED = b"\xdd\x00\x1f\xff\xff"  # a list that announces 2 million elements
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        NESTED * 500,
+        NESTED + b"\x00" * 2_000_000 + NESTED + b"\x00" * 2_000_000,  # more values than a message may have
+        b"\xdf\xff\xff\xff\xff",
+        b"\xc7\x01\x05\x00",  # an extension
+        b"\xdb\xff\xff\xff\xff",  # a text that is not there
+        b"\xc6\xff\xff\xff",
+    ],
+    ids=["nested", "values", "map", "extension", "text", "cut"],
+)
+def test_a_message_that_announces_more_than_it_holds_takes_no_memory(body):
+    blob = b"\x92\xa9Gradients\x81\xa5pairs" + body
+    tracemalloc.start()
+    with pytest.raises(SecurityError, match="no known form"):
+        decode(blob)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.booleans() | st.none()
+anything = st.recursive(
+    numbers | st.text(max_size=300) | st.binary(max_size=300),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=5), inner, max_size=20),
+)
+
+
+@given(anything)
+def test_values_are_counted_over_every_form_that_msgpack_writes(value):
+    codec._check_values(msgpack.packb(value))  # raises where it counts more than there are
 
 
 @given(st.lists(st.booleans(), max_size=70))
