@@ -90,7 +90,7 @@ def test_the_positive_value_can_be_chosen(tmp_path):
 
 def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
     text = TABLE.replace("no\n", "good\n").replace("yes\n", "bad\n")
-    assert "found 'bad', 'good'; which value is the positive one is unclear. Name it with --positive." in refusals(
+    assert "found 'bad', 'good'; which value is the positive one is unclear. Name the bad outcome with --positive" in refusals(
         tmp_path, text
     )
     assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
