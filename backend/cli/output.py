@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, ParameterError
 from backend.results import DEMO
 from backend.services import Glassleaf
 
@@ -92,5 +93,17 @@ def save(out: Path, blob: bytes) -> None:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The parts of a list; columns never hold a comma, they are CSV headers written by hand."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """The parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
+
+    Raises
+    ------
+    ParameterError
+        A quotation mark that never closes.
+    """
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise ParameterError(
+            f"{text!r} is no list ({error}); put a name with a comma in double quotes, and double the quotes inside."
+        ) from None
+    return tuple(part.strip() for part in parts if part.strip())

@@ -86,12 +86,13 @@ def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[s
 
 
 def write_dictionary(features: Sequence[Feature], path: Path) -> None:
-    """Write a dictionary to be filled in; codes that hold a separator are left out, as `read_dictionary` cannot read them."""
+    """Write a dictionary to be filled in; codes of a feature are left out where one holds a separator, which none could read."""
     with path.open("w", encoding="utf-8", newline="") as target:
         writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for feature in features:
-            codes = {code: label for code, label in feature.categories.items() if not set(";=") & {*code, *label}}
+            pairs = ";".join(f"{code}={label}" for code, label in feature.categories.items())
+            if any(set(";=") & {*code, *label} for code, label in feature.categories.items()):
+                pairs = ""
             missing = ";".join(text for text in feature.missing if ";" not in text)
-            pairs = ";".join(f"{code}={label}" for code, label in codes.items())
             writer.writerow(feature.model_dump(mode="json") | {"categories": pairs, "missing": missing})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from backend.data.csv_file import BOOLEANS, CsvText, listed, read_csv, shown, to_column
 from backend.data.dictionary import Feature, Kind
-from backend.data.dictionary_file import read_dictionary
+from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.overview import NO_MEANING, look_like_dates
 from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -30,7 +31,7 @@ GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
-NO_MEANING = "(no meaning given)"
+TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
 # negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
 PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
@@ -134,8 +135,19 @@ def split_table(
         _write_csv(
             out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
         )
+    if any(feature.meaning.endswith(NO_MEANING) for feature in described.values()):
+        write_dictionary(_to_fill_in(text, described.values(), outcome), out / TO_FILL_IN)
     write_federation(federation, out)
     return load_federation(out)
+
+
+def _to_fill_in(text: CsvText, features: Iterable[Feature], label: Label) -> Iterator[Feature]:
+    """The features with the codes that their cells hold, and the label."""
+    for feature in features:
+        codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
+        named = feature.kind is not Kind.CATEGORICAL or feature.categories
+        yield feature if named else feature.model_copy(update={"categories": {code: code for code in codes}})
+    yield Feature(name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit)
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -207,7 +219,7 @@ def _column_problems(
 def _target_problems(out: Path, parties: Iterable[str]) -> list[str]:
     if out.exists() and not out.is_dir():
         return [f"{out.name}: found a file, expected a folder to write into. Choose another folder."]
-    there = [file for file in (FILE_NAME, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
+    there = [file for file in (FILE_NAME, TO_FILL_IN, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
     if not there:
         return []
     return [f"{out.name}: found {listed(there)}, which would be overwritten. Choose another folder or delete them."]
@@ -263,10 +275,13 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
         if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
             unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
             row, cell = next(iter(unread.items()))
+            dates = " that look like dates" if look_like_dates(codes) else ""
+            turn = "turn them into a number (days, years)" if dates else (
+                f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers"
+            )
             problems.append(
-                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or "
-                f"at most {MAX_CODES} codes. Leave the column out, or correct {shown(cell)} on line "
-                f"{text.lines[row]} if it holds numbers, or describe it in a dictionary."
+                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
+                f"at most {MAX_CODES} codes. Leave the column out, or {turn}, or describe it in a dictionary."
             )
     return problems
 

@@ -36,6 +36,8 @@ from backend.trees.importers.partition import PartialModels, split_between_parti
 from backend.trees.metrics import measure
 from backend.trees.serialization import content_hash, dump_guest
 
+__all__ = ["ModelImport", "Proof"]
+
 
 class ModelImport:
     """Registers models that other libraries trained (docs/import.md)."""

@@ -136,7 +136,7 @@ def test_text_that_is_no_code_is_not_taken_for_a_category(tmp_path):
 
 def test_nothing_that_is_there_is_overwritten(tmp_path):
     split(tmp_path)
-    with pytest.raises(FederationError, match=r"out: found federation\.toml, guest\.csv, job_market\.csv"):
+    with pytest.raises(FederationError, match=r"out: found federation\.toml, dictionary\.csv, guest\.csv, job_market\.csv"):
         split(tmp_path)
     with pytest.raises(FederationError, match="expected a folder"):
         split(tmp_path, out=tmp_path / "my table.csv")
