@@ -79,8 +79,8 @@ def init(
     document["columns"] = [_without_nan(asdict(column)) for column in read.columns]
     document["dictionary"] = {"to_fill_in": str(out / TO_FILL_IN) if (out / TO_FILL_IN).exists() else "", "shipped": read.dictionary}
     lines = [f"Federation {federation.name!r} written to {out}:"]
-    for party in parties:
-        lines += [f"  {party}:", *(f"    {_column_text(column)}" for column in read.columns if column.party == party)]
+    for party, features in parties.items():
+        lines += [f"  {party}: {len(features)} features", *(f"    {_column_text(column)}" for column in read.columns if column.party == party)]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
     print_result(document, "\n".join(lines), as_json)
 
