@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,13 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
 def print_result(document: Any, text: str, as_json: bool) -> None:
     """Print a result in the form that was asked for."""
     print(json.dumps(document, indent=1, default=str) if as_json else text)  # noqa: T201
+
+
+def check_out(out: Path) -> None:
+    """Raise GlassleafError where a file cannot be written; called before anything is asked that is counted."""
+    folder = out.parent
+    if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
+        raise GlassleafError(f"{out} cannot be written; name a file in a folder that is there and that you may write to.")
 
 
 def save(out: Path, blob: bytes) -> None:

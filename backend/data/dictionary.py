@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 
 
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
+NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
 JOINERS = "\u200c\u200d"  # needed inside words of Persian and of Indian scripts
 
 
@@ -78,6 +79,11 @@ class Feature(BaseModel):
     sensitivity: Shown = Field(default="", max_length=60)
     categories: dict[Shown, Shown] = Field(default_factory=dict)
     missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
+
+    @property
+    def described(self) -> bool:
+        """Whether somebody gave the meaning."""
+        return not self.meaning.endswith(NO_MEANING)
 
     @field_validator("missing")
     @classmethod

@@ -22,7 +22,6 @@ from backend.data.missing import looks_missing
 
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
 MOST = 0.9  # share of a column's texts from which on they are dates
-NO_MEANING = "(no meaning given)"
 SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(\d{1,2}[- ])?[A-Za-z]{3,9}[- ](\d{4}|\d{2})"
@@ -126,7 +125,7 @@ def _column(text: CsvText, party: str, feature: Feature) -> ColumnReading:
         name=feature.name,
         kind=feature.kind,
         unit=feature.unit,
-        described=not feature.meaning.endswith(NO_MEANING),
+        described=feature.described,
         codes=dict(held.most_common()) if coded else {},
         low=float(numbers[0]) if len(numbers) else float("nan"),
         high=float(numbers[-1]) if len(numbers) else float("nan"),

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import BOOLEANS, CsvText, listed, read_csv, shown, to_column
-from backend.data.dictionary import Feature, Kind
+from backend.data.dictionary import NO_MEANING, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
-from backend.data.overview import NO_MEANING, look_like_dates
+from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -135,7 +135,7 @@ def split_table(
         _write_csv(
             out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
         )
-    if any(feature.meaning.endswith(NO_MEANING) for feature in described.values()):
+    if not all(feature.described for feature in described.values()):
         write_dictionary(_to_fill_in(text, described.values(), outcome), out / TO_FILL_IN)
     write_federation(federation, out)
     return load_federation(out)

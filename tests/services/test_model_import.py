@@ -112,6 +112,17 @@ def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
         assert record.metrics.r2 > 0.5 and max(s.margin for s in scores) > 10_000
 
 
+def test_rlwe_names_the_number_of_classes_as_what_it_cannot_hold(of_kind):
+    glassleaf, file, own, task = of_kind
+    if task == "number":
+        pytest.skip("a number is one sum")
+    record, _ = glassleaf.model_import.import_file("demo", file, score_bits=16)
+    request = ScoringRequest(record.id, glassleaf.samples.of_person(record.id, next(iter(own))), 0.5, "rlwe", KEY)
+    with pytest.raises(ParameterError, match="3 sums, one a class") as refused:
+        glassleaf.scoring.start(request).get()
+    assert "score bits" not in str(refused.value)
+
+
 def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, of_kind):
     (glassleaf, file, _), (other, other_file, _, _) = trained, of_kind
     for refused, model in [(glassleaf, other_file), (other, file)]:
