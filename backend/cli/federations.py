@@ -27,7 +27,8 @@ def init(
     table: Annotated[Path, typer.Argument(help="One CSV with everything: ids, features, label.")],
     label: Annotated[str, typer.Option(help="Column to be predicted.")],
     guest: Annotated[
-        str, typer.Option(help="The Guest's feature columns, separated by commas; a name with a comma in double quotes.")
+        str,
+        typer.Option(help="The Guest's feature columns, separated by commas; a name with a comma in double quotes."),
     ],
     host: Annotated[list[str], typer.Option(help="A Host and its feature columns: name=C,D. Repeat for more Hosts.")],
     out: Annotated[Path, typer.Option(help="Folder to write the federation to.")],
@@ -41,7 +42,9 @@ def init(
     dictionary: Annotated[Path | None, typer.Option(help="CSV with name, meaning, unit, kind … per feature.")] = None,
     missing: Annotated[
         list[str] | None,
-        typer.Option(help="A text that means a missing value: COLUMN=TEXT, or *=TEXT for every feature. Repeat for more."),
+        typer.Option(
+            help="A text that means a missing value: COLUMN=TEXT, or *=TEXT for every feature. Repeat for more."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the federation (default: the table's).")] = None,
     label_meaning: Annotated[
@@ -68,7 +71,12 @@ def init(
         federation = glassleaf.federations.init(table, division, out)
         read = glassleaf.federations.overview(federation.name)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
-    document = {"federation": federation.name, "folder": str(out), "task": read.task, "parties": parties}
+    document: dict[str, Any] = {
+        "federation": federation.name,
+        "folder": str(out),
+        "task": read.task,
+        "parties": parties,
+    }
     document["label"] = {
         "column": read.label,
         "meaning": read.label_meaning,
@@ -77,10 +85,16 @@ def init(
         "declined": read.positive,
     }
     document["columns"] = [_without_nan(asdict(column)) for column in read.columns]
-    document["dictionary"] = {"to_fill_in": str(out / TO_FILL_IN) if (out / TO_FILL_IN).exists() else "", "shipped": read.dictionary}
+    document["dictionary"] = {
+        "to_fill_in": str(out / TO_FILL_IN) if (out / TO_FILL_IN).exists() else "",
+        "shipped": read.dictionary,
+    }
     lines = [f"Federation {federation.name!r} written to {out}:"]
     for party, features in parties.items():
-        lines += [f"  {party}: {len(features)} features", *(f"    {_column_text(column)}" for column in read.columns if column.party == party)]
+        lines += [
+            f"  {party}: {len(features)} features",
+            *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
+        ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
     print_result(document, "\n".join(lines), as_json)
 
@@ -117,7 +131,9 @@ def _column_text(column: ColumnReading) -> str:
     if column.unclear:
         marks = ", ".join(f"{text!r} {count:,}" for text, count in column.unclear.items())
         wish = shlex.quote(f"{column.name}={next(iter(column.unclear))}")
-        lines.append(f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}")
+        lines.append(
+            f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}"
+        )
     if column.dates:
         lines.append("UNCLEAR: these look like dates; a number (days, years) or leaving it out says more")
     elif column.few:
@@ -145,7 +161,11 @@ def _to_do(read: Overview, out: Path) -> list[str]:
     bare = sum(not column.described for column in read.columns)
     if not bare:
         return []
-    shipped = f" {read.dictionary} describes most of them: --dictionary {shlex.quote(read.dictionary)}." if read.dictionary else ""
+    shipped = (
+        f" {read.dictionary} describes most of them: --dictionary {shlex.quote(read.dictionary)}."
+        if read.dictionary
+        else ""
+    )
     from backend.services.federations import TO_FILL_IN
 
     return [

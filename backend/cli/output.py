@@ -89,7 +89,9 @@ def check_out(out: Path) -> None:
     """Raise GlassleafError where a file cannot be written; called before anything is asked that is counted."""
     folder = out.parent
     if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
-        raise GlassleafError(f"{out} cannot be written; name a file in a folder that is there and that you may write to.")
+        raise GlassleafError(
+            f"{out} cannot be written; name a file in a folder that is there and that you may write to."
+        )
 
 
 def save(out: Path, blob: bytes) -> None:

@@ -103,7 +103,7 @@ def score(
 
 @app.command()
 def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
-    """List the ids of the test records, which the model was not trained on, as a sheet for `score` (any joint ones of an imported model)."""
+    """List the ids of the test records as a sheet for `score`; of an imported model, all joint ones."""
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
         ids, column = glassleaf.models.test_ids(record), glassleaf.federations.get(record.federation).guest.id

@@ -79,9 +79,13 @@ def import_file(
     ] = SecureBoostParameters.score_bits,
     label_is: Annotated[
         str | None,
-        typer.Option(help="The label's text that the model's positive class means; scores are turned round where needed."),
+        typer.Option(
+            help="The label's text that the model's positive class means; scores are turned round where needed."
+        ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only prove it on the federation's records; keep nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only prove it on the federation's records; keep nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one, proved on the federation's records."""
@@ -104,7 +108,11 @@ def _proof_document(proof: Proof) -> dict[str, Any]:
 
 
 def _proof_text(proof: Proof) -> list[str]:
-    against = f"by {proof.against}" if proof.against else "by the undivided model (its library is not installed or cannot be asked)"
+    against = (
+        f"by {proof.against}"
+        if proof.against
+        else "by the undivided model (its library is not installed or cannot be asked)"
+    )
     auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
     return [
         *(f"Note: {note}" for note in proof.notes),

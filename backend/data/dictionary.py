@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
 NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
 JOINERS = "\u200c\u200d"  # needed inside words of Persian and of Indian scripts

@@ -15,7 +15,17 @@ from backend.data.dictionary import Feature
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
-COLUMNS = ("name", "meaning", "meaning_zh", "unit", "kind", "expected_direction", "sensitivity", "categories", "missing")
+COLUMNS = (
+    "name",
+    "meaning",
+    "meaning_zh",
+    "unit",
+    "kind",
+    "expected_direction",
+    "sensitivity",
+    "categories",
+    "missing",
+)
 NEEDED = ("name", "meaning")
 
 
@@ -66,7 +76,9 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
 
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """A row's cells as a feature's fields; empty cells leave the default."""
-    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name not in ("categories", "missing")}
+    entry: dict[str, object] = {
+        name: cell for name, cell in cells.items() if cell and name not in ("categories", "missing")
+    }
     categories: dict[str, str] = {}
     problems = []
     for part in filter(None, (part.strip() for part in cells.get("categories", "").split(";"))):

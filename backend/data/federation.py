@@ -9,7 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
@@ -23,7 +23,7 @@ from backend.data.validation import sentences
 from backend.errors import FederationError
 
 FILE_NAME = "federation.toml"
-FORMAT = 2  # since then each feature says which texts are missing; before, the same texts were in every column
+FORMAT: Final = 2  # since then each feature says which texts are missing; before, the same texts were in every column
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)

@@ -21,7 +21,6 @@ MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
 Task = Literal["binary", "classes", "number"]
 
 
-
 def _paragraphs(text: str) -> str:
     check_shown(text.replace("\n", " "))
     return text

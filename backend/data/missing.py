@@ -9,7 +9,9 @@ from itertools import product
 
 USUAL = frozenset({"na", "n/a", "null", "none", "nan", "?"})  # compared without case
 OTHERS = frozenset({"<na>", "nat", "-", ".", "missing", "#n/a"})  # in use, too; never read as missing by themselves
-EARLIER = tuple(sorted("".join(letters) for text in USUAL for letters in set(product(*zip(text, text.upper(), strict=True)))))
+EARLIER = tuple(
+    sorted("".join(letters) for text in USUAL for letters in set(product(*zip(text, text.upper(), strict=True))))
+)
 """Every spelling that a federation file without ``format`` has as missing."""
 
 

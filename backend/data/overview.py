@@ -116,7 +116,9 @@ def look_like_dates(cells: Iterable[str]) -> bool:
 def _column(text: CsvText, party: str, feature: Feature) -> ColumnReading:
     cells = text.cells(feature.name)
     values, _ = to_column(cells, feature)
-    absent = [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
+    absent = (
+        [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
+    )
     held = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
     coded = feature.kind is not Kind.NUMERIC
     numbers = np.empty(0) if coded else np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])

@@ -138,9 +138,10 @@ def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> l
     if not unread:
         return []
     marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
+    said = json.dumps(marks, ensure_ascii=False)
     advice = (
-        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {json.dumps(marks, ensure_ascii=False)} "
-        f"in the federation file, or --missing {shlex.quote(f'{feature.name}={marks[0]}')} for init; "
+        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {said} in "
+        f"the federation file, or --missing {shlex.quote(f'{feature.name}={marks[0]}')} for init; "
         'a column of codes has kind = "categorical", and then it is one of them.'
         if marks
         else 'Correct the file, or set kind = "categorical" for a column of codes.'

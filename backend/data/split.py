@@ -136,7 +136,7 @@ def split_table(
             out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
         )
     if not all(feature.described for feature in described.values()):
-        write_dictionary(_to_fill_in(text, described.values(), outcome), out / TO_FILL_IN)
+        write_dictionary(tuple(_to_fill_in(text, described.values(), outcome)), out / TO_FILL_IN)
     write_federation(federation, out)
     return load_federation(out)
 
@@ -276,8 +276,10 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
             unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
             row, cell = next(iter(unread.items()))
             dates = " that look like dates" if look_like_dates(codes) else ""
-            turn = "turn them into a number (days, years)" if dates else (
-                f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers"
+            turn = (
+                "turn them into a number (days, years)"
+                if dates
+                else (f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers")
             )
             problems.append(
                 f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
@@ -352,7 +354,9 @@ def _positive(values: Sequence[str], where: str) -> str:
             f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
             "Choose a column with two outcomes, or --task classes or --task number."
         )
-    plain = [value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()]
+    plain = [
+        value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
+    ]
     if len(plain) != 1:
         raise FederationError(
             f"{where}: found {found}; which value is the positive one is unclear. Name the bad outcome with --positive: people "
@@ -402,7 +406,9 @@ def _slug(name: str) -> str:
 
 
 def _write_csv(file: Path, columns: Mapping[str, Sequence[str]]) -> None:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8", newline="") as target:
+    with os.fdopen(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8", newline=""
+    ) as target:
         writer = csv.writer(target, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))

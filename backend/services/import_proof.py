@@ -5,11 +5,15 @@ Runs where a simulation's tables all lie. It tells the Guest how far the scores 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from backend.data.csv_file import listed, read_csv, shown
@@ -111,30 +115,41 @@ def prove(
 
 
 def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[str]]:
-    """Margins by the library that wrote the file, ``(n, outputs.count)``; none where it is not installed or refuses, which is said."""
-    try:
-        if read.made_by.startswith("XGBoost"):
-            import xgboost  # noqa: PLC0415 - not among the requirements
+    """Margins by the library that wrote the file, ``(n, outputs.count)``; none where it is not installed or refuses, which is said.
 
-            name = f"XGBoost {xgboost.__version__}"
-            booster = xgboost.Booster(model_file=bytearray(file.read_bytes()))
-            matrix = xgboost.DMatrix(
-                values, feature_names=booster.feature_names, feature_types=booster.feature_types, enable_categorical=True
-            )
-            raw = booster.predict(matrix, output_margin=True)
-        elif read.made_by.startswith("LightGBM"):
-            import lightgbm  # noqa: PLC0415 - as above
-
-            name = f"LightGBM {lightgbm.__version__}"
-            booster = lightgbm.Booster(model_str=file.read_text(encoding="utf-8"))
-            raw = booster.predict(values, raw_score=True, num_iteration=-1) * read.raw_scale
-        else:
-            return "", None, []  # scikit-learn's own object is a pickle
-    except ImportError:
+    scikit-learn is not asked: its own object is a pickle.
+    """
+    library = next((name for name in LIBRARIES if read.made_by.startswith(name)), "")
+    if not library or find_spec(library.lower()) is None:
         return "", None, []
-    except (ValueError, RuntimeError) as error:  # what both libraries' own errors are
-        return "", None, [f"{name} is installed and cannot score this file ({str(error).splitlines()[0][:200]})."]
-    return name, np.asarray(raw, dtype=np.float64).reshape(len(values), -1), []
+    try:
+        name, raw = LIBRARIES[library](file.read_bytes(), values)
+    except ValueError as error:
+        return "", None, [f"{library} is installed and cannot score this file ({str(error).splitlines()[0][:200]})."]
+    return name, raw.astype(np.float64).reshape(len(values), -1) * read.raw_scale, []
+
+
+def _by_xgboost(data: bytes, values: Floats) -> tuple[str, NDArray[Any]]:
+    import xgboost  # noqa: PLC0415 - not among the requirements
+
+    booster = xgboost.Booster(model_file=bytearray(data))
+    names, kinds = booster.feature_names, booster.feature_types
+    matrix = xgboost.DMatrix(values, feature_names=names, feature_types=kinds, enable_categorical=True)
+    return f"XGBoost {xgboost.__version__}", np.asarray(booster.predict(matrix, output_margin=True))
+
+
+def _by_lightgbm(data: bytes, values: Floats) -> tuple[str, NDArray[Any]]:
+    import lightgbm  # noqa: PLC0415 - as above
+
+    try:
+        booster = lightgbm.Booster(model_str=data.decode("utf-8"))
+        raw = booster.predict(values, raw_score=True, num_iteration=-1)
+    except lightgbm.basic.LightGBMError as error:
+        raise ValueError(str(error)) from error
+    return f"LightGBM {lightgbm.__version__}", np.asarray(raw)
+
+
+LIBRARIES = {"XGBoost": _by_xgboost, "LightGBM": _by_lightgbm}
 
 
 def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable]) -> Floats:
@@ -170,7 +185,9 @@ def _joint_rows(federation: Federation, tables: Mapping[str, PartyTable], labels
             f"{len(held)} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
             "label, are needed to prove and measure the model. Check that the files use the same ids."
         )
-    return np.array(held, dtype=np.intp)[np.unique(np.linspace(0, len(held) - 1, min(len(held), MAX_ROWS)).astype(np.intp))]
+    return np.array(held, dtype=np.intp)[
+        np.unique(np.linspace(0, len(held) - 1, min(len(held), MAX_ROWS)).astype(np.intp))
+    ]
 
 
 def _columns(
@@ -243,7 +260,9 @@ def _rounding(read: WholeModel) -> float:
 
 def _difference(file: str, other: str, ours: Floats, theirs: Floats, allowed: float) -> float:
     if ours.shape != theirs.shape:
-        raise ModelError(f"{file}: found {theirs.shape[1]} outputs by {other}, expected {ours.shape[1]}. It is not imported.")
+        raise ModelError(
+            f"{file}: found {theirs.shape[1]} outputs by {other}, expected {ours.shape[1]}. It is not imported."
+        )
     apart = np.abs(ours - theirs).max(axis=1)
     worst = float(apart.max())
     if not worst <= allowed:
@@ -269,15 +288,15 @@ def _ranking(
         return auc, [f"On the federation's labels the model has {figure}: it ranks people no better than chance does."]
     if label.task == "classes":
         raise ModelError(
-            f"{file}: found {figure} on the federation's labels, expected more than {CHANCE:g}. The classes may have been numbered in another "
-            f"order than {listed([shown(name) for name in label.classes], 5)}: train on the label's texts, or list 'classes' in "
-            "the order of the model's numbers in the federation file."
+            f"{file}: found {figure} on the federation's labels, expected more than {CHANCE:g}. The classes may have "
+            f"been numbered in another order than {listed([shown(name) for name in label.classes], 5)}: train on the label's texts, "
+            "or list 'classes' in the order of the model's numbers in the federation file."
         )
     other = next(iter(sorted(label_texts(federation) - {label.positive})), "the other outcome")
     raise ModelError(
         f"{file}: found {figure} on the federation's labels, expected more than {CHANCE:g}: taken to speak for {shown(label.positive)}, "
-        f"its scores are the wrong way round. Say which label its positive class is: --label-is {other} if a higher score speaks "
-        f"for {shown(other)} (scores are then turned round), --label-is {label.positive} if it does speak for "
+        f"its scores are the wrong way round. Say which label its positive class is: --label-is {shlex.quote(other)} if a higher score "
+        f"speaks for {shown(other)} (scores are then turned round), --label-is {shlex.quote(label.positive)} if it does speak for "
         f"{shown(label.positive)} and the model is as bad as that."
     )
 
@@ -291,7 +310,7 @@ def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[s
     """A note where training seems to have met no missing value: what was filled in then is not filled in here."""
     owner = {feature.name: party for party, feature in federation.features()}
     names = [read.features[i] for i in sorted(read.gapless) if read.features[i] in owner]
-    own = {name: int(np.isnan(guest.columns[name].astype(np.float64)).sum()) for name in names if name in guest.columns}
+    own = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}
     empty = [f"{shown(name)} in {count:,} records" for name, count in own.items() if count]
     others = [shown(name) for name in names if owner[name] != federation.guest.name]
     if not empty and not others:
@@ -299,5 +318,6 @@ def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[s
     here = f"; the Guest's {listed(empty, 5)} has none" if empty else ""
     return [
         f"The model seems to have been trained without a missing value of {listed([shown(name) for name in names], 5)}{here}. "
-        "Where one is missing, the score takes a way that the library chose without data. If training filled such cells in, fill them in alike."
+        "Where one is missing, the score takes a way that the library chose without data. If training filled such cells in, fill "
+        "them in alike."
     ]

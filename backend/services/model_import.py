@@ -156,7 +156,14 @@ def divide(
     texts = read_categories(categories) if categories is not None else {}
     _check_label_is(federation, label_is)
     parts = split_between_parties(
-        whole, federation.features(), federation.label, federation.guest.name, runtime.hosts, score_bits, texts, label_is
+        whole,
+        federation.features(),
+        federation.label,
+        federation.guest.name,
+        runtime.hosts,
+        score_bits,
+        texts,
+        label_is,
     )
     proof = prove(federation, file, whole, parts, runtime.labels(), given=texts.keys(), label_is=label_is)
     return Divided(whole.made_by, parts, proof)
@@ -172,7 +179,9 @@ def _check_label_is(federation: Federation, label_is: str | None) -> None:
         )
     texts = label_texts(federation)
     if label_is not in texts:
-        raise ParameterError(f"--label-is is {shown(label_is)}; choose one of {listed([shown(t) for t in sorted(texts)])}.")
+        raise ParameterError(
+            f"--label-is is {shown(label_is)}; choose one of {listed([shown(t) for t in sorted(texts)])}."
+        )
 
 
 def import_model(runtime: FederationRuntime, file: Path, divided: Divided) -> Imported:

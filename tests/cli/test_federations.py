@@ -7,9 +7,21 @@ import pytest
 from backend.data.federation import load_federation
 
 HEADER = 'key,age,"amount, ""net""",phone,opened,rank,flat,void,class'
-ROWS = [f'k{i},{20 + i},{i}.5,{"none" if i % 3 else "yes"},{1 + i % 28:02d}.01.2020,{1 + i % 4},x,,{1 + i % 2}' for i in range(40)]
+ROWS = [
+    f"k{i},{20 + i},{i}.5,{'none' if i % 3 else 'yes'},{1 + i % 28:02d}.01.2020,{1 + i % 4},x,,{1 + i % 2}"
+    for i in range(40)
+]
 ROWS[7] = ROWS[7].replace("k7,27", "k7,NA")
-WISH = ["--id", "key", "--label", "class", "--guest", 'age,"amount, ""net""",opened,rank', "--host", "telco=phone,flat,void"]
+WISH = [
+    "--id",
+    "key",
+    "--label",
+    "class",
+    "--guest",
+    'age,"amount, ""net""",opened,rank',
+    "--host",
+    "telco=phone,flat,void",
+]
 
 
 @pytest.fixture
@@ -98,7 +110,9 @@ def test_a_missing_text_that_cannot_be_is_refused_in_one_sentence(init, wish, tm
 
 
 def test_a_list_whose_quotation_mark_never_closes_is_refused(run, table, tmp_path):
-    status, _, error = run("init", table, "--label", "class", "--guest", 'age,"amount', "--host", "a=b", "--out", tmp_path)
+    status, _, error = run(
+        "init", table, "--label", "class", "--guest", 'age,"amount', "--host", "a=b", "--out", tmp_path
+    )
     assert status == 1 and "double quotes" in error
 
 

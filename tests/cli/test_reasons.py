@@ -75,7 +75,9 @@ def test_an_accepted_person_who_was_to_get_a_notice_is_told_of_and_asked_no_reas
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(run, home, person, tmp_path, out):
     (tmp_path / "folder.txt").mkdir()
     before = asked(home)
-    status, _, error = run("reasons", "latest", "--id", person, "--cutoff", 0, "--notice", "en", "--out", tmp_path / out)
+    status, _, error = run(
+        "reasons", "latest", "--id", person, "--cutoff", 0, "--notice", "en", "--out", tmp_path / out
+    )
     assert status == 1 and "cannot be written" in error and asked(home) == before
 
 

@@ -4,8 +4,10 @@ import csv
 
 import pytest
 
+from backend.data.demo import write_demo
 from backend.data.dictionary import Feature
 from backend.data.federation import load_federation, write_federation
+from backend.data.missing import EARLIER
 from backend.data.split import EVERYWHERE, Division, split_table
 from backend.data.table import read_samples, read_table
 from backend.errors import FederationError
@@ -120,9 +122,6 @@ def test_a_text_that_changes_how_its_surroundings_are_shown_is_refused(strange, 
 
 
 def test_the_built_in_demo_writes_no_text_that_ever_was_a_missing_value(tmp_path):
-    from backend.data.demo import write_demo
-    from backend.data.missing import EARLIER
-
     federation = write_demo(tmp_path, rows=200)
     for party in federation.parties:
         with (tmp_path / party.file).open(encoding="utf-8", newline="") as file:

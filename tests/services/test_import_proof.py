@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from inside import runtime_of
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from backend.data.dictionary import Kind
 from backend.data.federation import write_federation
 from backend.data.split import Division
 from backend.data.table import SampleSheet
 from backend.errors import FederationError, ModelError, ParameterError
-from backend.services import Glassleaf
+from backend.services import Glassleaf, model_import
 from backend.services.scoring import ScoringRequest
 from backend.trees.importers.sklearn_file import export
 
@@ -114,7 +115,9 @@ def test_a_category_that_the_federation_counts_as_missing_is_refused_and_leaves_
 
 
 @LIBRARIES
-def test_a_text_that_the_federation_calls_missing_goes_where_the_librarys_missing_values_go(glassleaf, tmp_path, library):
+def test_a_text_that_the_federation_calls_missing_goes_where_the_librarys_missing_values_go(
+    glassleaf, tmp_path, library
+):
     frame = table()
     federate(glassleaf, tmp_path, frame, missing={"purpose": ["?", "NA"]})
     features = learnt(frame.assign(purpose=frame.purpose.where(~frame.purpose.isin(["?", "NA"]))))
@@ -165,20 +168,29 @@ def test_a_model_of_the_other_outcome_is_refused_until_it_is_said_what_it_means(
         raw = train(kind, tmp_path / "m.json", learnt(frame)[["age", AMOUNT]], good)
         sign, shift = -1.0, 0.0
     else:
-        from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-
         forest = kind == "forest"
-        maker = RandomForestClassifier(6, max_depth=4, random_state=0) if forest else GradientBoostingClassifier(n_estimators=8)
+        maker = (
+            RandomForestClassifier(6, max_depth=4, random_state=0)
+            if forest
+            else GradientBoostingClassifier(n_estimators=8)
+        )
         model = maker.fit(frame[["age", AMOUNT]], good == 1)
         (tmp_path / "m.json").write_text(json.dumps(export(model)), encoding="utf-8")
-        raw = model.predict_proba(frame[["age", AMOUNT]])[:, 1] if forest else model.decision_function(frame[["age", AMOUNT]])
+        raw = (
+            model.predict_proba(frame[["age", AMOUNT]])[:, 1]
+            if forest
+            else model.decision_function(frame[["age", AMOUNT]])
+        )
         sign, shift = -1.0, float(forest)
     wanted = {"features": ("age", AMOUNT), "score_bits": BITS}
     with pytest.raises(ModelError, match=r"expected more than 0\.5.*--label-is 1 .*--label-is 2"):
         glassleaf.model_import.import_file("odd", tmp_path / "m.json", **wanted)
     assert glassleaf.models.all() == []
     record, proof = glassleaf.model_import.import_file("odd", tmp_path / "m.json", label_is="1", **wanted)
-    assert record.metrics.auc > 0.5 and np.abs(scored(glassleaf, "odd", record) - (sign * raw + shift)).max() <= proof.bound
+    assert (
+        record.metrics.auc > 0.5
+        and np.abs(scored(glassleaf, "odd", record) - (sign * raw + shift)).max() <= proof.bound
+    )
     record, proof = glassleaf.model_import.import_file("odd", tmp_path / "m.json", label_is="2", **wanted)
     assert record.metrics.auc < 0.5 and any("no better than chance" in note for note in proof.notes)
     assert np.abs(scored(glassleaf, "odd", record) - raw).max() <= proof.bound
@@ -225,8 +237,6 @@ def test_a_model_that_never_saw_a_missing_value_says_so_where_records_have_one(g
     federate(glassleaf, tmp_path, holes)
     trained = (holes if gaps else frame.fillna(-1))[["age", AMOUNT]]
     if kind == "forest":
-        from sklearn.ensemble import RandomForestClassifier
-
         model = RandomForestClassifier(20, max_depth=5, random_state=0).fit(trained, (frame["class"] == 2).astype(int))
         (tmp_path / "m.json").write_text(json.dumps(export(model)), encoding="utf-8")
     else:
@@ -249,8 +259,6 @@ def test_a_category_that_the_model_never_saw_is_named_at_the_guest_and_not_at_a_
 
 def test_halves_that_do_not_score_as_the_library_are_refused(glassleaf, tmp_path, monkeypatch):
     """A fault in our own reading of a file, which nothing else would show."""
-    from backend.services import model_import
-
     frame = table()
     federate(glassleaf, tmp_path, frame)
     train("XGBoost", tmp_path / "m.json", learnt(frame), frame["class"] == 2)
@@ -283,6 +291,8 @@ def test_codes_read_as_floats_by_pandas_are_refused_and_not_taken_for_missing(gl
     coded = guest.features[1].model_copy(update={"kind": Kind.CATEGORICAL})
     guest = guest.model_copy(update={"features": (guest.features[0], coded)})
     write_federation(federation.model_copy(update={"guest": guest}), federation.folder)
-    train("XGBoost", tmp_path / "m.json", learnt(written.assign(purpose=written.purpose.astype(int))), frame["class"] == 2)
+    train(
+        "XGBoost", tmp_path / "m.json", learnt(written.assign(purpose=written.purpose.astype(int))), frame["class"] == 2
+    )
     with pytest.raises(ModelError, match="no cell of the column is one of the model's categories"):
         glassleaf.model_import.import_file("odd", tmp_path / "m.json", features=FEATURES)

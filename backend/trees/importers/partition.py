@@ -240,8 +240,10 @@ def _advice(text: str, feature: Feature) -> str:
     if not text:
         return "If that category is the empty cell, say so with --categories, null in its place; or train with such cells left missing."
     older = len(feature.missing) > len(USUAL)
-    way = f"add format = {FORMAT} to the federation file, which then says of each feature what is missing" if older else (
-        f"take {shown(text)} out of 'missing' in the federation file"
+    way = (
+        f"add format = {FORMAT} to the federation file, which then says of each feature what is missing"
+        if older
+        else (f"take {shown(text)} out of 'missing' in the federation file")
     )
     return f"If it is a category, {way}; if it is a missing value, train with such cells left missing."
 

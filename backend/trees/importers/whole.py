@@ -62,10 +62,8 @@ class WholeSplit:
 
     def goes_left(self, column: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Decide each number or code of a column, ``(n,)``."""
-        if self.threshold is not None:
-            left = column < self.threshold
-        else:
-            left = np.isin(column, list(self.codes)) == self.codes_left
+        in_codes = np.isin(column, list(self.codes)) == self.codes_left
+        left = in_codes if self.threshold is None else column < self.threshold
         return np.where(np.isnan(column), self.default_left, left)
 
 
@@ -140,7 +138,9 @@ class WholeModel:
     @property
     def reach(self) -> float:
         """What no margin's size exceeds."""
-        heaviest = (max(abs(w) for n in tree if isinstance(n, Leaf) for w in n.weights or (n.weight,)) for tree in self.trees)
+        heaviest = (
+            max(abs(w) for n in tree if isinstance(n, Leaf) for w in n.weights or (n.weight,)) for tree in self.trees
+        )
         return max(abs(score) for score in self.base_scores) + sum(heaviest)
 
     def margins(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -152,7 +152,9 @@ class WholeModel:
             if self.outputs.of_tree:
                 margins[:, self.outputs.of_tree[t]] += np.array([w[0] for w in weights])[at]
             else:
-                margins += np.array([w if len(w) == margins.shape[1] else (0.0,) * margins.shape[1] for w in weights])[at]
+                margins += np.array([w if len(w) == margins.shape[1] else (0.0,) * margins.shape[1] for w in weights])[
+                    at
+                ]
         return margins
 
     def _check_outputs(self) -> None:
@@ -180,7 +182,9 @@ def leaves_of(tree: Sequence[Any], goes_left: Callable[[Any], NDArray[np.bool_]]
     return at
 
 
-def columns_where(trees: Sequence[WholeTree], never_missing: Callable[[Sequence[tuple[bool, float, float]]], bool]) -> frozenset[int]:
+def columns_where(
+    trees: Sequence[WholeTree], never_missing: Callable[[Sequence[tuple[bool, float, float]]], bool]
+) -> frozenset[int]:
     """Columns of numbers whose splits' default sides, with the covers left and right, look as if no value had been missing."""
     sides: dict[int, list[tuple[bool, float, float]]] = defaultdict(list)
     for tree in trees:
@@ -199,7 +203,9 @@ def one_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
 
 def larger_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
     """scikit-learn sends it to the side with more rows; weights that differ from counts let a few splits look otherwise."""
-    return sum(default_left != (left > right) for default_left, left, right in sides if left != right) <= ODD_SIDES * len(sides)
+    return sum(
+        default_left != (left > right) for default_left, left, right in sides if left != right
+    ) <= ODD_SIDES * len(sides)
 
 
 def numbered(count: int) -> tuple[str, ...]:

@@ -178,7 +178,11 @@ def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
 
 def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[float, ...]:
     """Margins before any tree; written as ``5E-1``, ``[5E-1]`` or one number a class."""
-    wanted = "one probability, not 0 and not 1" if objective in PROBABILITY else f"finite numbers: one, or one for each of {count}"
+    wanted = (
+        "one probability, not 0 and not 1"
+        if objective in PROBABILITY
+        else f"finite numbers: one, or one for each of {count}"
+    )
     words = text.removeprefix("[").removesuffix("]").split(",")
     try:
         with np.errstate(over="ignore"):
