@@ -36,6 +36,7 @@ EXAMPLES = {
     "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
     "models": "glassleaf models",
     "compare-models": "glassleaf compare-models MODEL MODEL",
+    "samples": "glassleaf samples latest | head -20 > people.csv",
     "score": "glassleaf score latest people.csv --out scores.csv --check\nglassleaf score latest many.csv --cipher rlwe\n"
     "glassleaf score latest many.csv --backend dask --scheduler tcp://10.0.0.5:8786",
     "reasons": "glassleaf reasons latest --id A152504 --notice en --out notice.pdf",

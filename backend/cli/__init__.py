@@ -20,6 +20,7 @@ COMMANDS = {
     "retrain": "retraining",
     "models": "models",
     "compare-models": "retraining",
+    "samples": "scoring",
     "score": "scoring",
     "reasons": "reasons",
     "cohort": "reasons",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,14 +15,21 @@ from backend.cli.models import model_text
 from backend.cli.output import AsJson, open_glassleaf, print_result, split_list
 from backend.errors import ParameterError
 
+if TYPE_CHECKING:
+    from backend.services.federations import ColumnReading, Overview
+
 app = typer.Typer(add_completion=False)
+SHOWN_CODES = 6  # of a column in the text; --json has all
 
 
 @app.command()
 def init(
     table: Annotated[Path, typer.Argument(help="One CSV with everything: ids, features, label.")],
     label: Annotated[str, typer.Option(help="Column to be predicted.")],
-    guest: Annotated[str, typer.Option(help="The Guest's feature columns, separated by commas.")],
+    guest: Annotated[
+        str,
+        typer.Option(help="The Guest's feature columns, separated by commas; a name with a comma in double quotes."),
+    ],
     host: Annotated[list[str], typer.Option(help="A Host and its feature columns: name=C,D. Repeat for more Hosts.")],
     out: Annotated[Path, typer.Option(help="Folder to write the federation to.")],
     id_column: Annotated[
@@ -31,14 +40,20 @@ def init(
     ] = None,
     positive: Annotated[str | None, typer.Option(help="Binary label's value that counts as 1, e.g. yes.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="CSV with name, meaning, unit, kind … per feature.")] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A text that means a missing value: COLUMN=TEXT, or *=TEXT for every feature. Repeat for more."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the federation (default: the table's).")] = None,
     label_meaning: Annotated[
         str | None, typer.Option(help="What the label (binary: the positive one) says about a person.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Split one table into the parties' files and a federation file."""
-    from backend.services.federations import Division
+    """Split one table into the parties' files and a federation file, and say how the table was read."""
+    from backend.services.federations import TO_FILL_IN, Division
 
     hosts: dict[str, tuple[str, ...]] = {}
     for text in host:
@@ -48,19 +63,115 @@ def init(
         if party in hosts:
             raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
         hosts[party] = split_list(columns)
-    division = Division(label, split_list(guest), hosts, id_column, positive, task, dictionary, name, label_meaning)
+    marks = _missing_texts(missing or [])
+    division = Division(
+        label, split_list(guest), hosts, id_column, positive, task, dictionary, name, label_meaning, missing=marks
+    )
     with open_glassleaf() as glassleaf:
         federation = glassleaf.federations.init(table, division, out)
+        read = glassleaf.federations.overview(federation.name)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
-    text = "\n".join(f"  {party}: {len(features)} features" for party, features in parties.items())
-    target = federation.label
-    outcomes = target.positive or ", ".join(target.classes) or target.unit
-    print_result(
-        {"federation": federation.name, "folder": str(out), "task": target.task, "parties": parties},
-        f"Federation {federation.name!r} written to {out}:\n{text}\n"
-        f"  label {target.column}: {target.task}{f' ({outcomes})' if outcomes else ''}\nNext: glassleaf train {out}",
-        as_json,
+    document: dict[str, Any] = {
+        "federation": federation.name,
+        "folder": str(out),
+        "task": read.task,
+        "parties": parties,
+    }
+    document["label"] = {
+        "column": read.label,
+        "meaning": read.label_meaning,
+        "outcomes": read.outcomes,
+        "positive": read.positive,
+        "declined": read.positive,
+    }
+    document["columns"] = [_without_nan(asdict(column)) for column in read.columns]
+    document["dictionary"] = {
+        "to_fill_in": str(out / TO_FILL_IN) if (out / TO_FILL_IN).exists() else "",
+        "shipped": read.dictionary,
+    }
+    lines = [f"Federation {federation.name!r} written to {out}:"]
+    for party, features in parties.items():
+        lines += [
+            f"  {party}: {len(features)} features",
+            *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
+        ]
+    lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
+    print_result(document, "\n".join(lines), as_json)
+
+
+def _missing_texts(wishes: list[str]) -> dict[str, list[str]]:
+    """Column → texts; a column's name may hold ``=``, a text of a missing value hardly ever does."""
+    marks: dict[str, list[str]] = {}
+    for wish in wishes:
+        column, equals, text = wish.rpartition("=")
+        if not equals or not column or not text:
+            raise ParameterError(f"--missing {wish!r} was given; write it as COLUMN=TEXT or *=TEXT.")
+        marks.setdefault(column, []).append(text)
+    return marks
+
+
+def _without_nan(column: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in column.items()}
+
+
+def _column_text(column: ColumnReading) -> str:
+    """One line about a column: kind, what it holds, what is missing, and what looks odd."""
+    unit = f" in {column.unit}" if column.unit else ""
+    if column.empty:
+        held = "no value at all: nothing can be learned from it"
+    elif column.constant:
+        held = "one value only: nothing can be learned from it"
+    elif column.codes:
+        most = [f"{text!r} {count:,}" for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        held = f"{len(column.codes)} codes: {', '.join(most)}" + (" …" if len(column.codes) > SHOWN_CODES else "")
+    else:
+        held = f"{column.low:g} to {column.high:g}"
+    absent = ", ".join(f"{f'{text!r}' if text else 'empty'} {count:,}" for text, count in column.missing.items())
+    lines = [f"{column.name}: {column.kind}{unit}, {held}; missing: {absent or 'none'}"]
+    if column.unclear:
+        marks = ", ".join(f"{text!r} {count:,}" for text, count in column.unclear.items())
+        wish = shlex.quote(f"{column.name}={next(iter(column.unclear))}")
+        lines.append(
+            f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}"
+        )
+    if column.dates:
+        lines.append("UNCLEAR: these look like dates; a number (days, years) or leaving it out says more")
+    elif column.few:
+        lines.append("UNCLEAR: few whole numbers; if they are codes, give it the kind categorical in a dictionary")
+    return "\n      ".join(lines)
+
+
+def _label_text(read: Overview) -> list[str]:
+    """What is predicted and, of two outcomes, who counts as positive and is declined."""
+    counted = ", ".join(f"{text!r} {count:,}" for text, count in read.outcomes.items())
+    lines = [f"  label {read.label}: {read.task}{f', {counted}' if counted else ''}"]
+    if read.task == "binary":
+        people, other = sum(read.outcomes.values()), next(text for text in read.outcomes if text != read.positive)
+        count = read.outcomes[read.positive]
+        lines.append(
+            f"  Positive are the {count:,} of {people:,} records whose {read.label} is {read.positive!r} ({read.label_meaning}). A higher "
+            f"score means more like them, and whoever reaches the cut-off is DECLINED. If these are the good ones, start again "
+            f"with --positive {shlex.quote(other)}."
+        )
+    return lines
+
+
+def _to_do(read: Overview, out: Path) -> list[str]:
+    """How meanings are given where they are missing."""
+    bare = sum(not column.described for column in read.columns)
+    if not bare:
+        return []
+    shipped = (
+        f" {read.dictionary} describes most of them: --dictionary {shlex.quote(read.dictionary)}."
+        if read.dictionary
+        else ""
     )
+    from backend.services.federations import TO_FILL_IN
+
+    return [
+        f"  {bare} of {len(read.columns)} features have no meaning yet; notices and reports need them.{shipped} Fill in {out / TO_FILL_IN} "
+        "and give it with --dictionary to an init into another folder."
+    ]
 
 
 @app.command()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, ParameterError
 from backend.results import DEMO
 from backend.services import Glassleaf
 
@@ -92,6 +94,15 @@ def _finite(value: Any) -> Any:
     return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
+def check_out(out: Path) -> None:
+    """Raise GlassleafError where a file cannot be written; called before anything is asked that is counted."""
+    folder = out.parent
+    if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
+        raise GlassleafError(
+            f"{out} cannot be written; name a file in a folder that is there and that you may write to."
+        )
+
+
 def save(out: Path, blob: bytes) -> None:
     """Write a file; raises GlassleafError where that cannot be done."""
     try:
@@ -101,5 +112,17 @@ def save(out: Path, blob: bytes) -> None:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The parts of a list; columns never hold a comma, they are CSV headers written by hand."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """The parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
+
+    Raises
+    ------
+    ParameterError
+        A quotation mark that never closes.
+    """
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise ParameterError(
+            f"{text!r} is no list ({error}); put a name with a comma in double quotes, and double the quotes inside."
+        ) from None
+    return tuple(part.strip() for part in parts if part.strip())

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, save, watched
+from backend.cli.output import AsJson, Bits, ModelId, check_out, open_glassleaf, print_result, save, watched
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
-from backend.services.scoring import cipher_named
+from backend.services.scoring import ScoringRequest, cipher_named
 
 if TYPE_CHECKING:
     from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import Score
     from backend.services.reasons import PersonReasons
 
 app = typer.Typer(add_completion=False)
+LANGUAGES = ("en", "zh")  # of a notice
 
 
 @app.command()
@@ -35,27 +37,28 @@ def reasons(
 ) -> None:
     """Score a person and name what raised the score most, Host features included, under encryption; no value is opened."""
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
-    if bool(notice) != (out is not None) or (notice and kind not in FORMATS):
+    if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):
         raise ParameterError(f"A notice needs --notice en or zh and --out FILE, which ends in {', '.join(FORMATS)}.")
     with open_glassleaf() as glassleaf:
-        record = glassleaf.models.get(model)
-        request = ReasonsRequest(
-            record.id,
-            glassleaf.samples.of_person(record.id, person),
-            names,
-            cutoff,
-            cipher_named(cipher),
-            key_bits=bits,
-        )
+        record, chosen, scored = glassleaf.models.get(model), cipher_named(cipher), None
+        sheet = glassleaf.samples.of_person(record.id, person)
+        if out is not None:
+            check_out(out)
+            glassleaf.reasons.check_notice(record.id)
+            scored = watched(glassleaf.scoring.start(ScoringRequest(record.id, sheet, cutoff, chosen, bits)))
+            if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted
+                _print_accepted(record.id, scored.scores[0], cutoff, as_json)
+                raise typer.Exit(1)
+        request = ReasonsRequest(record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored)
         found = watched(glassleaf.reasons.start(request))
         one = found.people[0]
-        if out is not None:
+        if out is not None and not one.problem:
             save(out, glassleaf.reasons.notice(found, person, notice, kind))
     body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
     body |= {"cipher": found.cipher, "key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
     ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
     lines = [_text(one), f"{ranked}, {body['bytes']:,} bytes in all."]
-    if out is not None:
+    if out is not None and not one.problem:
         body |= {"notice": str(out), "blocked": one.blocked}
         lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
     print_result(body, "\n".join(lines), as_json)
@@ -83,6 +86,16 @@ def cohort(
     first = found[0]
     lines.append(f"Means over {first.people} people under {first.cipher}, each within ±{first.error_bound:.1g}.")
     print_result({"features": [asdict(row) for row in found]}, "\n".join(lines), as_json)
+
+
+def _print_accepted(model: str, score: Score, cutoff: float, as_json: bool) -> None:
+    """The answer that was paid for, and why there is no notice."""
+    body = {"model": model, "id": score.id, "decision": score.decision, "probability": score.probability, "notice": ""}
+    text = (
+        f"{score.id}: {score.decision} at {score.probability:.1%}, below the cut-off of {cutoff:g}: not declined, so there are no reasons "
+        "to state. No notice was written, and no reasons were asked for."
+    )
+    print_result(body, text, as_json)
 
 
 def _body(one: PersonReasons) -> dict[str, Any]:

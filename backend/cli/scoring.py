@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, quality_text, save, watched
+from backend.cli.output import AsJson, ModelId, check_out, open_glassleaf, print_result, quality_text, save, watched
 from backend.errors import ParameterError
 from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
+SOME_FAILED = 3  # exit status; 2 is a wrong command line
 
 
 @app.command()
@@ -56,10 +59,12 @@ def score(
     check: Annotated[bool, typer.Option(help="Score once more on plaintext and compare (simulated Hosts).")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score samples with encrypted inference (Fed-EINI)."""
+    """Score samples with encrypted inference (Fed-EINI); exit status 1 where nobody was scored, 3 where some rows failed."""
     if jobs < 0 or (scheduler and backend != "dask"):
         raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
     chosen = cipher_named(cipher)
+    if out is not None:
+        check_out(out)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
         sheet = glassleaf.samples.read(model, samples)
         batch = watched(glassleaf.scoring.start(ScoringRequest(model, sheet, cutoff, chosen, bits)))
@@ -90,8 +95,21 @@ def score(
         exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"
         lines.append(f"Equal to the scores on plaintext, {exactly}: {document['equal_to_plain']}")
     print_result(document, "\n".join(lines), as_json)
-    if document.get("equal_to_plain") is False:
+    if document.get("equal_to_plain") is False or failed == len(batch.scores):
         raise typer.Exit(1)
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+@app.command()
+def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
+    """List the ids of the test records as a sheet for `score`; of an imported model, all joint ones."""
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
+        ids, column = glassleaf.models.test_ids(record), glassleaf.federations.get(record.federation).guest.id
+    sheet = io.StringIO()
+    csv.writer(sheet, lineterminator="\n").writerows([[column], *([i] for i in ids)])
+    print_result({"model": record.id, "column": column, "ids": ids}, sheet.getvalue().rstrip("\n"), as_json)
 
 
 def _score_text(s: Score) -> str:

@@ -27,6 +27,7 @@ from backend.services.training import SecureBoostParameters, TrainingRequest
 if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.results import ModelRecord
+    from backend.services.model_import import Proof
 
 app = typer.Typer(add_completion=False)
 
@@ -76,20 +77,47 @@ def import_file(
     score_bits: Annotated[
         int, typer.Option(help="Scores are multiples of 2**-score_bits.")
     ] = SecureBoostParameters.score_bits,
+    label_is: Annotated[
+        str | None,
+        typer.Option(
+            help="The label's text that the model's positive class means; scores are turned round where needed."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only prove it on the federation's records; keep nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one."""
+    """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one, proved on the federation's records."""
+    wanted: dict[str, Any] = {"features": split_list(features) or None, "categories": categories}
+    wanted |= {"score_bits": score_bits, "label_is": label_is}
     with open_glassleaf() as glassleaf:
-        record, notes = glassleaf.model_import.import_file(
-            chosen_federation(glassleaf, federation),
-            file,
-            features=split_list(features) or None,
-            categories=categories,
-            score_bits=score_bits,
-        )
-    lines = [*(f"Note: {note}" for note in notes), model_text(record)]
+        name = chosen_federation(glassleaf, federation)
+        if check:
+            proof = glassleaf.model_import.check(name, file, **wanted)
+            print_result(_proof_document(proof), "\n".join(_proof_text(proof)), as_json)
+            return
+        record, proof = glassleaf.model_import.import_file(name, file, **wanted)
+    lines = [*_proof_text(proof), model_text(record)]
     lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
-    print_result({**asdict(record), "notes": notes}, "\n".join(lines), as_json)
+    print_result(asdict(record) | _proof_document(proof), "\n".join(lines), as_json)
+
+
+def _proof_document(proof: Proof) -> dict[str, Any]:
+    return {"proof": asdict(proof), "notes": proof.notes}
+
+
+def _proof_text(proof: Proof) -> list[str]:
+    against = (
+        f"by {proof.against}"
+        if proof.against
+        else "by the undivided model (its library is not installed or cannot be asked)"
+    )
+    auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
+    return [
+        *(f"Note: {note}" for note in proof.notes),
+        f"{proof.rows:,} records score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",
+    ]
 
 
 def _watch_training(job: Job[ModelRecord]) -> ModelRecord:

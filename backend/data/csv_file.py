@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
 
-MISSING = frozenset({"", "na", "n/a", "null", "none", "nan", "?"})  # compared without case
 BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
 SEPARATORS = ",;\t|"
 MAX_NAME = 500  # characters of a column's name
@@ -89,11 +88,6 @@ def listed(items: Sequence[str], max_items: int = 8) -> str:
     """Join items for a sentence; those beyond `max_items` are only counted."""
     rest = len(items) - max_items
     return ", ".join(items[:max_items]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell marks a missing value."""
-    return cell.casefold() in MISSING
 
 
 def read_csv(path: Path, limits: Limits = TABLE) -> CsvText:
@@ -245,7 +239,7 @@ def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generi
     ----------
     cells : sequence of str, ``(n_rows,)``
     feature : Feature
-        Its kind says how to read them. A code that `categories` names is never a missing value, even ``none``.
+        Its kind says how to read them, its `missing` which texts are no value; an empty cell never is one.
 
     Returns
     -------
@@ -254,25 +248,26 @@ def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generi
     dict of int to str
         Cells that could not be read: row → cell. Their values are missing.
     """
+    absent = {"", *feature.missing}
     if feature.kind is Kind.CATEGORICAL:
-        codes = {cell: _code(cell, feature.categories) for cell in set(cells)}
         column = np.empty(len(cells), dtype=object)
-        column[:] = [codes[cell] for cell in cells]
+        column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
-    if feature.kind is Kind.BOOLEAN:
-        truth = {cell: BOOLEANS.get(cell.casefold(), np.nan) for cell in set(cells)}
-        values = np.array([truth[cell] for cell in cells], dtype=np.float64)
-    else:
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
-    values[np.isinf(values)] = np.nan  # an infinity is no value of a person
-    empty = np.flatnonzero(np.isnan(values)).tolist()
-    return values, {row: cells[row] for row in empty if not is_missing(cells[row])}
+    values, marks = _numbers(cells, feature.kind), _numbers(feature.missing, feature.kind)
+    unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
+    values[np.isin(values, marks) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = np.nan
+    return values, unread
 
 
-def _code(cell: str, categories: Mapping[str, str]) -> str | None:
-    return None if is_missing(cell) and cell not in categories else cell
+def _numbers(cells: Sequence[str], kind: Kind) -> NDArray[np.float64]:
+    """Cells as numbers, NaN where they are none; an infinity is no value of a person."""
+    if kind is Kind.BOOLEAN:
+        return np.array([BOOLEANS.get(cell.casefold(), np.nan) for cell in cells], dtype=np.float64)
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    values[np.isinf(values)] = np.nan
+    return values
 
 
 def expected_cells(feature: Feature) -> str:

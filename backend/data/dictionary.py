@@ -5,9 +5,15 @@ Knows nothing of values: a meaning is disclosed, a value never is (Fed-EINI §II
 
 from __future__ import annotations
 
+import unicodedata
 from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
+NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
+JOINERS = "\u200c\u200d"  # needed inside words of Persian and of Indian scripts
 
 
 class Kind(StrEnum):
@@ -24,6 +30,18 @@ class ExpectedDirection(StrEnum):
     UP = "up"
     DOWN = "down"
     NONE = "none"
+
+
+def check_shown(text: str) -> str:
+    """Refuse characters that change how the text around them is shown: controls, overrides of direction, line separators."""
+    strange = next((c for c in text if unicodedata.category(c) in UNSHOWN and c not in JOINERS), None)
+    if strange is not None:
+        raise ValueError(f"text without the invisible character U+{ord(strange):04X}")
+    return text
+
+
+Shown = Annotated[str, AfterValidator(check_shown)]
+"""A text that pages and notices show as it is."""
 
 
 class Feature(BaseModel):
@@ -44,15 +62,37 @@ class Feature(BaseModel):
         there is none, empty where the owner says nothing (checks then read name and meaning).
     categories : dict of str to str
         For coded columns: code → what it stands for.
+    missing : tuple of str
+        Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
+        every spelling of its value.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, max_length=120)
-    meaning: str = Field(min_length=1, max_length=500)
-    meaning_zh: str = Field(default="", max_length=500)
-    unit: str = Field(default="", max_length=40)
+    name: Shown = Field(min_length=1, max_length=120)
+    meaning: Shown = Field(min_length=1, max_length=500)
+    meaning_zh: Shown = Field(default="", max_length=500)
+    unit: Shown = Field(default="", max_length=40)
     kind: Kind = Kind.NUMERIC
     expected_direction: ExpectedDirection = ExpectedDirection.NONE
-    sensitivity: str = Field(default="", max_length=60)
-    categories: dict[str, str] = Field(default_factory=dict)
+    sensitivity: Shown = Field(default="", max_length=60)
+    categories: dict[Shown, Shown] = Field(default_factory=dict)
+    missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
+
+    @property
+    def described(self) -> bool:
+        """Whether somebody gave the meaning."""
+        return not self.meaning.endswith(NO_MEANING)
+
+    @field_validator("missing")
+    @classmethod
+    def _no_category(cls, value: tuple[str, ...], info: ValidationInfo) -> Any:
+        """Refuse a text that says two things, and one that no cell can hold."""
+        named = info.data.get("categories", {})
+        wrong = [text for text in value if text in named or text != text.strip()]
+        if wrong:
+            raise ValueError(
+                f"texts as cells hold them, none of which is a category too; {wrong[0]!r} is "
+                + ("one of 'categories'" if wrong[0] in named else "surrounded by white space")
+            )
+        return value

@@ -1,11 +1,13 @@
 """A feature dictionary as a CSV file: one row a feature, as ``init --dictionary`` reads it.
 
-Columns: name, meaning, meaning_zh, unit, kind, expected_direction, sensitivity, categories (``code=label;code=label``).
-Only name and meaning must be there.
+Columns: name, meaning, meaning_zh, unit, kind, expected_direction, sensitivity, categories (``code=label;code=label``), missing
+(``text;text``). Only name and meaning must be there.
 """
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend.data.csv_file import listed, read_csv, shown
@@ -13,7 +15,17 @@ from backend.data.dictionary import Feature
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
-COLUMNS = ("name", "meaning", "meaning_zh", "unit", "kind", "expected_direction", "sensitivity", "categories")
+COLUMNS = (
+    "name",
+    "meaning",
+    "meaning_zh",
+    "unit",
+    "kind",
+    "expected_direction",
+    "sensitivity",
+    "categories",
+    "missing",
+)
 NEEDED = ("name", "meaning")
 
 
@@ -64,7 +76,9 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
 
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """A row's cells as a feature's fields; empty cells leave the default."""
-    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name != "categories"}
+    entry: dict[str, object] = {
+        name: cell for name, cell in cells.items() if cell and name not in ("categories", "missing")
+    }
     categories: dict[str, str] = {}
     problems = []
     for part in filter(None, (part.strip() for part in cells.get("categories", "").split(";"))):
@@ -78,4 +92,19 @@ def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[s
         categories[code] = label
     if categories:
         entry["categories"] = categories
+    if missing := [text for text in (part.strip() for part in cells.get("missing", "").split(";")) if text]:
+        entry["missing"] = missing
     return entry, problems
+
+
+def write_dictionary(features: Sequence[Feature], path: Path) -> None:
+    """Write a dictionary to be filled in; codes of a feature are left out where one holds a separator, which none could read."""
+    with path.open("w", encoding="utf-8", newline="") as target:
+        writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for feature in features:
+            pairs = ";".join(f"{code}={label}" for code, label in feature.categories.items())
+            if any(set(";=") & {*code, *label} for code, label in feature.categories.items()):
+                pairs = ""
+            missing = ";".join(text for text in feature.missing if ";" not in text)
+            writer.writerow(feature.model_dump(mode="json") | {"categories": pairs, "missing": missing})

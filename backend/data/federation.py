@@ -9,7 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
@@ -17,11 +17,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature
 from backend.data.label import Label, Line, Prose
+from backend.data.missing import EARLIER, USUAL
 from backend.data.party_file import read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
 FILE_NAME = "federation.toml"
+FORMAT: Final = 2  # since then each feature says which texts are missing; before, the same texts were in every column
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
@@ -84,6 +86,8 @@ class Federation(BaseModel):
 
     Attributes
     ----------
+    format : {1, 2}
+        Of the file; in one without, every feature has the texts of :data:`backend.data.missing.EARLIER` as missing.
     name : str
         As `Party.name`.
     synthetic : bool
@@ -94,6 +98,7 @@ class Federation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    format: Literal[1, 2] = FORMAT
     name: Slug
     title: Line
     title_zh: Prose = ""
@@ -140,8 +145,8 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         With every problem found (`MAX_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
     """
     file = path / FILE_NAME if path.is_dir() else path
-    data = _read_toml(file)
-    problems = sentences(file.name, Federation, data)
+    data, problems = _with_earlier_meaning(file.name, _read_toml(file))
+    problems += sentences(file.name, Federation, data)
     if "folder" in data:
         problems.append(
             f"{file.name}, folder: found an unknown key. Delete it; files are found next to the federation file."
@@ -171,6 +176,10 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     data = federation.model_dump(mode="json")
     if federation.label.task == "binary":
         del data["label"]["task"]
+    if federation.format == 1:
+        for feature in (feature for party in (data["guest"], *data["hosts"]) for feature in party["features"]):
+            del feature["missing"]
+        del data["format"]
     file.write_text(tomli_w.dumps(_without_blanks(data)), encoding="utf-8")
     return file
 
@@ -206,6 +215,28 @@ def _read_toml(file: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise FederationError(f"{file.name}: found text that is not TOML: {error}. Correct that line.") from None
+
+
+def _with_earlier_meaning(file: str, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A file without a format as what it meant: the same texts are missing in every column, except where they are codes of it."""
+    if "format" in data:
+        return data, []
+    if not isinstance(data.get("hosts", []), list):
+        return data, []
+    parties = [party for party in (data.get("guest"), *data.get("hosts", [])) if isinstance(party, dict)]
+    entries = [entry for party in parties if isinstance(party.get("features"), list) for entry in party["features"]]
+    problems = []
+    for entry in (entry for entry in entries if isinstance(entry, dict)):
+        if "missing" in entry:
+            problems.append(
+                f"{file}, features {shown(str(entry.get('name')))}, missing: found it in a file without a format, in which "
+                f"{listed(sorted(USUAL))} and the like are missing in every column. Add format = {FORMAT} as the first line, and "
+                "to every feature that needs it what is missing there."
+            )
+        else:
+            codes = entry.get("categories")
+            entry["missing"] = [text for text in EARLIER if not (isinstance(codes, dict) and text in codes)]
+    return {"format": 1, **data}, problems
 
 
 def _readable(model: type[Part], data: object) -> Part | None:

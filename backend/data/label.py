@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+
+from backend.data.dictionary import Shown, check_shown
 
 MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
 
 Task = Literal["binary", "classes", "number"]
-Line = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Prose = Annotated[str, StringConstraints(max_length=2000)]
+
+
+def _paragraphs(text: str) -> str:
+    check_shown(text.replace("\n", " "))
+    return text
+
+
+Line = Annotated[Shown, StringConstraints(min_length=1, max_length=200)]
+Prose = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_paragraphs)]
 Cell = Annotated[str, StringConstraints(max_length=200), Field(coerce_numbers_to_str=True)]
 
 
@@ -37,8 +54,8 @@ class Label(BaseModel):
     task: Task = "binary"
     positive: Annotated[Cell, Field(validate_default=True)] = ""
     classes: Annotated[tuple[Cell, ...], Field(validate_default=True)] = ()
-    unit: Annotated[str, StringConstraints(max_length=40)] = ""
-    meaning: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    unit: Annotated[Shown, StringConstraints(max_length=40)] = ""
+    meaning: Annotated[Shown, StringConstraints(min_length=1, max_length=500)]
     meaning_zh: Prose = ""
 
     @field_validator("positive", "classes", "unit")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,6 @@ from backend.data.csv_file import (
     SHOWN_EXAMPLES,
     CsvText,
     expected_cells,
-    is_missing,
     listed,
     read_csv,
     shown,
@@ -21,6 +22,7 @@ from backend.data.csv_file import (
 )
 from backend.data.dictionary import Feature
 from backend.data.label import Label
+from backend.data.missing import is_no_outcome, looks_missing
 from backend.errors import FederationError
 
 AMOUNT = Feature(name="label", meaning="A label that is a number")
@@ -135,10 +137,18 @@ def _id_problems(text: CsvText, column: str, ids: Sequence[str]) -> list[str]:
 def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> list[str]:
     if not unread:
         return []
+    marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
+    said = json.dumps(marks, ensure_ascii=False)
+    advice = (
+        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {said} in "
+        f"the federation file, or --missing {shlex.quote(f'{feature.name}={marks[0]}')} for init; "
+        'a column of codes has kind = "categorical", and then it is one of them.'
+        if marks
+        else 'Correct the file, or set kind = "categorical" for a column of codes.'
+    )
     return [
         f"{text.name}, column {shown(feature.name)} ({feature.kind}): found {text.located(unread)}, expected "
-        f'{expected_cells(feature)} or an empty cell. Correct the file, or set kind = "categorical" for a column of '
-        "codes."
+        f"{expected_cells(feature)} or an empty cell. {advice}"
     ]
 
 
@@ -147,7 +157,7 @@ def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]
     where = f"{text.name}, column {shown(label.column)} (label)"
     cells = text.cells(label.column)
     declared = {label.positive, *label.classes} - {""}  # never missing, even "none"
-    held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_missing(cell)}
+    held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_no_outcome(cell)}
     empty = [f"line {line}" for row, line in enumerate(text.lines) if row not in held]
     problems = []
     if empty:

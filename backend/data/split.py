@@ -7,19 +7,22 @@ Columns that no party holds are left out; the federation's ``about`` lists them.
 from __future__ import annotations
 
 import csv
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import BOOLEANS, CsvText, is_missing, listed, read_csv, shown, to_column
-from backend.data.dictionary import Feature, Kind
-from backend.data.dictionary_file import read_dictionary
+from backend.data.csv_file import BOOLEANS, CsvText, listed, read_csv, shown, to_column
+from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
+from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT, read_party_file
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -28,8 +31,10 @@ GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
-NO_MEANING = "(no meaning given)"
-POSITIVE = ("1", "yes", "true")  # the positive label where none is named, compared without case
+TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
+EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
+# negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
+PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Division:
     id_column : str or None
         None makes the rows' numbers, from 1, the ids, in a column ``id``.
     positive : str or None
-        Binary only: the label's cell text that means 1; None where the label is 0/1, no/yes or false/true.
+        Binary only: the label's cell text that means 1; None only where the label is 0/1, no/yes or false/true.
     task : {"binary", "classes", "number"} or None
         None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
         `MAX_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
@@ -54,6 +59,9 @@ class Division:
         See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
     name : str or None
         The federation's name; made from the table's where None.
+    missing : mapping of str to sequence of str
+        Column → texts that mean "no value" in it, beside those that the dictionary names; :data:`EVERYWHERE` stands for every
+        feature that has the text.
     label_meaning : str or None
         What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label, if there is one.
     """
@@ -67,6 +75,7 @@ class Division:
     dictionary: Path | None = None
     name: str | None = None
     label_meaning: str | None = None
+    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def split_table(
@@ -99,9 +108,8 @@ def split_table(
     ]
     problems += _column_problems(text, id_column, label, parties)
     _refuse(problems or _target_problems(out, parties))
-    described = {
-        column: meanings.get(column) or _guess(text, column) for columns in parties.values() for column in columns
-    }
+    missing = _missing_texts(text, parties, division.missing)
+    described = {column: _described(text, column, meanings.get(column), texts) for column, texts in missing.items()}
     outcome = _label(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
     checked = read_party_file(table, id_column, tuple(described.values()), outcome)
     _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
@@ -127,8 +135,19 @@ def split_table(
         _write_csv(
             out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
         )
+    if not all(feature.described for feature in described.values()):
+        write_dictionary(tuple(_to_fill_in(text, described.values(), outcome)), out / TO_FILL_IN)
     write_federation(federation, out)
     return load_federation(out)
+
+
+def _to_fill_in(text: CsvText, features: Iterable[Feature], label: Label) -> Iterator[Feature]:
+    """The features with the codes that their cells hold, and the label."""
+    for feature in features:
+        codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
+        named = feature.kind is not Kind.CATEGORICAL or feature.categories
+        yield feature if named else feature.model_copy(update={"categories": {code: code for code in codes}})
+    yield Feature(name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit)
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -200,37 +219,71 @@ def _column_problems(
 def _target_problems(out: Path, parties: Iterable[str]) -> list[str]:
     if out.exists() and not out.is_dir():
         return [f"{out.name}: found a file, expected a folder to write into. Choose another folder."]
-    there = [file for file in (FILE_NAME, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
+    there = [file for file in (FILE_NAME, TO_FILL_IN, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
     if not there:
         return []
     return [f"{out.name}: found {listed(there)}, which would be overwritten. Choose another folder or delete them."]
 
 
-def _guess(text: CsvText, column: str) -> Feature:
-    """A feature for a column that no dictionary describes: yes/no, numbers or codes, by its cells."""
-    cells = text.cells(column)
-    values = {cell.casefold() for cell in set(cells) if not is_missing(cell)}
-    meaning = f"{_readable(column)} {NO_MEANING}"[:500]
+def _missing_texts(
+    text: CsvText, parties: Mapping[str, Sequence[str]], wished: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Feature → texts that were said to be missing in it; raises FederationError where no cell is written so."""
+    found: dict[str, list[str]] = {column: [] for columns in parties.values() for column in columns}
+    problems = []
+    for column, marks in wished.items():
+        for mark in marks:
+            holders = [name for name in found if column in (name, EVERYWHERE) and mark in set(text.cells(name))]
+            if not holders:
+                problems.append(
+                    f"{text.name}, missing: found {shown(mark)} for {shown(column)}, expected a text of a feature's cells. "
+                    "Write column and text as the file does."
+                )
+            for name in holders:
+                found[name].append(mark)
+    _refuse(problems)
+    return found
+
+
+def _described(text: CsvText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
+    """A column's feature: the dictionary's, or what its cells look like, with the texts that are missing in it."""
+    found = entry or _guess(text, column, missing)
+    data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
+    _refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
+    return Feature.model_validate(data)
+
+
+def _guess(text: CsvText, column: str, missing: Sequence[str]) -> Feature:
+    """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
+    cells = {cell for cell in text.cells(column) if cell and cell not in missing}
+    plain = [cell for cell in cells if not looks_missing(cell)]
+    values = {cell.casefold() for cell in plain}
     if len(values) == 2 and values <= BOOLEANS.keys():
         kind = Kind.BOOLEAN
+    elif (plain or not cells) and _numbers(plain) is not None:
+        kind = Kind.NUMERIC
     else:
-        unread = to_column(cells, Feature(name="as numbers", meaning=meaning, kind=Kind.NUMERIC))[1]
-        kind = Kind.CATEGORICAL if unread else Kind.NUMERIC
-    return Feature.model_construct(name=column, meaning=meaning, kind=kind)
+        kind = Kind.CATEGORICAL
+    return Feature.model_construct(name=column, meaning=f"{_readable(column)} {NO_MEANING}"[-500:], kind=kind)
 
 
 def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
     """Columns taken for codes that hold too many different texts to be codes."""
     problems = []
     for feature in guessed:
-        codes = {cell: None for cell in text.cells(feature.name) if not is_missing(cell)}
+        codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
         if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
             unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
             row, cell = next(iter(unread.items()))
+            dates = " that look like dates" if look_like_dates(codes) else ""
+            turn = (
+                "turn them into a number (days, years)"
+                if dates
+                else (f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers")
+            )
             problems.append(
-                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or "
-                f"at most {MAX_CODES} codes. Leave the column out, or correct {shown(cell)} on line "
-                f"{text.lines[row]} if it holds numbers, or describe it in a dictionary."
+                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
+                f"at most {MAX_CODES} codes. Leave the column out, or {turn}, or describe it in a dictionary."
             )
     return problems
 
@@ -240,7 +293,7 @@ def _label(
 ) -> Label:
     """The label for the federation file; what the caller leaves open is inferred from its cells."""
     where = f"{text.name}, column {shown(column)} (label)"
-    values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_missing(cell)})
+    values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
     if len(values) < 2:
         raise FederationError(
             f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
@@ -301,10 +354,13 @@ def _positive(values: Sequence[str], where: str) -> str:
             f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
             "Choose a column with two outcomes, or --task classes or --task number."
         )
-    plain = [value for value in values if value.casefold() in POSITIVE]
+    plain = [
+        value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
+    ]
     if len(plain) != 1:
         raise FederationError(
-            f"{where}: found {found}; which value is the positive one is unclear. Name it with --positive."
+            f"{where}: found {found}; which value is the positive one is unclear. Name the bad outcome with --positive: people "
+            "whose score speaks for it are declined."
         )
     return plain[0]
 
@@ -350,7 +406,9 @@ def _slug(name: str) -> str:
 
 
 def _write_csv(file: Path, columns: Mapping[str, Sequence[str]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as target:
+    with os.fdopen(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8", newline=""
+    ) as target:
         writer = csv.writer(target, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.data.federation import Federation
-from backend.data.split import Division, split_table
+from backend.data.overview import ColumnReading, Overview, overview
+from backend.data.split import TO_FILL_IN, Division, split_table
 from backend.results import DEMO
 
 if TYPE_CHECKING:
     from backend.protocols.simulation.simulator import PoolLevel
     from backend.services.workspace import Workspace
 
-__all__ = ["Division", "Federations"]
+__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview"]
 
 
 class Federations:
@@ -45,6 +46,10 @@ class Federations:
         """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
         split_table(table, division, out, lambda name: self._workspace.check_name(name, out))
         return self.add(out)
+
+    def overview(self, name: str) -> Overview:
+        """How a federation's tables were read, for whoever holds them all."""
+        return overview(self.get(name))
 
     def fetch_credit_card(self, out: Path) -> Federation:
         """Fetch the credit-card data from OpenML, split it in `out` and remember the federation."""

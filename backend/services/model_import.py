@@ -13,26 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.plain import PlainKeySide
-from backend.errors import FederationError, ParameterError
+from backend.data.csv_file import listed, shown
+from backend.data.federation import Federation
+from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.training.guest import MIN_ROWS
 from backend.protocols.training.parameters import SCORE_BITS, SecureBoostParameters
 from backend.results import IMPORT, JOINT, ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
+from backend.services.import_proof import Proof, label_texts, prove
 from backend.services.leakage import released
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 from backend.trees.importers import read_categories, read_model
-from backend.trees.importers.partition import split_between_parties
+from backend.trees.importers.partition import PartialModels, split_between_parties
 from backend.trees.metrics import measure
 from backend.trees.serialization import content_hash, dump_guest
+
+__all__ = ["ModelImport", "Proof"]
 
 
 class ModelImport:
@@ -54,8 +58,18 @@ class ModelImport:
         features: Sequence[str] | None = None,
         categories: Path | None = None,
         score_bits: int = SecureBoostParameters.score_bits,
-    ) -> tuple[ModelRecord, tuple[str, ...]]:
-        """Divide the model in `file` between a federation's parties; returns its record and what to know of the file.
+        label_is: str | None = None,
+    ) -> tuple[ModelRecord, Proof]:
+        """Divide the model in `file` between a federation's parties; returns its record and what was proved of it.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Names for the model's columns, in their order.
+        categories : Path, optional
+            JSON: feature → text of each category code.
+        label_is : str, optional
+            The label's text that a higher score speaks for; scores are turned round where it is not the positive one.
 
         Raises
         ------
@@ -63,13 +77,36 @@ class ModelImport:
             See :func:`import_model`.
         """
         runtime = self._workspace.runtime(federation)
-        done = import_model(runtime, file, features, categories, score_bits)
+        divided = divide(runtime, file, features, categories, score_bits, label_is)
+        done = import_model(runtime, file, divided)
         record = released(runtime, done.record, done.model, done.part_of, JOINT, Job[None](lambda _: None, 0))
         self._models.register(record, done.model, done.part_of)
         self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
         note.federation = federation
         note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
-        return record, done.notes
+        return record, divided.proof
+
+    def check(
+        self,
+        federation: str,
+        file: Path,
+        *,
+        features: Sequence[str] | None = None,
+        categories: Path | None = None,
+        score_bits: int = SecureBoostParameters.score_bits,
+        label_is: str | None = None,
+    ) -> Proof:
+        """Prove the model in `file` as :meth:`import_file` does, and keep nothing of it."""
+        return divide(self._workspace.runtime(federation), file, features, categories, score_bits, label_is).proof
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A model's halves before any party has them, and what was proved of them."""
+
+    made_by: str
+    parts: PartialModels
+    proof: Proof
 
 
 @dataclass(frozen=True)
@@ -82,8 +119,6 @@ class Imported:
     model : GuestModel
     part_of : dict of str to str
         Id → :data:`JOINT`.
-    notes : tuple of str
-        What whoever imports should know of the file.
     labels, margins : ndarray of float64
         ``(n,)`` and ``(n, outputs.count)`` of the joint records.
     """
@@ -91,34 +126,69 @@ class Imported:
     record: ModelRecord
     model: GuestModel
     part_of: dict[str, str]
-    notes: tuple[str, ...]
     labels: NDArray[np.float64]
     margins: NDArray[np.float64]
 
 
-def import_model(
-    runtime: FederationRuntime, file: Path, features: Sequence[str] | None, categories: Path | None, score_bits: int
-) -> Imported:
-    """Divide the model in `file` between the parties of a simulated federation; each Host's partial model goes into that Host's store.
+def divide(
+    runtime: FederationRuntime,
+    file: Path,
+    features: Sequence[str] | None,
+    categories: Path | None,
+    score_bits: int,
+    label_is: str | None,
+) -> Divided:
+    """Divide the model in `file` between the parties of a simulated federation, and prove it on their records.
 
     Raises
     ------
     ModelError
-        The file or its features do not fit.
+        The file or its features do not fit, or its scores are not the library's (see :func:`prove`).
     ParameterError
-        `score_bits` is out of range.
+        `score_bits` is out of range, or `label_is` is none of the label's two texts.
     FederationError
-        Too few records are held by every party to measure the model.
+        Too few records are held by every party to prove and measure the model.
     """
-    began = time.perf_counter()
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
         raise ParameterError(f"score_bits is {score_bits}; choose a value from {SCORE_BITS[0]} to {SCORE_BITS[1]}.")
     federation = runtime.federation
     whole = read_model(file, features)
-    texts = read_categories(categories) if categories is not None else None
-    partial_models = split_between_parties(
-        whole, federation.features(), federation.label, federation.guest.name, runtime.hosts, score_bits, texts
+    texts = read_categories(categories) if categories is not None else {}
+    _check_label_is(federation, label_is)
+    parts = split_between_parties(
+        whole,
+        federation.features(),
+        federation.label,
+        federation.guest.name,
+        runtime.hosts,
+        score_bits,
+        texts,
+        label_is,
     )
+    proof = prove(federation, file, whole, parts, runtime.labels(), given=texts.keys(), label_is=label_is)
+    return Divided(whole.made_by, parts, proof)
+
+
+def _check_label_is(federation: Federation, label_is: str | None) -> None:
+    """Raise ParameterError where the text is none of two outcomes."""
+    if label_is is None:
+        return
+    if federation.label.task != "binary":
+        raise ParameterError(
+            f"--label-is is {shown(label_is)}, and the label {shown(federation.label.column)} has no two outcomes; leave it out."
+        )
+    texts = label_texts(federation)
+    if label_is not in texts:
+        raise ParameterError(
+            f"--label-is is {shown(label_is)}; choose one of {listed([shown(t) for t in sorted(texts)])}."
+        )
+
+
+def import_model(runtime: FederationRuntime, file: Path, divided: Divided) -> Imported:
+    """Keep the halves, each Host's in that Host's store, and measure the model on all joint records."""
+    began = time.perf_counter()
+    federation, partial_models = runtime.federation, divided.parts
+    score_bits = partial_models.guest.score_bits
     model = replace(partial_models.guest, outputs=partial_models.guest.outputs.for_labels(runtime.labels()))
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
@@ -137,11 +207,6 @@ def import_model(
         session.close()
     held = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.held.values()])
     labels = runtime.labels()[held]
-    if held.sum() < MIN_ROWS or len(np.unique(labels)) < 2:
-        raise FederationError(
-            f"{int(held.sum())} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
-            "label, are needed to measure the model. Check that the files use the same ids."
-        )
     margins = compiled.margins(scored.units)[held]
     metrics = measure(labels, margins, JOINT, model.outputs)
     ids = [i for i, h in zip(runtime.table.ids, held, strict=True) if h]
@@ -149,7 +214,7 @@ def import_model(
         id=model_id,
         federation=federation.name,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        algorithm=f"imported: {whole.made_by}",
+        algorithm=f"imported: {divided.made_by}",
         cipher="none",
         key_bits=0,
         content_hash=content_hash(text),
@@ -169,4 +234,4 @@ def import_model(
         exclude=(),
         task=model.outputs.task,
     )
-    return Imported(record, model, dict.fromkeys(ids, JOINT), partial_models.notes, labels, margins)
+    return Imported(record, model, dict.fromkeys(ids, JOINT), labels, margins)

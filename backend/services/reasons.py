@@ -6,7 +6,7 @@ Of one person it learns names and the parts that it can work out alone; of a gro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,6 +19,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
+from backend.data.csv_file import listed, shown
 from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
@@ -233,6 +234,11 @@ class ReasonsService:
         note.about(record, language=language, kind=kind, blocked=content.blocked, sha256=digest)
         return file
 
+    def check_notice(self, model_id: str) -> None:
+        """Raise ParameterError where a notice might have to state a feature that has no meaning; before anything is asked."""
+        model = self._models.partial_model(self._models.get(model_id))
+        refuse_without_meaning(model, {split.feature for tree in model.trees for split in tree.splits.values()})
+
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
         return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
@@ -390,13 +396,23 @@ def _named_cipher(key: ReasonKey) -> str:
     return "rlwe" if isinstance(key, ResidueKeySide) else key.scheme
 
 
+def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
+    """Raise ParameterError where a feature has a column's name for its meaning: nobody could read it as a reason."""
+    bare = [name for name in sorted(features) if not model.feature(name).described]
+    if bare:
+        raise ParameterError(
+            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice states reasons that people understand. "
+            "Give the meanings in the federation file, and train or import the model again."
+        )
+
+
 def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:
     """The notice for one person.
 
     Raises
     ------
     ParameterError
-        The person was not declined, reasons were not found, or there are more than a notice states.
+        The person was not declined, reasons were not found or have no meaning, or there are more than a notice states.
     """
     if person.problem:
         raise ParameterError(f"No notice: {person.problem}")
@@ -406,6 +422,7 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
         )
     if len(person.reasons) > MAX_REASONS:
         raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MAX_REASONS}.")
+    refuse_without_meaning(model, [reason.feature for reason in person.reasons])
     lines = []
     for reason in person.reasons:
         party = federation.party(reason.party)

@@ -125,7 +125,7 @@ class Training:
             allowed = usual if request.most_named is None else request.most_named
             bits = finest(record.release, allowed)
             if record.score_bits == bits or bits is None or not request.coarser:
-                refuse_if_identifying(record.release, allowed)
+                refuse_if_identifying(record.release, allowed, record.n_trees)
                 return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
             asked_bits = asked_bits or record.score_bits
             job.points, job.done = (), 0  # the curve of the model that follows

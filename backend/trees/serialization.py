@@ -49,7 +49,7 @@ def dump_guest(model: GuestModel) -> str:
             "hosts": list(model.hosts),
             "base_scores": list(model.base_scores),
             "score_bits": model.score_bits,
-            "dictionary": [[party, f.model_dump(mode="json")] for party, f in model.dictionary],
+            "dictionary": [[party, f.model_dump(mode="json", exclude={"missing"})] for party, f in model.dictionary],
             "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},

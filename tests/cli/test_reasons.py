@@ -50,3 +50,38 @@ def test_means_over_a_group_are_told(run):
     rows = json.loads(text)["features"]
     assert status == 0 and rows[0]["people"] == 55
     assert [abs(row["mean"]) for row in rows] == sorted((abs(row["mean"]) for row in rows), reverse=True)
+
+
+def asked(home):
+    """Kinds of entry in the audit log, which every question leaves."""
+    glassleaf = Glassleaf(home, pools=False)
+    actions = [entry.action for entry in glassleaf.audit.entries("demo")]
+    glassleaf.close()
+    return actions
+
+
+def test_an_accepted_person_who_was_to_get_a_notice_is_told_of_and_asked_no_reasons(run, home, person, tmp_path):
+    before, out = asked(home), tmp_path / "notice.txt"
+    words = ("--id", person, "--bits", 2048, "--cutoff", 1, "--notice", "en", "--out", out, "--json")
+    status, text, _ = run("reasons", "latest", *words)
+    body = json.loads(text)
+    assert (status, body["id"], body["decision"], out.exists()) == (1, person, "accept", False)
+    assert 0 <= body["probability"] <= 1
+    after = asked(home)[len(before) :]
+    assert "score" in after and "reasons" not in after and "notice" not in after
+
+
+@pytest.mark.parametrize("out", ["nowhere/notice.txt", "folder.txt"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(run, home, person, tmp_path, out):
+    (tmp_path / "folder.txt").mkdir()
+    before = asked(home)
+    status, _, error = run(
+        "reasons", "latest", "--id", person, "--cutoff", 0, "--notice", "en", "--out", tmp_path / out
+    )
+    assert status == 1 and "cannot be written" in error and asked(home) == before
+
+
+def test_a_language_that_notices_do_not_have_is_refused_before_anything_is_asked(run, home, person, tmp_path):
+    before = asked(home)
+    status, _, error = run("reasons", "latest", "--id", person, "--notice", "fr", "--out", tmp_path / "n.txt")
+    assert status == 1 and "--notice en or zh" in error and asked(home) == before

@@ -134,11 +134,20 @@ def test_numbers_are_read_and_the_rest_is_named():
     assert unread == {4: "abc", 5: "inf", 6: "1e999", 7: "1,5", 8: "0x1A", 9: "1_000"}
 
 
-@pytest.mark.parametrize("token", ["", "NA", "N/A", "null", "None", "NaN", "?", "na"])
+@pytest.mark.parametrize("token", ["NA", "N/A", "null", "None", "NaN", "?", "na"])
 @pytest.mark.parametrize("feature", [NUMERIC, BOOLEAN])
-def test_a_missing_value_may_be_written_in_several_ways(token, feature):
-    column, unread = to_column([token], feature)
-    assert np.isnan(column[0])
+def test_a_text_is_no_missing_value_unless_the_column_says_so(token, feature):
+    assert to_column(["", token], feature)[1] == {1: token}
+    said = feature.model_copy(update={"missing": (token,)})
+    column, unread = to_column(["", token, token.swapcase() if token.swapcase() != token else "!"], said)
+    assert np.isnan(column).all()
+    assert unread == {2: token.swapcase() if token.swapcase() != token else "!"}
+
+
+def test_a_number_that_means_missing_does_so_in_every_spelling():
+    said = NUMERIC.model_copy(update={"missing": ("-999", "?")})
+    column, unread = to_column(["-999", "-999.0", "-9.99e2", "-99", "?"], said)
+    np.testing.assert_array_equal(column, [np.nan, np.nan, np.nan, -99, np.nan])
     assert unread == {}
 
 
@@ -148,8 +157,8 @@ def test_yes_and_no_are_read_in_their_usual_forms():
     assert unread == {6: "2"}
 
 
-def test_codes_stay_texts_and_a_disclosed_code_is_never_missing():
-    column, unread = to_column(["1", "none", "NA", ""], CODED)
+def test_codes_stay_texts_and_only_those_that_the_column_names_are_missing():
+    column, unread = to_column(["1", "none", "NA", ""], CODED.model_copy(update={"missing": ("NA",)}))
     assert column.dtype == object
     assert list(column) == ["1", "none", None, None]
     assert unread == {}

@@ -90,8 +90,9 @@ def test_the_positive_value_can_be_chosen(tmp_path):
 
 def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
     text = TABLE.replace("no\n", "good\n").replace("yes\n", "bad\n")
-    assert "found 'bad', 'good'; which value is the positive one is unclear. Name it with --positive." in refusals(
-        tmp_path, text
+    assert (
+        "found 'bad', 'good'; which value is the positive one is unclear. Name the bad outcome with --positive"
+        in refusals(tmp_path, text)
     )
     assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
 
@@ -136,7 +137,9 @@ def test_text_that_is_no_code_is_not_taken_for_a_category(tmp_path):
 
 def test_nothing_that_is_there_is_overwritten(tmp_path):
     split(tmp_path)
-    with pytest.raises(FederationError, match=r"out: found federation\.toml, guest\.csv, job_market\.csv"):
+    with pytest.raises(
+        FederationError, match=r"out: found federation\.toml, dictionary\.csv, guest\.csv, job_market\.csv"
+    ):
         split(tmp_path)
     with pytest.raises(FederationError, match="expected a folder"):
         split(tmp_path, out=tmp_path / "my table.csv")

@@ -49,8 +49,9 @@ def trained(tmp_path_factory):
 
 def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisation_bound(trained):
     glassleaf, file, margins = trained
-    record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
-    assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12 and isinstance(notes, tuple)
+    record, proof = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
+    assert record.algorithm.startswith("imported: XGBoost") and record.n_trees == 12
+    assert proof.rows == len(margins) and proof.against.startswith("XGBoost") and 0 < proof.difference <= proof.bound
     own = runtime_of(glassleaf).table
     rows = np.array([own.row_of[i] for i in list(margins)[:6]])
     table = own.take(rows)
@@ -96,9 +97,9 @@ def of_kind(request, tmp_path_factory):
 
 def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
     glassleaf, file, own, task = of_kind
-    record, notes = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
-    numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in notes]
-    assert record.task == task and numbered == [True] * (task == "classes")
+    record, proof = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
+    numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in proof.notes]
+    assert record.task == task and sum(numbered) == (task == "classes")
     table = runtime_of(glassleaf).table.take(np.arange(5))
     request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)
     scores = glassleaf.scoring.start(request).get().scores
@@ -109,6 +110,17 @@ def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
         assert [s.predicted for s in scores] == [GRADES[int(np.argmax(own[s.id]))] for s in scores]
     else:
         assert record.metrics.r2 > 0.5 and max(s.margin for s in scores) > 10_000
+
+
+def test_rlwe_names_the_number_of_classes_as_what_it_cannot_hold(of_kind):
+    glassleaf, file, own, task = of_kind
+    if task == "number":
+        pytest.skip("a number is one sum")
+    record, _ = glassleaf.model_import.import_file("demo", file, score_bits=16)
+    request = ScoringRequest(record.id, glassleaf.samples.of_person(record.id, next(iter(own))), 0.5, "rlwe", KEY)
+    with pytest.raises(ParameterError, match="3 sums, one a class") as refused:
+        glassleaf.scoring.start(request).get()
+    assert "score bits" not in str(refused.value)
 
 
 def test_a_model_of_another_task_than_the_label_is_refused_by_the_door(trained, of_kind):

@@ -8,10 +8,11 @@ import pytest
 from measurement_contexts import KEY, TrainedDemo
 
 from backend.compliance.assessment import ELDERLY
+from backend.data.dictionary import NO_MEANING
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import Catalogue
-from backend.services.reasons import CohortRequest, ReasonsRequest
+from backend.services.reasons import CohortRequest, ReasonsRequest, notice_of
 from backend.services.scoring import ScoringRequest
 from backend.trees.serialization import load_host
 from backend.trees.shap import shap_values
@@ -190,3 +191,17 @@ def test_where_nobody_was_scored_there_is_nothing_to_explain(context, declined):
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no record"),))
     with pytest.raises(ParameterError, match="nothing to explain: no record"):
         ask(context, [declined[0]], scored=failed)
+
+
+def test_a_feature_without_a_meaning_is_no_reason_that_a_notice_states(context, declined):
+    model = context.measured.model
+    bare = replace(
+        model,
+        dictionary=tuple((p, f.model_copy(update={"meaning": f"{f.name} {NO_MEANING}"})) for p, f in model.dictionary),
+    )
+    person = next(p for p in ask(context, list(declined[:4]), cutoff=0.0).people if p.reasons)
+    federation = context.runtime.federation
+    assert notice_of(person, model, federation, context.record.id, "2026-11-22").lines
+    with pytest.raises(ParameterError, match=f"'{person.reasons[0].feature}'.* has no meaning"):
+        notice_of(person, bare, federation, context.record.id, "2026-11-22")
+    context.glassleaf.reasons.check_notice(context.record.id)

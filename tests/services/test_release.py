@@ -7,13 +7,15 @@ from inside import runtime_of
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
+from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ReleaseCheck
 from backend.services import Glassleaf
-from backend.services.leakage import MAX_IDENTIFYING, finest, refuse_if_identifying, usual_bound
+from backend.services.leakage import LEAF_PEOPLE, MAX_IDENTIFYING, finest, refuse_if_identifying, usual_bound
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.trees.ensemble import Leaf
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +106,27 @@ def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(demo_
 def test_the_finest_resolution_that_fits_is_named():
     release = ReleaseCheck(0.0, ((16, 0.9), (10, 0.3), (8, 0.05), (6, 0.01)), 1.0, 100, 1000)
     assert [finest(release, most) for most in (1.0, 0.3, 0.1, 0.001)] == [16, 10, 8, None]
-    refuse_if_identifying(release, 0.9)
+    refuse_if_identifying(release, 0.9, 5)
     with pytest.raises(ParameterError, match="--score-bits 8"):
-        refuse_if_identifying(release, 0.1)
+        refuse_if_identifying(release, 0.1, 5)
     with pytest.raises(ReleaseRefused, match="fewer trees") as refused:
-        refuse_if_identifying(release, 0.001)
+        refuse_if_identifying(release, 0.001, 5)
     assert (refused.value.named, refused.value.most, refused.value.bits) == (0.9, 0.001, None)
+
+
+def test_one_tree_that_names_its_leaves_is_refused_with_what_would_pass(glassleaf):
+    tree = DecisionTreeParameters(depth=3, cipher="none", alignment="dh")
+    with pytest.raises(ReleaseRefused) as refused:
+        glassleaf.training.start(TrainingRequest("demo", tree, most_named=0.05)).get()
+    assert refused.value.named > 0.5 and "shallower" not in str(refused.value)
+    advice = DecisionTreeParameters(depth=3, cipher="none", alignment="dh", min_samples_leaf=LEAF_PEOPLE)
+    assert f"--min-samples-leaf {LEAF_PEOPLE} --most-named 1" in str(refused.value)
+    record = glassleaf.training.start(TrainingRequest("demo", advice, most_named=1.0)).get()
+    nodes = glassleaf.models.guest_model(record.id).trees[0].nodes
+    assert min(node.cover for node in nodes if isinstance(node, Leaf)) >= LEAF_PEOPLE
+    assert "--algorithm forest" in str(refused.value)
+    forest = ForestParameters(trees=20, depth=4, cipher="none")
+    assert glassleaf.training.start(TrainingRequest("demo", forest, most_named=0.05)).get().release.named <= 0.05
 
 
 def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():

@@ -174,8 +174,17 @@ class FederationRuntime:
         """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
         if cipher != "rlwe":
             return self.pair_key(cipher, bits)
-        folding = model.folding
-        return self._lattice_key(parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest))
+        folding, sums = model.folding, model.packing.slots
+        try:
+            parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
+        except ParameterError:
+            if sums == 1:
+                raise
+            raise ParameterError(
+                f"The model's scores are {sums} sums, one a class, which travel in one number; no RLWE parameter set holds so many. "
+                "Score with paillier."
+            ) from None
+        return self._lattice_key(parameters)
 
     def reason_key(self, cipher: Cipher, bits: int, load: Load) -> ReasonKey:
         """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""

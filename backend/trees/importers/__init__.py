@@ -48,13 +48,13 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
     return replace(model, features=tuple(features))
 
 
-def read_categories(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read a JSON object of feature → texts in the order of the model's category codes."""
+def read_categories(path: Path) -> dict[str, tuple[str | None, ...]]:
+    """Read a JSON object of feature → texts in the order of the model's category codes; null is the empty cell."""
     document = parse_json(path.name, read_bytes(path))
     if not isinstance(document, dict):
         raise ModelError(f"{path.name}: found no object, expected {EXAMPLE}. Correct it.")
     for feature, texts in document.items():
-        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+        if not (isinstance(texts, list) and all(text is None or isinstance(text, str) for text in texts)):
             raise ModelError(f"{path.name}, {shown(feature)}: found no list of texts, expected {EXAMPLE}. Correct it.")
     return {feature: tuple(texts) for feature, texts in document.items()}
 

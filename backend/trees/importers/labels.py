@@ -12,13 +12,15 @@ from backend.trees.ensemble import Leaf
 from backend.trees.importers.whole import WholeModel, WholeTree, numbered
 
 
-def fit_to_label(model: WholeModel, label: Label) -> WholeModel:
+def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -> WholeModel:
     """Make a model predict the federation's label.
 
     Parameters
     ----------
     label : Label
         Its classes define names and order; its positive value is what a higher score means.
+    label_is : str, optional
+        Two outcomes only: the label's text that a higher score of the model speaks for, whatever the file names it.
 
     Returns
     -------
@@ -38,6 +40,8 @@ def fit_to_label(model: WholeModel, label: Label) -> WholeModel:
             f"{shown(label.column)} has it. Import it into a federation with such a label, or train one for this label."
         )
     if label.task == "binary":
+        if label_is is not None:
+            return model if label_is == label.positive else _turned_round(model)
         return _oriented_to(model, label.positive)
     return _in_order_of(model, label.classes) if label.task == "classes" else model
 
@@ -47,15 +51,20 @@ def _described(task: str, classes: Sequence[str]) -> str:
 
 
 def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
-    """Invert scores where the file's other outcome is the positive one: -m for a logit m, 1 - s for a share s."""
+    """Turn scores round where the file's other outcome is the positive one."""
     if not model.outcomes or model.outcomes[-1] == positive:
         return model
     if model.outcomes[0] != positive:
         note = (
             f"A higher score speaks for {shown(model.outcomes[-1])}, against {shown(model.outcomes[0])}; the label's "
-            f"positive value is {shown(positive)}. Check that they mean the same."
+            f"positive value is {shown(positive)}. Check that they mean the same; if not, say which it is with --label-is."
         )
         return replace(model, notes=(*model.notes, note))
+    return _turned_round(model)
+
+
+def _turned_round(model: WholeModel) -> WholeModel:
+    """-m for a logit m, 1 - s for a share s."""
     whole = 1.0 / len(model.trees) if model.outputs.link == "identity" else 0.0
     return replace(
         model,

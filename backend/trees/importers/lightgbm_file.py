@@ -6,6 +6,7 @@ values and missing ones right. What a missing value is depends on the split's mi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -120,6 +121,8 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
         categories=_category_texts(name, tail, n_features),
         base_scores=(0.0,) * count,  # LightGBM folds the average into the first trees' leaves
         trees=tuple(_tree(section, scale, n_features) for section in trees),
+        gapless=_gapless(trees),
+        raw_scale=scale,
         outputs=boosted(task, tuple(t % count for t in range(len(trees))), count),
     )
 
@@ -222,11 +225,23 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
     return in_order(section.where, nodes, n_features)
 
 
+def _gapless(sections: list[_Section]) -> frozenset[int]:
+    """Columns of numbers of which no split has a way for missing values: training saw none."""
+    seen: dict[bool, set[int]] = {True: set(), False: set()}
+    for section in (section for section in sections if "decision_type" in section.values):
+        n = section.whole("num_leaves") - 1
+        for feature, kind in zip(section.wholes("split_feature", n), section.wholes("decision_type", n), strict=True):
+            seen[bool(kind & CATEGORICAL) or kind >> 2 == MISSING_NAN].add(feature)
+    return frozenset(seen[False] - seen[True])
+
+
 def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
     """Default direction and our threshold, by the split's missing type."""
     default_left, missing = bool(kind & DEFAULT_LEFT), kind >> 2
     if missing not in (MISSING_NONE, MISSING_ZERO, MISSING_NAN):
         raise damaged(f"{where}, decision_type", f"{kind}", "a missing type of 0, 1 or 2")
+    if not math.isfinite(threshold):
+        raise damaged(f"{where}, threshold", f"{threshold}", "a finite number")
     zero_left = default_left if missing == MISSING_ZERO else threshold >= 0.0
     if (zero_left and threshold < -ZERO) or (not zero_left and threshold > ZERO):
         raise ModelError(

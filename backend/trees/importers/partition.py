@@ -11,8 +11,9 @@ from itertools import chain
 
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Kind
-from backend.data.federation import capped
+from backend.data.federation import FORMAT, capped
 from backend.data.label import Label
+from backend.data.missing import USUAL
 from backend.errors import ModelError
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.labels import fit_to_label
@@ -23,11 +24,20 @@ MAX_UNITS = 1 << 53  # beyond, float64 is no longer exact
 
 @dataclass(frozen=True)
 class PartialModels:
-    """The Guest's partial model, each Host's, and warnings for the person who imports."""
+    """The Guest's partial model, each Host's, and what they were made of.
+
+    Attributes
+    ----------
+    whole : WholeModel
+        The model as it predicts the federation's label: scores turned round and classes put in order where that was needed.
+    codes : mapping of str to mapping of str to int
+        Categorical feature → the federation's text, empty for an empty cell → category code.
+    """
 
     guest: GuestModel
     hosts: dict[str, HostModel]
-    notes: tuple[str, ...]
+    whole: WholeModel
+    codes: Mapping[str, Mapping[str, int]]
 
 
 def split_between_parties(
@@ -37,7 +47,8 @@ def split_between_parties(
     guest: str,
     hosts: Sequence[str],
     score_bits: int,
-    categories: Mapping[str, Sequence[str]] | None = None,
+    categories: Mapping[str, Sequence[str | None]] | None = None,
+    label_is: str | None = None,
 ) -> PartialModels:
     """Make the parties' partial models.
 
@@ -52,8 +63,10 @@ def split_between_parties(
     score_bits : int
         Leaf weights are scored as multiples of 2**-score_bits. A margin is then off the library's raw one by at most
         (trees + 1)·2**-(score_bits+1), and by the library's own rounding; only trees that add to it count.
-    categories : mapping of str to sequence of str, optional
-        Feature → the federation's text of each category code, for what the file does not name.
+    categories : mapping of str to sequence of str or None, optional
+        Feature → the federation's text of each category code, for what the file does not name; None is the empty cell.
+    label_is : str, optional
+        Two outcomes only: the label's text that a higher score speaks for.
 
     Raises
     ------
@@ -61,7 +74,7 @@ def split_between_parties(
         The model predicts something else than the label, or sums that `score_bits` cannot hold; else with every
         problem found: a feature that no party holds, is of another kind, or whose codes have no known text.
     """
-    model = fit_to_label(model, label)
+    model = fit_to_label(model, label, label_is)
     _check_size(model, score_bits)
     columns = _columns(model, dictionary, {guest, *hosts}, categories or {})
     rules: dict[str, dict[NodeKey, SplitRule]] = {party: {} for party in (guest, *hosts)}
@@ -91,14 +104,13 @@ def split_between_parties(
         host: HostModel(host, guest, partial_model.hosts, partial_model.skeletons, rules[host], secrets.token_hex(16))
         for host in hosts
     }
-    return PartialModels(partial_model, others, model.notes)
+    codes = {c.feature.name: {text: code for code, text in c.texts.items()} for c in columns.values() if c.texts}
+    return PartialModels(partial_model, others, model, codes)
 
 
 def _check_size(model: WholeModel, score_bits: int) -> None:
     """Refuse margins that may grow beyond what is added up exactly."""
-    reach = max(abs(score) for score in model.base_scores)
-    for tree in model.trees:
-        reach += max(abs(w) for leaf in tree if isinstance(leaf, Leaf) for w in leaf.weights or (leaf.weight,))
+    reach = model.reach
     max_reach = MAX_UNITS >> score_bits
     if reach > max_reach:
         raise ModelError(
@@ -109,7 +121,7 @@ def _check_size(model: WholeModel, score_bits: int) -> None:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the model as the federation knows it; `texts` are a categorical one's, by code."""
+    """A column of the model as the federation knows it; `texts` are a categorical one's, by code, empty for an empty cell."""
 
     owner: str
     feature: Feature
@@ -120,19 +132,20 @@ class _Column:
             listed_ones = frozenset(self.texts[code] for code in split.codes)
             others = frozenset(self.texts.values()) - listed_ones
             left, right = (listed_ones, others) if split.codes_left else (others, listed_ones)
-        elif self.feature.kind is Kind.CATEGORICAL:
+            default_left = "" in left or (split.default_left and "" not in right)
+            return SplitRule(self.feature.name, default_left, None, left - {""}, right - {""})
+        if self.feature.kind is Kind.CATEGORICAL:
             left = frozenset(code for code in self.feature.categories if float(code) < split.threshold)
             right = frozenset(self.feature.categories) - left
-        else:
-            return SplitRule(self.feature.name, split.default_left, split.threshold)
-        return SplitRule(self.feature.name, split.default_left, None, left, right)
+            return SplitRule(self.feature.name, split.default_left, None, left, right)
+        return SplitRule(self.feature.name, split.default_left, split.threshold)
 
 
 def _columns(
     model: WholeModel,
     dictionary: Sequence[tuple[str, Feature]],
     parties: set[str],
-    categories: Mapping[str, Sequence[str]],
+    categories: Mapping[str, Sequence[str | None]],
 ) -> dict[int, _Column]:
     """Every column that some split asks about; raises ModelError with all problems."""
     held = {feature.name: (party, feature) for party, feature in dictionary if party in parties}
@@ -167,7 +180,7 @@ def _columns(
 
 
 def _texts(
-    model: WholeModel, column: int, splits: Sequence[WholeSplit], feature: Feature, given: Sequence[str] | None
+    model: WholeModel, column: int, splits: Sequence[WholeSplit], feature: Feature, given: Sequence[str | None] | None
 ) -> dict[int, str]:
     """The federation's text of each category code; none for a column of numbers."""
     where = f"{model.file}, feature {shown(feature.name)}"
@@ -199,20 +212,40 @@ def _texts(
     return texts
 
 
-def _named(where: str, in_file: Sequence[str] | None, feature: Feature, given: Sequence[str] | None) -> dict[int, str]:
+def _named(
+    where: str, in_file: Sequence[str] | None, feature: Feature, given: Sequence[str | None] | None
+) -> dict[int, str]:
     """Code → text, as given, else as in the file, else the disclosed codes that are whole numbers themselves."""
     if given is None and in_file is None:
         return {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
-    texts = tuple(given if given is not None else in_file or ())
+    texts = tuple((text or "").strip() for text in (given if given is not None else in_file or ()))  # as cells are read
     if len(set(texts)) != len(texts):
         raise ModelError(f"{where}: found two category codes with one text, expected a text of its own for each.")
-    strange = [text for text in texts if text not in feature.categories]
+    blank = [text for text in texts if text in feature.missing or (not text and None not in (given or ()))]
+    if blank:
+        raise ModelError(
+            f"{where}: found the category {shown(blank[0])}, which the model tells apart from a missing value and the federation "
+            f"counts as one: its scores would not be the model's. {_advice(blank[0], feature)}"
+        )
+    strange = [text for text in texts if text and text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
         raise ModelError(
             f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's codes "
             f"{listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's codes (--categories)."
         )
     return dict(enumerate(texts))
+
+
+def _advice(text: str, feature: Feature) -> str:
+    if not text:
+        return "If that category is the empty cell, say so with --categories, null in its place; or train with such cells left missing."
+    older = len(feature.missing) > len(USUAL)
+    way = (
+        f"add format = {FORMAT} to the federation file, which then says of each feature what is missing"
+        if older
+        else (f"take {shown(text)} out of 'missing' in the federation file")
+    )
+    return f"If it is a category, {way}; if it is a missing value, train with such cells left missing."
 
 
 def _is_number(text: str) -> bool:

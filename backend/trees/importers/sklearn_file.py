@@ -29,7 +29,9 @@ from backend.trees.importers.whole import (
     WholeTree,
     category_text,
     check_classes,
+    columns_where,
     in_order,
+    larger_default,
 )
 from backend.trees.outputs import Outputs
 
@@ -74,15 +76,17 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
     if not set(file.categories) <= set(range(n)):
         raise damaged(f"{name}, categories", f"{sorted(file.categories)}", f"features of 0 … {n - 1}")
     ours = at_most_float32 if file.compares == "float32" else at_most
+    trees = tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees))
     return WholeModel(
         file=name,
         made_by=f"{file.made_by}, {file.estimator}",
         features=tuple(file.features),
         categories={column: tuple(texts) for column, texts in file.categories.items()},
         base_scores=tuple(file.base_scores),
-        trees=tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees)),
+        trees=trees,
         outputs=_outputs(f"{name}, classes", file),
         outcomes=tuple(file.classes) if len(file.classes) == 2 else (),
+        gapless=columns_where(trees, larger_default),
     )
 
 
@@ -110,6 +114,8 @@ def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_featur
             nodes[i] = Leaf(max(values), cover, tuple(values) if len(values) > 1 else ())
             continue
         codes = tree.left_categories.get(i)
+        if not math.isfinite(threshold):
+            raise damaged(f"{where}, node {i}", f"a threshold of {threshold}", "a finite number")
         nodes[i] = WholeSplit(
             feature=feature,
             left=left,

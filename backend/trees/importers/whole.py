@@ -6,9 +6,13 @@ It exists only while a model is imported; no party of a federation keeps it.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.data.csv_file import listed, shown
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Task
@@ -21,6 +25,7 @@ MAX_DEPTH = 128  # splits on a path
 MAX_WEIGHT = float(1 << 49)  # 2**53 units, up to where float64 counts exactly, at the fewest score bits, 4
 MAX_FEATURES = 100_000
 MAX_CODE = 1 << 24  # XGBoost's bound on category codes
+ODD_SIDES = 0.05  # share of splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,12 @@ class WholeSplit:
     codes: frozenset[int] = frozenset()
     codes_left: bool = True
 
+    def goes_left(self, column: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Decide each number or code of a column, ``(n,)``."""
+        in_codes = np.isin(column, list(self.codes)) == self.codes_left
+        left = in_codes if self.threshold is None else column < self.threshold
+        return np.where(np.isnan(column), self.default_left, left)
+
 
 Node = WholeSplit | Leaf
 WholeTree = tuple[Node, ...]
@@ -82,6 +93,10 @@ class WholeModel:
         What the margins mean. The classes have the file's own names, or numbers from 0 as in :func:`numbered`.
     outcomes : tuple of str
         Binary: texts of both outcomes, last the one that a higher score speaks for; empty where the file names none.
+    gapless : frozenset of int
+        Columns of numbers in which training seems to have met no missing value: their splits send one where the library does by default.
+    raw_scale : float
+        What the library's raw score is multiplied by to give a margin.
     notes : tuple of str
         Warnings for the person who imports.
     """
@@ -94,6 +109,8 @@ class WholeModel:
     trees: tuple[WholeTree, ...]
     outputs: Outputs
     outcomes: tuple[str, ...] = ()
+    gapless: frozenset[int] = frozenset()
+    raw_scale: float = 1.0
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -113,6 +130,33 @@ class WholeModel:
                 "expected every name once. Name the columns again."
             )
 
+    @property
+    def trees_an_output(self) -> int:
+        """Trees that add to one margin."""
+        return len(self.trees) // (self.outputs.count if self.outputs.of_tree else 1)
+
+    @property
+    def reach(self) -> float:
+        """What no margin's size exceeds."""
+        heaviest = (
+            max(abs(w) for n in tree if isinstance(n, Leaf) for w in n.weights or (n.weight,)) for tree in self.trees
+        )
+        return max(abs(score) for score in self.base_scores) + sum(heaviest)
+
+    def margins(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of leaf weights, ``(n, outputs.count)``, of ``(n, n_features)`` numbers and category codes; NaN is missing."""
+        margins = np.tile(np.array(self.base_scores), (len(values), 1))
+        for t, tree in enumerate(self.trees):
+            at = leaves_of(tree, lambda split: split.goes_left(values[:, split.feature]), len(values))
+            weights = [node.weights or (node.weight,) if isinstance(node, Leaf) else (0.0,) for node in tree]
+            if self.outputs.of_tree:
+                margins[:, self.outputs.of_tree[t]] += np.array([w[0] for w in weights])[at]
+            else:
+                margins += np.array([w if len(w) == margins.shape[1] else (0.0,) * margins.shape[1] for w in weights])[
+                    at
+                ]
+        return margins
+
     def _check_outputs(self) -> None:
         """Every tree adds to one output that is there, or every leaf to all of them."""
         of_tree, count = self.outputs.of_tree, self.outputs.count
@@ -127,6 +171,41 @@ class WholeModel:
                 raise damaged(
                     f"{self.file}, tree {t}", f"a leaf of {len(found.weights) or 1} weights", f"{expected or 1}"
                 )
+
+
+def leaves_of(tree: Sequence[Any], goes_left: Callable[[Any], NDArray[np.bool_]], n: int) -> NDArray[np.intp]:
+    """Where each of `n` records ends in a tree of splits with ``left`` and ``right``, ``(n,)`` node numbers."""
+    at = np.zeros(n, dtype=np.intp)
+    for i, node in enumerate(tree):  # a split stands before its children
+        if not isinstance(node, Leaf) and (here := at == i).any():
+            at[here] = np.where(goes_left(node), node.left, node.right)[here]
+    return at
+
+
+def columns_where(
+    trees: Sequence[WholeTree], never_missing: Callable[[Sequence[tuple[bool, float, float]]], bool]
+) -> frozenset[int]:
+    """Columns of numbers whose splits' default sides, with the covers left and right, look as if no value had been missing."""
+    sides: dict[int, list[tuple[bool, float, float]]] = defaultdict(list)
+    for tree in trees:
+        for split in tree:
+            if isinstance(split, WholeSplit):
+                left, right = tree[split.left].cover, tree[split.right].cover
+                known = split.threshold is not None
+                sides[split.feature if known else -1].append((split.default_left, left, right))
+    return frozenset(column for column, found in sides.items() if column >= 0 and never_missing(found))
+
+
+def one_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
+    """XGBoost sends a missing value to the same side everywhere where it saw none."""
+    return len({default_left for default_left, _, _ in sides}) == 1
+
+
+def larger_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
+    """scikit-learn sends it to the side with more rows; weights that differ from counts let a few splits look otherwise."""
+    return sum(
+        default_left != (left > right) for default_left, left, right in sides if left != right
+    ) <= ODD_SIDES * len(sides)
 
 
 def numbered(count: int) -> tuple[str, ...]:

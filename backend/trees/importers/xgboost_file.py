@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field, StrictBool
 
 from backend.data.csv_file import listed, shown
 from backend.data.label import Task
@@ -27,7 +27,9 @@ from backend.trees.importers.whole import (
     boosted,
     category_text,
     check_classes,
+    columns_where,
     in_order,
+    one_default,
 )
 
 # objectives whose base score is a probability; the others' is a margin
@@ -53,7 +55,7 @@ class _Tree(BaseModel):
     right_children: list[int]
     split_indices: list[int]
     split_conditions: list[float]
-    default_left: list[bool]
+    default_left: list[Literal[0, 1] | StrictBool]  # earlier ones wrote true and false
     loss_changes: list[float]
     sum_hessian: list[float]
     split_type: list[int] = []
@@ -140,6 +142,7 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
         base_scores=_base_scores(name, param.base_score, learner.objective, count),
         trees=trees,
         outputs=boosted(task, tuple(model.tree_info), count),
+        gapless=columns_where(trees, one_default),
         notes=_notes(learner.attributes, model.iteration_indptr, len(trees)),
     )
 
@@ -175,14 +178,18 @@ def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
 
 def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[float, ...]:
     """Margins before any tree; written as ``5E-1``, ``[5E-1]`` or one number a class."""
-    wanted = "one probability" if objective in PROBABILITY else f"finite numbers: one, or one for each of {count}"
+    wanted = (
+        "one probability, not 0 and not 1"
+        if objective in PROBABILITY
+        else f"finite numbers: one, or one for each of {count}"
+    )
     words = text.removeprefix("[").removesuffix("]").split(",")
     try:
         with np.errstate(over="ignore"):
             scores = [float(np.float32(word)) for word in words]
     except ValueError:
         scores = []
-    fits = all(0.0 <= s <= 1.0 if objective in PROBABILITY else math.isfinite(s) for s in scores)
+    fits = all(0.0 < s < 1.0 if objective in PROBABILITY else math.isfinite(s) for s in scores)
     if len(scores) not in (1, count) or not fits:
         raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), wanted)
     if objective in PROBABILITY:
@@ -216,11 +223,13 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
             continue
         if kind == 1 and i not in codes:
             raise damaged(f"{where}, node {i}", "a categorical split without categories", "its categories")
+        if kind != 1 and not math.isfinite(numbers[i]):
+            raise damaged(f"{where}, node {i}", f"a threshold of {tree.split_conditions[i]}", "a number of float32")
         nodes[i] = WholeSplit(
             feature=feature,
             left=left,
             right=right,
-            default_left=default_left,
+            default_left=bool(default_left),
             gain=gains[i],
             cover=covers[i],
             threshold=None if kind == 1 else below_float32(float(numbers[i])),

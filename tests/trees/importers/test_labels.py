@@ -113,5 +113,6 @@ def test_outcomes_of_other_names_are_taken_in_their_order_and_it_is_said():
     fitted = fit_to_label(binary(LOGIT, ("False", "True")), BINARY)
     assert fitted.trees == binary(LOGIT, ()).trees
     assert fitted.notes == (
-        "A higher score speaks for 'True', against 'False'; the label's positive value is '1'. Check that they mean the same.",
+        "A higher score speaks for 'True', against 'False'; the label's positive value is '1'. Check that they mean the same; if not, "
+        "say which it is with --label-is.",
     )

@@ -175,9 +175,27 @@ def test_names_beyond_ascii_are_trusted_from_the_version_that_keeps_them(tmp_pat
 
 
 def test_the_base_score_is_the_logit_of_a_probability(tmp_path):
-    for text, logit in [("[7.5E-1]", np.log(3)), ("2.5E-1", -np.log(3)), ("[0E0]", np.log(1e-6 / (1 - 1e-6)))]:
+    for text, logit in [("[7.5E-1]", np.log(3)), ("2.5E-1", -np.log(3)), ("[1E-9]", np.log(1e-6 / (1 - 1e-6)))]:
         model = read_document(tmp_path, xgboost_document(param={"base_score": text}))
         assert model.base_scores == (pytest.approx(logit, rel=1e-6),)
+
+
+@pytest.mark.parametrize("text", ["[0E0]", "[1E0]", "1", "0"])
+def test_a_base_score_that_is_certain_of_one_outcome_is_refused(tmp_path, text):
+    with pytest.raises(ModelError, match=r"base_score: found .* expected one probability, not 0 and not 1"):
+        read_document(tmp_path, xgboost_document(param={"base_score": text}))
+
+
+@pytest.mark.parametrize("side", ["yes", "true", 2, 0.5, None])
+def test_a_default_side_that_is_neither_0_nor_1_is_refused(tmp_path, side):
+    with pytest.raises(ModelError, match="default_left"):
+        read_document(tmp_path, xgboost_document(tree={"default_left": [side, 0, 0]}))
+
+
+@pytest.mark.parametrize("threshold", [float("inf"), float("-inf"), float("nan"), 1e39])
+def test_a_threshold_that_is_no_float32_is_refused(tmp_path, threshold):
+    with pytest.raises(ModelError, match="found a threshold of"):
+        read_document(tmp_path, xgboost_document(tree={"split_conditions": [threshold, -0.25, 0.5]}))
 
 
 def test_a_dart_tree_is_multiplied_by_its_weight(tmp_path):

@@ -1,0 +1,144 @@
+"""How a federation's tables were read: kinds, units, codes, what is missing, and who counts as positive; for whoever holds all tables.
+
+Counts cells, so it is for the person who split one table, and nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from backend.data.csv_file import CsvText, read_csv, to_column
+from backend.data.dictionary import Feature, Kind
+from backend.data.dictionary_file import read_dictionary
+from backend.data.federation import Federation
+from backend.data.missing import looks_missing
+
+MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
+MOST = 0.9  # share of a column's texts from which on they are dates
+SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(\d{1,2}[- ])?[A-Za-z]{3,9}[- ](\d{4}|\d{2})"
+    r"|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))([ T]\d{1,2}:\d{2}.*)?"
+)
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """One feature as it was read.
+
+    Attributes
+    ----------
+    described : bool
+        Whether the meaning is somebody's and not the column's name.
+    codes : dict of str to int
+        Categorical and boolean: text → records, the commonest first.
+    low, high : float
+        Numeric: NaN where no cell holds a number.
+    missing : dict of str to int
+        Text that counts as missing → records; the empty text is the empty cell.
+    unclear : dict of str to int
+        Text that often means a missing value and is a category here → records.
+    constant, empty, dates, few : bool
+        One value only; none at all; texts or numbers that look like dates; so few whole numbers that they may be codes.
+    """
+
+    party: str
+    name: str
+    kind: Kind
+    unit: str
+    described: bool
+    codes: dict[str, int]
+    low: float
+    high: float
+    missing: dict[str, int]
+    unclear: dict[str, int]
+    constant: bool
+    empty: bool
+    dates: bool
+    few: bool
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A federation's features and its label as they were read.
+
+    Attributes
+    ----------
+    outcomes : dict of str to int
+        The label's text → records, in the order of the classes, the positive one last; empty for a number.
+    dictionary : str
+        A shipped dictionary that describes most of the columns; empty where none does, or all are described.
+    """
+
+    federation: str
+    task: str
+    label: str
+    label_meaning: str
+    positive: str
+    outcomes: dict[str, int]
+    columns: tuple[ColumnReading, ...]
+    dictionary: str
+
+
+def overview(federation: Federation) -> Overview:
+    """Read all parties' files once more and say how; they were checked when the federation was loaded."""
+    texts = {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
+    columns = tuple(_column(texts[party], party, feature) for party, feature in federation.features())
+    label = federation.label
+    counted = Counter(texts[federation.guest.name].cells(label.column)) if label.task != "number" else Counter()
+    order = label.classes or sorted(counted, key=lambda text: (text == label.positive, text))
+    bare = [column.name for column in columns if not column.described]
+    return Overview(
+        federation=federation.name,
+        task=label.task,
+        label=label.column,
+        label_meaning=label.meaning,
+        positive=label.positive,
+        outcomes={text: counted[text] for text in order},
+        columns=columns,
+        dictionary=str(next((file for file in SHIPPED if _describes(file, bare)), "")),
+    )
+
+
+def look_like_dates(cells: Iterable[str]) -> bool:
+    """Whether most of the different texts are dates."""
+    texts = set(cells)
+    return bool(texts) and sum(_DATE.fullmatch(text) is not None for text in texts) >= MOST * len(texts)
+
+
+def _column(text: CsvText, party: str, feature: Feature) -> ColumnReading:
+    cells = text.cells(feature.name)
+    values, _ = to_column(cells, feature)
+    absent = (
+        [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
+    )
+    held = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
+    coded = feature.kind is not Kind.NUMERIC
+    numbers = np.empty(0) if coded else np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
+    return ColumnReading(
+        party=party,
+        name=feature.name,
+        kind=feature.kind,
+        unit=feature.unit,
+        described=feature.described,
+        codes=dict(held.most_common()) if coded else {},
+        low=float(numbers[0]) if len(numbers) else float("nan"),
+        high=float(numbers[-1]) if len(numbers) else float("nan"),
+        missing=dict(Counter(cell for cell, gone in zip(cells, absent, strict=True) if gone)),
+        unclear={cell: count for cell, count in held.items() if looks_missing(cell) and cell not in feature.categories},
+        constant=(len(held) if coded else len(numbers)) == 1,
+        empty=not held,
+        dates=look_like_dates(held),
+        few=2 < len(numbers) <= MAX_FEW and not np.any(numbers % 1),
+    )
+
+
+def _describes(file: Path, columns: Sequence[str]) -> bool:
+    return len(columns) > 2 and 2 * len(set(columns) & read_dictionary(file).keys()) > len(columns)

@@ -1,0 +1,125 @@
+"""`init` from a shell on a table as nasty as a real one: it says how it read it, and asks instead of guessing."""
+
+import json
+
+import pytest
+
+from backend.data.federation import load_federation
+
+HEADER = 'key,age,"amount, ""net""",phone,opened,rank,flat,void,class'
+ROWS = [
+    f"k{i},{20 + i},{i}.5,{'none' if i % 3 else 'yes'},{1 + i % 28:02d}.01.2020,{1 + i % 4},x,,{1 + i % 2}"
+    for i in range(40)
+]
+ROWS[7] = ROWS[7].replace("k7,27", "k7,NA")
+WISH = [
+    "--id",
+    "key",
+    "--label",
+    "class",
+    "--guest",
+    'age,"amount, ""net""",opened,rank',
+    "--host",
+    "telco=phone,flat,void",
+]
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Empty: every table is new to it."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join([HEADER, *ROWS]), encoding="utf-8")
+    return tmp_path / "t.csv"
+
+
+@pytest.fixture
+def init(run, table, tmp_path):
+    return lambda *more: run("init", table, *WISH, "--out", tmp_path / "out", *more)
+
+
+@pytest.fixture
+def read(init):
+    status, text, _ = init("--positive", "2", "--missing", "age=NA", "--json")
+    assert status == 0
+    return json.loads(text)
+
+
+def test_who_counts_as_positive_is_asked_where_it_would_be_guessed(init):
+    status, text, error = init("--missing", "age=NA")
+    assert (status, text) == (1, "") and "'1', '2'" in error and "--positive" in error
+
+
+def test_a_number_column_with_a_text_names_the_option_that_would_say_it(init):
+    status, _, error = init("--positive", "2")
+    assert status == 1 and "'NA' on line 9" in error and "--missing age=NA" in error
+
+
+def test_what_was_taken_as_missing_is_told_by_text_and_count(read):
+    columns = {column["name"]: column for column in read["columns"]}
+    assert columns["age"]["missing"] == {"NA": 1} and columns["void"]["missing"] == {"": 40}
+    assert columns["phone"]["unclear"] == {"none": 26} and columns["phone"]["missing"] == {}
+    assert columns["phone"]["codes"] == {"none": 26, "yes": 14}
+
+
+def test_kinds_and_what_looks_odd_are_told_of_every_column(read):
+    odd = {c["name"]: {mark for mark in ("constant", "empty", "dates", "few") if c[mark]} for c in read["columns"]}
+    assert odd == {
+        "age": set(),
+        'amount, "net"': set(),
+        "opened": {"dates"},
+        "rank": {"few"},
+        "phone": set(),
+        "flat": {"constant"},
+        "void": {"empty"},
+    }
+    kinds = {c["name"]: c["kind"] for c in read["columns"]}
+    assert (kinds["age"], kinds["phone"], kinds["void"]) == ("numeric", "categorical", "numeric")
+
+
+def test_who_is_positive_and_declined_is_told(read):
+    label = read["label"]
+    assert (label["positive"], label["declined"], label["outcomes"]) == ("2", "2", {"1": 20, "2": 20})
+
+
+def test_the_text_says_who_is_declined_and_how_to_turn_it_round(init):
+    status, text, _ = init("--positive", "2", "--missing", "*=NA")
+    assert status == 0 and "class is '2'" in text and "--positive 1" in text and "telco: 3 features" in text
+
+
+def test_the_dictionary_to_fill_in_is_read_again_as_it_is(init, read, run, table, tmp_path):
+    file = read["dictionary"]["to_fill_in"]
+    again = tmp_path / "again"
+    status, _, error = run(
+        "init", table, *WISH, "--positive", "2", "--dictionary", file, "--out", again, "--name", "again"
+    )
+    assert status == 0, error
+    first, second = load_federation(tmp_path / "out"), load_federation(again)
+    assert [f.missing for _, f in first.features()] == [f.missing for _, f in second.features()]
+    assert [f.kind for _, f in first.features()] == [f.kind for _, f in second.features()]
+    assert second.hosts[0].features[0].categories == {"none": "none", "yes": "yes"}
+
+
+@pytest.mark.parametrize("wish", ["age", "=NA", "age=", "age=na"])
+def test_a_missing_text_that_cannot_be_is_refused_in_one_sentence(init, wish, tmp_path):
+    status, text, error = init("--positive", "2", "--missing", wish)
+    assert (status, text) == (1, "") and error.startswith("Error: ") and not (tmp_path / "out").exists()
+
+
+def test_a_list_whose_quotation_mark_never_closes_is_refused(run, table, tmp_path):
+    status, _, error = run(
+        "init", table, "--label", "class", "--guest", 'age,"amount', "--host", "a=b", "--out", tmp_path
+    )
+    assert status == 1 and "double quotes" in error
+
+
+def test_the_shipped_dictionary_is_pointed_to_where_it_fits(run, tmp_path):
+    names = ["LIMIT_BAL", "SEX", "EDUCATION", "PAY_0", "PAY_2"]
+    rows = [f"{1000 + i},{1 + i % 2},{1 + i % 3},0,{i % 5},{i % 2}" for i in range(20)]
+    (tmp_path / "c.csv").write_text("\n".join([",".join([*names, "y"]), *rows]), encoding="utf-8")
+    words = ("--label", "y", "--guest", "LIMIT_BAL,SEX", "--host", "p=EDUCATION,PAY_0,PAY_2", "--out", tmp_path / "o")
+    status, text, _ = run("init", tmp_path / "c.csv", *words, "--json")
+    assert status == 0 and json.loads(text)["dictionary"]["shipped"].endswith("credit_card/dictionary.csv")

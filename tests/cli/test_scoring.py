@@ -1,0 +1,42 @@
+"""`score` and `samples` from a shell: who may be scored, and what a script can tell from the exit status."""
+
+import json
+
+import pytest
+
+WORDS = ("--cipher", "none")
+
+
+@pytest.fixture
+def ids(run):
+    status, text, _ = run("samples", "latest")
+    column, *found = text.split()
+    assert (status, column) == (0, "id") and len(found) > 10
+    return found
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    def write(*people):
+        (tmp_path / "people.csv").write_text("\n".join(["id", *people]), encoding="utf-8")
+        return tmp_path / "people.csv"
+
+    return write
+
+
+def test_the_held_out_records_are_listed_as_a_sheet_that_can_be_scored(run, ids, sheet):
+    listed = json.loads(run("samples", "latest", "--json")[1])
+    assert listed["ids"] == ids and listed["column"] == "id"
+    status, text, _ = run("score", "latest", sheet(*ids[:3]), *WORDS, "--json")
+    assert status == 0 and [score["id"] for score in json.loads(text)["scores"]] == ids[:3]
+
+
+def test_the_exit_status_says_whether_everybody_some_or_nobody_was_scored(run, ids, sheet):
+    assert run("score", "latest", sheet(*ids[:2]), *WORDS)[0] == 0
+    assert run("score", "latest", sheet(ids[0], "stranger"), *WORDS)[0] == 3
+    assert run("score", "latest", sheet("stranger", "another"), *WORDS)[0] == 1
+
+
+def test_scores_that_cannot_be_written_are_not_asked_for(run, ids, sheet, tmp_path):
+    status, text, error = run("score", "latest", sheet(ids[0]), *WORDS, "--out", tmp_path / "no" / "scores.csv")
+    assert (status, text) == (1, "") and "cannot be written" in error
