@@ -19,7 +19,7 @@ from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.audit_log import Head
+from backend.store.audit_log import KeptHead
 from backend.store.query_budget import QueryBudget
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
@@ -134,12 +134,12 @@ class HostStore(Protocol):
         """Read a partial model; raises ModelError where it is unknown or damaged."""
         ...
 
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
+    def put_audit_head(self, whose: str, head: KeptHead) -> None:
+        """Keep one more head of another party's audit log."""
         ...
 
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
+    def audit_heads(self, whose: str, below: int, most: int) -> Sequence[KeptHead]:
+        """The newest `most` heads with numbers below `below`, newest first."""
         ...
 
 
@@ -148,7 +148,7 @@ class MemoryStore:
     """A store that is forgotten when the Host stops; `texts` are partial models by model id."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    heads: dict[str, Head] = field(default_factory=dict)
+    heads: dict[str, list[KeptHead]] = field(default_factory=dict)  # newest first
 
     def put_artefact(self, model_id: str, text: str, content_hash: str) -> None:
         """Store a partial model."""
@@ -160,13 +160,13 @@ class MemoryStore:
             raise ModelError(f"The model {model_id} is not known here; train it first.")
         return self.texts[model_id]
 
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep where another party's audit log stood."""
-        self.heads[whose] = head
+    def put_audit_head(self, whose: str, head: KeptHead) -> None:
+        """Keep one more head of another party's audit log."""
+        self.heads.setdefault(whose, []).insert(0, head)
 
-    def audit_head(self, whose: str) -> Head | None:
-        """The head that was kept; None where there is none."""
-        return self.heads.get(whose)
+    def audit_heads(self, whose: str, below: int, most: int) -> list[KeptHead]:
+        """The newest `most` heads with numbers below `below`, newest first."""
+        return [head for head in self.heads.get(whose, ()) if head.number < below][:most]
 
 
 @dataclass(frozen=True, repr=False)

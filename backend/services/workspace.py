@@ -14,6 +14,7 @@ from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
 
 if TYPE_CHECKING:
+    from backend.crypto.signing import SigningKey
     from backend.protocols.simulation.simulator import FederationRuntime
     from backend.store.audit_log import AuditLog
     from backend.store.measurements import Measurements
@@ -48,6 +49,7 @@ class Workspace:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._stores: dict[tuple[type[Any], str], Any] = {}
+        self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
 
@@ -150,13 +152,29 @@ class Workspace:
 
         return self._open(Measurements, federation)
 
+    def signing_key(self, federation: str) -> SigningKey:
+        """What the Guest signs with: made at the first use, and kept in its folder."""
+        from backend.crypto.signing import SigningKey  # noqa: PLC0415 (a list of models signs nothing)
+        from backend.store.key_file import kept_key  # noqa: PLC0415 (as above)
+
+        with self._lock:
+            if federation not in self._signing_keys:
+                file = self._guest_folder(federation) / "signing.key"
+                numbers, new = kept_key(file, lambda: SigningKey.generate().to_numbers())
+                self._signing_keys[federation] = SigningKey.from_numbers(numbers)
+                if new:
+                    self._on_key(federation, "ed25519", 256)
+            return self._signing_keys[federation]
+
+    def _guest_folder(self, federation: str) -> Path:
+        return self.home / "parties" / federation / self.federation(federation).guest.name
+
     def _open(self, store: Callable[[Path], S], federation: str) -> S:
         """The Guest's store of one kind, opened once."""
         with self._lock:
             key = cast(type[Any], store), federation
             if key not in self._stores:
-                folder = self.home / "parties" / federation / self.federation(federation).guest.name
-                self._stores[key] = store(folder)
+                self._stores[key] = store(self._guest_folder(federation))
             return cast(S, self._stores[key])
 
     def close(self) -> None:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, String, Text, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from backend.errors import ModelError
-from backend.store.audit_log import Head
-from backend.store.database import open_database
+from backend.store.audit_log import KeptHead
+from backend.store.database import column_values, open_database
 
 
 class _Base(DeclarativeBase):
@@ -51,13 +54,24 @@ class _ScoreJob(_Base):
     body: Mapped[str] = mapped_column(Text)
 
 
-class _AuditHead(_Base):
-    """The last head of another party's audit log that this party received."""
+class _UnsignedHead(_Base):
+    """The last head of another party's audit log that this party received before heads were signed (until 0.2); only read."""
 
     __tablename__ = "audit_heads"
     whose: Mapped[str] = mapped_column(String(200), primary_key=True)
     number: Mapped[int] = mapped_column(BigInteger)
     hash: Mapped[str] = mapped_column(String(64))
+
+
+class _AuditHead(_Base):
+    """A head of another party's audit log; every one that this party received."""
+
+    __tablename__ = "signed_audit_heads"
+    whose: Mapped[str] = mapped_column(String(200), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    hash: Mapped[str] = mapped_column(String(64))
+    public_key: Mapped[str] = mapped_column(String(64))
+    signature: Mapped[str] = mapped_column(String(128))
 
 
 class PartyStore:
@@ -112,16 +126,20 @@ class PartyStore:
             query = select(_ScoreJob).where(_ScoreJob.model_id == model_id).order_by(_ScoreJob.number.desc())
             return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
 
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep the head of another party's audit log; the protocol decides whether it may replace an older one."""
-        with Session(self._engine) as session, session.begin():
-            session.merge(_AuditHead(whose=whose, number=head.number, hash=head.hash))
+    def put_audit_head(self, whose: str, head: KeptHead) -> None:
+        """Keep one more head of another party's audit log; of two for one number, the first one stays."""
+        with Session(self._engine) as session, suppress(IntegrityError), session.begin():
+            session.add(_AuditHead(whose=whose, **asdict(head)))
 
-    def audit_head(self, whose: str) -> Head | None:
-        """The head kept for another party, if any."""
+    def audit_heads(self, whose: str, below: int, most: int) -> list[KeptHead]:
+        """The newest `most` heads of another party's audit log with numbers below `below`, newest first."""
+        kept: list[KeptHead] = []
         with Session(self._engine) as session:
-            row = session.get(_AuditHead, whose)
-        return None if row is None else Head(row.number, row.hash)
+            for table in (_AuditHead, _UnsignedHead):
+                query = select(table).where(table.whose == whose, table.number < below)
+                rows = session.scalars(query.order_by(table.number.desc()).limit(most - len(kept)))
+                kept += [KeptHead(**{k: v for k, v in column_values(row).items() if k != "whose"}) for row in rows]
+        return kept
 
     def close(self) -> None:
         """Release the database."""
