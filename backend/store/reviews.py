@@ -7,11 +7,13 @@ no label, score or value.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sqlalchemy import String, Text, select
+from sqlalchemy import ForeignKey, String, Text, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
@@ -50,6 +52,16 @@ class _SignOffRow(_Base):
     statement: Mapped[str] = mapped_column(Text)
     report_hash: Mapped[str] = mapped_column(String(64))
     time: Mapped[str] = mapped_column(String(40))
+
+
+class _SignatureRow(_Base):
+    """A sign-off's signature; those of before 0.3 have none."""
+
+    __tablename__ = "signoff_signatures"
+    number: Mapped[int] = mapped_column(ForeignKey("signoffs.number"), primary_key=True)
+    model: Mapped[str] = mapped_column(String(64), index=True)
+    public_key: Mapped[str] = mapped_column(String(64))
+    signature: Mapped[str] = mapped_column(String(128))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,8 @@ class SignOff:
         SHA-256 of the report that was signed, so that a later one is not covered.
     time : str
         UTC, ISO 8601.
+    public_key, signature : str
+        Of the Guest, in hexadecimal; empty where it was made before statements were signed.
     """
 
     number: int
@@ -103,6 +117,8 @@ class SignOff:
     statement: str
     report_hash: str
     time: str
+    public_key: str = ""
+    signature: str = ""
 
 
 class Reviews:
@@ -141,10 +157,26 @@ class Reviews:
             person=_text("person", person),
             time=timestamp(),
         )
-        return Review(**self._added(row))
+        with self._writing() as session:
+            session.add(row)
+        return Review(**column_values(row))
 
-    def sign_off(self, model: str, person: str, role: str, statement: str, report_hash: str) -> SignOff:
-        """Write a person's statement about a model and the report that was read.
+    def sign_off(
+        self,
+        model: str,
+        person: str,
+        role: str,
+        statement: str,
+        report_hash: str,
+        public_key: str,
+        sign: Callable[..., str],
+    ) -> SignOff:
+        """Write a person's statement about a model and the report that was read, signed by the Guest.
+
+        Parameters
+        ----------
+        sign : callable
+            Gets model, person, role, statement, report_hash and time as they are written; returns the signature.
 
         Raises
         ------
@@ -159,7 +191,12 @@ class Reviews:
             report_hash=_hash("report's hash", report_hash),
             time=timestamp(),
         )
-        return SignOff(**self._added(row))
+        signature = sign(row.model, row.person, row.role, row.statement, row.report_hash, row.time)
+        with self._writing() as session:
+            session.add(row)
+            session.flush()  # numbers the row
+            session.add(_SignatureRow(number=row.number, model=row.model, public_key=public_key, signature=signature))
+        return SignOff(**column_values(row), public_key=public_key, signature=signature)
 
     def history(self, model: str) -> tuple[Review, ...]:
         """Every review of a model's findings, oldest first."""
@@ -171,23 +208,25 @@ class Reviews:
 
     def sign_offs(self, model: str) -> tuple[SignOff, ...]:
         """Every sign-off of a model, oldest first."""
-        return tuple(SignOff(**row) for row in self._rows(_SignOffRow, model))
+        signed = {row["number"]: row for row in self._rows(_SignatureRow, model)}
+        return tuple(SignOff(**{**row, **signed.get(row["number"], {})}) for row in self._rows(_SignOffRow, model))
 
     def close(self) -> None:
         """Release the database."""
         self._engine.dispose()
 
-    def _added(self, row: _Base) -> dict[str, Any]:
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """One transaction; raises ModelError where nothing can be written."""
         try:
             with Session(self._engine, expire_on_commit=False) as session, session.begin():
-                session.add(row)
+                yield session
         except SQLAlchemyError as error:
             raise ModelError(
                 f"Nothing was written to the reviews ({type(error).__name__}). Check the Guest's folder and try again."
             ) from error
-        return column_values(row)
 
-    def _rows(self, table: type[_ReviewRow] | type[_SignOffRow], model: str) -> list[dict[str, Any]]:
+    def _rows(self, table: type[_ReviewRow | _SignOffRow | _SignatureRow], model: str) -> list[dict[str, Any]]:
         try:
             with Session(self._engine) as session:
                 rows = session.scalars(select(table).where(table.model == model).order_by(table.number))

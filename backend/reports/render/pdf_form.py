@@ -6,10 +6,11 @@ here can draw is drawn as "?"; the attached JSON holds every letter.
 
 from __future__ import annotations
 
-import re
+import threading
 from datetime import datetime
 from itertools import pairwise
 
+import pypdfium2
 from fpdf import FPDF
 from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
 from fpdf.fonts import FontFace
@@ -27,7 +28,7 @@ LABELS, BAR = 74.0, 5.4  # millimetres
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of room for the name of an upright axis: a position left of the page would be counted from its right.
 UP = 36.0
-_START = re.compile(rb'\{"content":\{.*?\n?(?=\r?\nendstream)', re.S)
+_PDFIUM = threading.Lock()  # pdfium may be used by one thread at a time
 
 
 def language_of_pdf(language: str) -> str:
@@ -59,17 +60,26 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 
 
 def read_pdf(blob: bytes) -> Report:
-    """The report attached to a PDF.
+    """The report attached to a PDF: the one file in its tree of embedded files, as readers of PDF find it.
 
     Raises
     ------
     ModelError
-        There is none, or its hashes do not fit.
+        There is none, it is not the only one, or its hashes do not fit.
     """
-    found = _START.search(blob)
-    if found is None:
-        raise ModelError("The PDF file holds no report. Ask for it again.")
-    return read(found[0].decode("ascii", errors="replace"))
+    with _PDFIUM:
+        try:
+            with pypdfium2.PdfDocument(blob) as pdf:
+                files = [pdf.get_attachment(i) for i in range(min(2, pdf.count_attachments()))]
+                attached = [bytes(file.get_data()) for file in files if file.get_name() == ATTACHED]
+        except pypdfium2.PdfiumError as error:
+            raise ModelError(f"This is no PDF file that can be read: {error}. Ask for it again.") from error
+    if len(files) != 1 or not attached:
+        raise ModelError(
+            f"The PDF file has {len(files) or 'no'} attached file{'s or more' if len(files) > 1 else ''}; "
+            f"expected {ATTACHED} alone. Ask for it again."
+        )
+    return read(attached[0].decode("utf-8", errors="replace") + "\n")
 
 
 def is_drawn_here(blob: bytes, report: Report) -> bool:
