@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import pytest
@@ -169,6 +170,22 @@ def test_an_entry_deleted_and_the_chain_made_anew_shows_though_two_more_follow(t
     assert set(verdict.witnesses) == hosts and len(verdict.problems) == len(hosts)
     assert all("Entry 3" in problem for problem in verdict.problems)
     glassleaf.close()
+
+
+def test_two_processes_that_write_one_log_are_no_fork_to_its_hosts(tmp_path, caplog):
+    write_demo(tmp_path / "demo", rows=200)
+    both = [Glassleaf(tmp_path, pools=False, actor=name, key_floor=512) for name in ("ana", "ben")]
+    both[0].federations.add(tmp_path / "demo")
+    for _ in range(3):
+        for glassleaf in both:  # each remembers an older head of the Hosts than they keep
+            glassleaf.audit.note_sign_in("test")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: both[i % 2].audit.note_sign_in("test"), range(12)))
+    for glassleaf in both:
+        verdict = glassleaf.audit.verify("demo")
+        assert verdict.problems == () and verdict.entries == 19  # and the one key
+        glassleaf.close()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_signing_key_that_was_replaced_is_refused_by_the_hosts_and_shows(tmp_path, caplog):
