@@ -12,7 +12,7 @@ from backend.reports.document import Report, read, to_json
 from backend.reports.render.html_form import read_html, to_html
 from backend.store.audit_log import Entry
 
-MAX_BYTES = 20_000_000  # of a file that is checked
+MAX_BYTES = 5_000_000  # of a file that is checked
 
 FORMS: dict[str, Callable[[Report, str], bytes]] = {
     "json": lambda report, language: to_json(report).encode(),

@@ -158,9 +158,9 @@ def test_forged_pages_with_the_true_report_in_an_orphan_object_are_refused(repor
 
 
 def test_a_second_attachment_or_another_name_is_refused(report):
-    with pytest.raises(ModelError, match=r"expected report\.json alone"):
+    with pytest.raises(ModelError, match=r"report\.json"):
         check(pdf(canonical(report.body()), '{"approved":true}'))
-    with pytest.raises(ModelError, match=r"expected report\.json alone"):
+    with pytest.raises(ModelError, match=r"report\.json"):
         check(pdf(canonical(report.body())).replace(b"report.json", b"raport.json"))
 
 
@@ -227,8 +227,8 @@ def test_figures_that_no_model_has_are_refused_in_words(report):
 
 
 def test_a_file_without_end_is_not_read():
-    with pytest.raises(ModelError, match="at most 20,000,000"):
-        check(b" " * 20_000_001)
+    with pytest.raises(ModelError, match="at most 5,000,000"):
+        check(b" " * 5_000_001)
 
 
 def test_a_key_that_is_none_is_refused(written):
