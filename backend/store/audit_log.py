@@ -57,6 +57,8 @@ class Entry:
         Hashes, counts, versions, key bits.
     previous, hash : str
         SHA-256 in hexadecimal of the entry before and of this one.
+    form : {1, 2}
+        How the hash was computed.
     """
 
     number: int
@@ -67,6 +69,7 @@ class Entry:
     body: dict[str, Any]
     previous: str
     hash: str
+    form: int = 1
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ class AuditLog:
     def proof(self, after: int) -> ConsistencyProof:
         """That the log grew from its entry `after`; no earlier than the end of form 1, which cannot be computed from digests."""
         rows = self._rows(after)
-        old = [row for row in rows if _form(row.text) == 1]
+        old = [row for row in rows if (entry := _readable(row)) and entry.form == 1]
         base = self._head_at(old[-1].number if old else after)
         return ConsistencyProof(base, tuple(_digest(row.text) for row in rows[len(old) :]))
 
@@ -240,11 +243,11 @@ def _chain_problems(rows: Sequence[_Row]) -> Iterator[str]:
         if row.number != expected:
             yield f"Entry {expected} is missing: the next one here is {row.number}."
         entry = _readable(row)
-        if entry is None or entry.number != row.number or _form(row.text) < form or _row_hash(row, entry) != row.hash:
+        if entry is None or entry.number != row.number or entry.form < form or _entry_hash(row.text, entry) != row.hash:
             yield f"Entry {row.number} was changed: its text does not have its hash."
         elif entry.previous != previous:
             yield f"Entry {row.number} does not follow the one before it: an entry was changed, deleted or inserted."
-        previous, expected, form = row.hash, row.number + 1, max(form, _form(row.text))
+        previous, expected, form = row.hash, row.number + 1, entry.form if entry else form
 
 
 def _witness_problems(
@@ -279,19 +282,12 @@ def _entry(text: str, digest: str) -> Entry:
     number, time, actor, role, action, body, previous, *form = json.loads(text)
     if form not in ([], [FORM]):
         raise ValueError(form)
-    return Entry(int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous), digest)
+    said = int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous)
+    return Entry(*said, digest, FORM if form else 1)
 
 
-def _form(text: str) -> int:
-    """1 or 2; text that is no entry counts as of the newest form."""
-    try:
-        return 1 if len(json.loads(text)) == 7 else FORM
-    except (ValueError, TypeError, RecursionError):
-        return FORM
-
-
-def _row_hash(row: _Row, entry: Entry) -> str:
-    return _digest(row.text) if _form(row.text) == 1 else link(entry.previous, _digest(row.text))
+def _entry_hash(text: str, entry: Entry) -> str:
+    return _digest(text) if entry.form == 1 else link(entry.previous, _digest(text))
 
 
 def _digest(text: str) -> str:
