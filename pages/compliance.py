@@ -80,6 +80,10 @@ compliance.packs(t, view)
 frame.section(t, "report.sign")
 reviews.acting(t, role, session.actor())
 reviews.sign_offs(
-    t, backend.reports.sign_offs(model_id), session.attempt, lambda **given: backend.reports.sign_off(model_id, **given)
+    t,
+    backend.reports.sign_offs(model_id),
+    partial(backend.reports.sign_off_holds, model_id),
+    session.attempt,
+    lambda **given: backend.reports.sign_off(model_id, **given),
 )
 st.caption(t("compliance.limits"))

@@ -1,5 +1,7 @@
 """What do I file, and can I verify it?"""
 
+from functools import partial
+
 from app import session
 from app.panels import frame, report, reviews
 
@@ -19,7 +21,11 @@ frame.section(t, "report.decide")
 report.decisions(t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given))
 frame.section(t, "report.sign")
 reviews.sign_offs(
-    t, made.issued.sign_offs, session.attempt, lambda **given: backend.reports.sign_off(model_id, **given)
+    t,
+    made.issued.sign_offs,
+    partial(backend.reports.sign_off_holds, model_id),
+    session.attempt,
+    lambda **given: backend.reports.sign_off(model_id, **given),
 )
 frame.section(t, "report.check")
 report.check(t, made, backend.reports.check)

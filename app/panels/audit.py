@@ -30,7 +30,8 @@ def verify(t: Texts, view: View, check: Callable[[], Verdict]) -> None:
     with st.spinner(t("audit.verifying")):
         verdict = check()
     kept = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
-    witnessed = t("audit.witnessed", hosts=markdown(kept)) if verdict.witnesses else t("audit.no_witness")
+    compared = t("audit.witnessed", hosts=markdown(kept), heads=f"{verdict.heads:,}")
+    witnessed = compared if verdict.witnesses else t("audit.no_witness")
     if verdict.holds:
         st.success(f"{t('audit.holds', n=verdict.entries)} {witnessed}", icon=ICONS[True])
     else:

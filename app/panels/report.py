@@ -123,10 +123,11 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     holds = t(
         "report.holds", model=identity.model, time=issued.time[:16].replace("T", " "), actor=markdown(issued.actor)
     )
-    if found.drawn == "other":
-        st.warning(f"{holds} {t('report.drawn_other')}", icon=":material/gpp_maybe:")
+    said = f"{holds} {t(f'report.drawn_{found.drawn}')}"
+    if found.verdict == "issued":
+        st.success(said, icon=":material/verified:")
     else:
-        st.success(f"{holds} {t(f'report.drawn_{found.drawn}')}", icon=":material/verified:")
+        st.warning(said, icon=":material/gpp_maybe:")
     for federation, entry in found.named_by:
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(federation)))
     if not found.named_by:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")
+SIGNED = {True: "report.signature_fits", False: "report.signature_wrong", None: "report.signature_none"}
 
 Attempt = Callable[[str, Callable[[], object]], None]
 
@@ -111,14 +112,21 @@ def window(t: Texts, deciding: ReviewForm) -> None:
     st.dialog(t("report.decide_form"), icon=":material/gavel:", on_dismiss=close)(body)()
 
 
-def sign_offs(t: Texts, lines: Sequence[SignOffLine], attempt: Attempt, sign_off: Callable[..., object]) -> None:
-    """Who stands by the report, and a form to add oneself."""
+def sign_offs(
+    t: Texts,
+    lines: Sequence[SignOffLine],
+    holds: Callable[[SignOffLine], bool | None],
+    attempt: Attempt,
+    sign_off: Callable[..., object],
+) -> None:
+    """Who stands by the report, and a form to add oneself; `holds` says whether the Guest's signature under a statement fits."""
     if lines:
         columns: frame.Columns = {
             t("report.person"): [s.person for s in lines],
             t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
             t("report.statement"): [s.statement for s in lines],
             t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
+            t("report.signature"): [t(SIGNED[holds(s)]) for s in lines],
             t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
         }
         frame.data(columns, "report_sign_offs", t("report.sign"))

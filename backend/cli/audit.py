@@ -1,4 +1,4 @@
-"""The audit log from a shell: `audit verify`, `show`, `export`, `replay`."""
+"""The audit log from a shell: `audit verify`, `show`, `export`, `key`, `replay`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     name="audit",
     no_args_is_help=True,
-    help="The audit log: verify, show, export; and replay, what the Guest really sent.",
+    help="The audit log: verify, show, export; key, what signatures are checked with; and replay, what the Guest really sent.",
 )
 
 
@@ -80,6 +80,27 @@ def show(
 
 
 @app.command()
+def key(
+    federation: Annotated[str, typer.Argument(help="A federation's name.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write the key to, as PEM; it goes to standard output without one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the Guest's public key, with which anybody checks what it signed: reports, sign-offs, heads of the log."""
+    with open_glassleaf() as glassleaf:
+        name = glassleaf.federations.get(federation).name
+        public, pem = glassleaf.audit.public_key(name), glassleaf.audit.public_pem(name)
+    if out is not None:
+        save(out, pem.encode())
+    print_result(
+        {"federation": name, "algorithm": "Ed25519", "public_key": public, "pem": pem},
+        f"{public}\n{pem.strip()}",
+        as_json,
+    )
+
+
+@app.command()
 def export(
     federation: Annotated[str, typer.Argument(help="A federation's name.")],
     out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry.")],
@@ -103,10 +124,10 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _verdict_text(name: str, verdict: Verdict) -> str:
-    kept = ", ".join(verdict.witnesses) or "no Host, so that a cut at the end would not show"
+    kept = ", ".join(verdict.witnesses) or "no Host, so that a cut or a new chain would not show"
     lines = [f"{name}: {verdict.entries} entries, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"]
     lines += [f"  {problem}" for problem in verdict.problems]
-    return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with the heads kept by: {kept}"])
+    return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with {verdict.heads} heads kept by: {kept}"])
 
 
 def _entry_text(federation: str, entry: Entry) -> str:

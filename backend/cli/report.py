@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from backend.cli.output import AsJson, open_glassleaf, print_result, save, say
 from backend.errors import ModelError, ParameterError
-from backend.services.reports import schema
-
-if TYPE_CHECKING:
-    from backend.services import Glassleaf
+from backend.services.reports import check_signed, schema
 
 app = typer.Typer(add_completion=False)
+STATUS = {"issued": 0, "elsewhere": 3, "other pages": 4}  # exit status; 1 = changed, 2 = a mistake in the command
 DRAWN = {
     "json": "The report has its hash.",
-    "yes": "The report inside has its hash, and what is drawn is what this version draws from it.",
-    "other": "The report inside has its hash. The pages are not those that this machine draws from it: other fonts or another version "
-    "drew them, or they were changed. Trust the JSON.",
+    "yes": "The report inside has its hash, and what is drawn is what was issued or what this version draws from it.",
+    "other": "The report inside has its hash. The pages are NOT those that this machine draws from it: other fonts or another version "
+    "drew them, or they were changed. Do not rely on the pages; ask for the JSON.",
 }
 
 
@@ -30,7 +28,17 @@ def report(
     form: Annotated[str, typer.Option("--format", help="json, html or pdf (default: what --out ends in).")] = "",
     out: Annotated[Path | None, typer.Option(help="File to write; JSON goes to standard output without one.")] = None,
     language: Annotated[str, typer.Option(help="en or zh; JSON holds both.")] = "en",
-    check_file: Annotated[Path | None, typer.Option("--check", help="Check a report's hashes instead.")] = None,
+    check_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            help="Check a report instead. Exit status: 0 issued and unchanged, 1 changed, 3 whole but not issued from this home or "
+            "not signed with --key, 4 pages of a PDF that cannot be vouched for.",
+        ),
+    ] = None,
+    key: Annotated[
+        str, typer.Option(help="With --check: the Guest's public key (hexadecimal, PEM or a PEM file); needs no home.")
+    ] = "",
     print_schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a report instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,10 +46,12 @@ def report(
     if print_schema:
         sys.stdout.write(schema())
         return
+    if check_file is not None:
+        _check(check_file, key, as_json)
+        return
+    if key:
+        raise ParameterError("--key says whose signature a file must bear; add --check FILE.")
     with open_glassleaf() as glassleaf:
-        if check_file is not None:
-            print_result(*_checked(glassleaf, check_file), as_json)
-            return
         chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
         if out is None and chosen != "json":
             raise ParameterError(f"A report as {chosen} needs a file; add --out FILE.")
@@ -57,17 +67,36 @@ def report(
         print_result(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
 
 
-def _checked(glassleaf: Glassleaf, file: Path) -> tuple[dict[str, Any], str]:
+def _check(file: Path, key: str, as_json: bool) -> None:
     try:
         blob = file.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{file} cannot be read ({error.strerror}).") from error
-    found = glassleaf.reports.check(blob)
+        public = Path(key).read_text() if key and Path(key).is_file() else key
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{file} or the key cannot be read ({error}).") from error
+    if key:
+        found = check_signed(blob, public)
+        vouched = (
+            "Signed with the key that was given."
+            if found.signed_as_asked
+            else "NOT signed with the key that was given."
+        )
+    else:
+        with open_glassleaf() as glassleaf:
+            found = glassleaf.reports.check(blob)
+        logged = "; ".join(f"entry {e.number} of {name}, {e.time}, {e.actor}" for name, e in found.named_by)
+        vouched = f"Named by this home's audit log: {logged or 'no, so it was NOT issued from here'}"
     made = found.report
-    named = [{"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by]
-    logged = "; ".join(f"entry {n['entry']} of {n['federation']}, {n['time']}, {n['actor']}" for n in named)
-    text = (
-        f"{DRAWN[found.drawn]}\nModel {made.content.identity.model}, issued {made.issued.time}, SHA-256 {made.sha256}\n"
-    )
-    text += f"Named by this home's audit log: {logged or 'no, so it was not issued from here'}"
-    return {"drawn": found.drawn, "sha256": made.sha256, "named_by": named}, text
+    document = {
+        "verdict": found.verdict,
+        "drawn": found.drawn,
+        "sha256": made.sha256,
+        "public_key": made.public_key,
+        "named_by": [
+            {"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by
+        ],
+    }
+    about = f"Model {made.content.identity.model}, issued {made.issued.time}, SHA-256 {made.sha256}"
+    signed = f"Signed with the key {made.public_key}" if made.public_key else "Not signed (version 2)"
+    print_result(document, "\n".join((DRAWN[found.drawn], about, signed, vouched)), as_json)
+    if found.verdict != "issued":
+        raise typer.Exit(STATUS[found.verdict])

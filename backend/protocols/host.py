@@ -17,8 +17,8 @@ from backend.crypto.registry import open_offer
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
-from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.audit_head.protocol import EMPTY, newer
+from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
+from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.host import ReasonsHandler
@@ -114,7 +114,7 @@ class HostParty:
         self._handlers: Handlers = {
             OfferKey: self._offer_key,
             KeepAuditHead: self._keep_audit_head,
-            AskAuditHead: self._ask_audit_head,
+            AskAuditHeads: self._ask_audit_heads,
             Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
@@ -218,14 +218,12 @@ class HostParty:
 
     def _keep_audit_head(self, sender: str, keep: KeepAuditHead) -> Answer:
         self._sessions.of(keep.conversation, sender)
-        head = newer(self._store.audit_head(sender), keep)
-        self._store.put_audit_head(sender, head)
-        yield sender, AuditHead(keep.conversation, head.number, head.hash)
+        keep_head(self._store, sender, keep)
+        yield sender, kept_heads(self._store, sender, keep.conversation, MAX_ENTRIES + 1, 1)
 
-    def _ask_audit_head(self, sender: str, asked: AskAuditHead) -> Answer:
+    def _ask_audit_heads(self, sender: str, asked: AskAuditHeads) -> Answer:
         self._sessions.of(asked.conversation, sender)
-        head = self._store.audit_head(sender) or EMPTY
-        yield sender, AuditHead(asked.conversation, head.number, head.hash)
+        yield sender, kept_heads(self._store, sender, asked.conversation, asked.below, asked.most)
 
     def _acknowledge(self, sender: str, message: Acknowledge) -> Answer:
         if self.accountant is not None:

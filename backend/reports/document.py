@@ -1,6 +1,6 @@
-"""The canonical report on one model: its parts put together, and the hashes by which a copy is checked.
+"""The canonical report on one model: its parts put together, and the hashes and the signature by which a copy is checked.
 
-A sign-off names the hash of ``content``; the audit log names that of the whole document.
+A sign-off names the hash of ``content``; the audit log names that of the whole document, and the Guest's key signs it.
 """
 
 from __future__ import annotations
@@ -9,35 +9,56 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from backend.crypto.signing import SigningKey, is_signed
+from backend.data import strict_json
 from backend.errors import ModelError
-from backend.reports.schema import Content, Issued, Part
+from backend.reports.schema import Content, Issued, Part, SignOffLine
 
 SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
-VERSION = 2
+VERSION = 3
+UNSIGNED = 2  # the version before: no signature
+# Kinds of signed statements: a document's hash; model, person, role, statement, report and time of a sign-off
+KIND, SIGN_OFF = "report", "sign-off"
+
+
+class Signature(Part):
+    """Who vouches for a document, in hexadecimal."""
+
+    algorithm: Literal["Ed25519"]
+    public_key: str = Field(description="32 bytes")
+    value: str = Field(description="64 bytes, over the statement in docs/report.md")
 
 
 class Report(Part):
     """The whole document."""
 
     schema_name: Literal["glassleaf-report"] = Field(SCHEMA, alias="schema")
-    version: Literal[2] = 2
+    version: Literal[2, 3] = 3
     content: Content
     content_sha256: str = Field(description="SHA-256 of `content`, canonically written; what a sign-off names")
     issued: Issued
-    sha256: str = Field(description="SHA-256 of the document without this field, canonically written")
+    sha256: str = Field(description="SHA-256 of the document without this field and `signature`, canonically written")
+    signature: Signature | None = Field(None, description="of the Guest, over `sha256`; absent in version 2 alone")
 
     def body(self) -> dict[str, Any]:
-        """The document as plain JSON types."""
-        return self.model_dump(mode="json", by_alias=True)
+        """The document as plain JSON types, with the fields of its version."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    @property
+    def public_key(self) -> str:
+        """Whose signature it bears; empty where it bears none."""
+        return self.signature.public_key if self.signature else ""
 
 
-def make(content: Content, issued: Issued) -> Report:
-    """Put a report together and compute its hashes."""
+def make(content: Content, issued: Issued, key: SigningKey) -> Report:
+    """Put a report together, compute its hashes and sign it."""
     parts = {"content": content.model_dump(mode="json"), "issued": issued.model_dump(mode="json")}
     document = {"schema": SCHEMA, "version": VERSION, "content_sha256": content_hash(content), **parts}
-    whole = canonical({**document, "sha256": sha256(document)})
+    digest = sha256(document)
+    signature = {"algorithm": "Ed25519", "public_key": key.public, "value": key.sign(KIND, digest)}
+    whole = canonical({**document, "sha256": digest, "signature": signature})
     # Read back, so that mappings are in canonical order here as in every copy, and both draw the same bytes.
     return Report.model_validate_json(whole)
 
@@ -45,6 +66,14 @@ def make(content: Content, issued: Issued) -> Report:
 def content_hash(content: Content) -> str:
     """SHA-256 of a content."""
     return sha256(content.model_dump(mode="json"))
+
+
+def sign_off_holds(line: SignOffLine, model_sha256: str, public_key: str) -> bool | None:
+    """Whether a statement about a model was signed with this key; None where it was made before statements were signed."""
+    if not line.signature:
+        return None
+    fields = (model_sha256, line.person, line.role, line.statement, line.report_sha256, line.time)
+    return line.public_key == public_key and is_signed(public_key, line.signature, SIGN_OFF, *fields)
 
 
 def canonical(document: Any) -> str:
@@ -63,22 +92,50 @@ def to_json(report: Report) -> str:
 
 
 def read(text: str) -> Report:
-    """A report as it was written.
+    """A report as :func:`to_json` writes it, to the byte.
 
     Raises
     ------
     ModelError
-        The text is no report of this version, or its hashes do not fit: it was changed.
+        As :func:`parse`; or the text is another form of the report.
+    """
+    report = parse(text)
+    if to_json(report) != text:
+        raise ModelError(
+            "The file holds a report, but not in its canonical form: something was added or written otherwise. Ask for it again."
+        )
+    return report
+
+
+def parse(text: str) -> Report:
+    """A report in JSON.
+
+    Raises
+    ------
+    ModelError
+        The text is no report, or its hashes or its signature do not fit: it was changed.
     """
     try:
-        body = json.loads(text)
+        body = strict_json.loads(text)
         report = Report.model_validate(body)
-    except (ValueError, ValidationError) as error:
-        raise ModelError(f"This is no report of version {VERSION}: {str(error).splitlines()[0]}") from error
-    if sha256({key: value for key, value in body.items() if key != "sha256"}) != report.sha256:
+        digest = sha256({key: value for key, value in body.items() if key not in ("sha256", "signature")})
+        content_digest = sha256(body["content"])
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f"This is no report of version {UNSIGNED} or {VERSION}: {str(error).splitlines()[0]}. Ask for it again."
+        ) from error
+    if digest != report.sha256:
         raise ModelError("The report does not have its hash: it was changed after it was issued. Ask for it again.")
-    if sha256(body["content"]) != report.content_sha256:
+    if content_digest != report.content_sha256:
         raise ModelError("The report's content does not have its hash: it was put together from two reports.")
+    if (report.signature is None) != (report.version == UNSIGNED):
+        raise ModelError(
+            f"A report of version {report.version} bears a signature from version {VERSION} on, and only then."
+        )
+    if report.signature and not is_signed(report.public_key, report.signature.value, KIND, report.sha256):
+        raise ModelError(
+            "The report does not have the signature of the key that it names: it was changed. Ask for it again."
+        )
     return report
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
 
+from backend.errors import ModelError
 from backend.reports.document import Report, read, to_json
 from backend.reports.render.html_form import read_html, to_html
 from backend.store.audit_log import Entry
+
+MAX_BYTES = 5_000_000  # of a file that is checked
 
 FORMS: dict[str, Callable[[Report, str], bytes]] = {
     "json": lambda report, language: to_json(report).encode(),
@@ -39,14 +42,24 @@ class Checked:
     report : Report
     drawn : {"json", "yes", "other"}
         Whether what a reader sees is what is drawn from the report inside: nothing is drawn in JSON; ``other``: a PDF that other
-        fonts or another version drew, or that was changed.
+        fonts or another version drew, or that was changed, and that the audit log does not name.
     named_by : tuple of (str, Entry)
         Federation and entry of its audit log that name the report; none where it was not issued from this home.
+    signed_as_asked : bool
+        Whether a reader's public key is the one that signed it.
     """
 
     report: Report
     drawn: Literal["json", "yes", "other"]
     named_by: tuple[tuple[str, Entry], ...] = ()
+    signed_as_asked: bool = False
+
+    @property
+    def verdict(self) -> Literal["issued", "elsewhere", "other pages"]:
+        """Whole and issued by whom it says; whole, but nobody known vouches for it; or only the report inside a PDF is."""
+        if not self.named_by and not self.signed_as_asked:
+            return "elsewhere"
+        return "other pages" if self.drawn == "other" else "issued"
 
 
 def check(blob: bytes) -> Checked:
@@ -57,10 +70,17 @@ def check(blob: bytes) -> Checked:
     ModelError
         The file holds no report, or was changed.
     """
-    if blob.startswith(b"%PDF"):
-        report = _pdf_form().read_pdf(blob)
-        return Checked(report, "yes" if _pdf_form().is_drawn_here(blob, report) else "other")
-    text = blob.decode("utf-8", errors="replace")
-    if text.lstrip()[:1] == "<":
-        return Checked(read_html(text), "yes")
-    return Checked(read(text), "json")
+    if len(blob) > MAX_BYTES:
+        raise ModelError(f"The file has {len(blob):,} bytes, a report at most {MAX_BYTES:,}. Choose another file.")
+    try:
+        if blob.startswith(b"%PDF"):
+            report = _pdf_form().read_pdf(blob)
+            return Checked(report, "yes" if _pdf_form().is_drawn_here(blob, report) else "other")
+        text = blob.decode("utf-8", errors="replace")
+        return Checked(read_html(text), "yes") if text.startswith("<") else Checked(read(text), "json")
+    except ModelError:
+        raise
+    except Exception as error:  # figures that no model has can stop the drawing anywhere
+        raise ModelError(
+            f"The report in the file cannot be drawn ({type(error).__name__}): Glassleaf did not write it so. Ask for it again."
+        ) from error

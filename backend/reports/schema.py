@@ -400,7 +400,7 @@ class Content(Part):
 
 
 class SignOffLine(Part):
-    """A person's statement; `covers` = it names the hash of this very content."""
+    """A person's statement; `covers` = it names the hash of this very content. The Guest signs it, not the person (hexadecimal)."""
 
     person: str
     role: str
@@ -408,6 +408,8 @@ class SignOffLine(Part):
     report_sha256: str
     covers: bool
     time: str
+    public_key: str | None = Field(None, description="null = made before version 3 of the report")
+    signature: str | None = Field(None, description="over the statement in docs/report.md")
 
 
 class Use(Part):

@@ -11,11 +11,11 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, SecurityError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,8 @@ class Auditor:
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.
 
-        A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it.
+        A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it. Nor does one
+        that refuses, since the work is done; it is said aloud, and the next check of the log shows it.
         """
         salted = {**body, "salt": secrets.token_hex(16)}
         entry = self.workspace.audit_log(federation).add(action, salted, self.actor, self.role)
@@ -70,11 +71,14 @@ class Auditor:
 
     def tell(self, federation: str) -> None:
         """Tell every Host that is up where the log stands."""
-        head = self.workspace.audit_log(federation).head()
+        log = self.workspace.audit_log(federation)
         try:
-            self.workspace.runtime(federation).tell_audit_head(head)
+            key = self.workspace.signing_key(federation)
+            self.workspace.runtime(federation).tell_audit_head(log, key)
+        except SecurityError as error:
+            _log.error("The audit log of %s was refused: %s Run `glassleaf audit verify`.", federation, error)
         except GlassleafError as error:
-            _log.warning("A Host has not confirmed entry %d of the audit log: %s", head.number, error)
+            _log.warning("A Host has not confirmed entry %d of the audit log: %s", log.head().number, error)
 
 
 @dataclass
@@ -144,9 +148,24 @@ class AuditTrail:
         return self._workspace.audit_log(federation).entries()
 
     def verify(self, federation: str) -> Verdict:
-        """Check the chain of the log, and against the heads that its Hosts keep."""
-        heads = self._workspace.runtime(federation).audit_heads()
-        return self._workspace.audit_log(federation).verify({host: h for host, h in heads.items() if h.number})
+        """Check the chain of the log, and against every head that its Hosts keep."""
+        from backend.protocols.audit_head.protocol import is_signed_head  # noqa: PLC0415 (as below)
+
+        kept = self._workspace.runtime(federation).audit_heads()
+        public = self.public_key(federation)
+        return self._workspace.audit_log(federation).verify(
+            {host: heads for host, heads in kept.items() if heads}, partial(is_signed_head, public)
+        )
+
+    def public_key(self, federation: str) -> str:
+        """What the Guest's signatures are checked with: an Ed25519 key in hexadecimal."""
+        return self._workspace.signing_key(self._workspace.federation(federation).name).public
+
+    def public_pem(self, federation: str) -> str:
+        """The same as PEM."""
+        from backend.crypto.signing import public_pem  # noqa: PLC0415 (as below)
+
+        return public_pem(self.public_key(federation))
 
     @recorded("replay")
     def replay(self, note: Note, federation: str) -> tuple[HostReplay, ...]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from backend.compliance.assessment import DISPARITY
+from backend.crypto.signing import read_public
 from backend.errors import ParameterError
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
-from backend.reports.document import Report, content_hash, make, schema
+from backend.reports.document import SIGN_OFF, Report, content_hash, make, schema, sign_off_holds
 from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
@@ -28,6 +31,21 @@ if TYPE_CHECKING:
     from backend.reports.schema import SignOffLine
 
 __all__ = ["FORMS", "Reports", "comparison_as_dict", "schema"]
+
+
+def check_signed(blob: bytes, public_key: str) -> Checked:
+    """Check a report's file by the public key of its Guest alone, hexadecimal or PEM, without a home.
+
+    Raises
+    ------
+    ModelError
+        The file was changed.
+    ParameterError
+        This is no key.
+    """
+    public = read_public(public_key)
+    checked = check(blob)
+    return replace(checked, signed_as_asked=checked.report.public_key == public)
 
 
 class Reports:
@@ -52,11 +70,12 @@ class Reports:
         sources = self._sources(record)
         content, now = content_of(sources), datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
-        return make(content, issued_of(sources, content, self._audit.verify(record.federation), now, by))
+        issued = issued_of(sources, content, self._audit.verify(record.federation), now, by)
+        return make(content, issued, self._workspace.signing_key(record.federation))
 
     @recorded("report")
     def export(self, note: Note, model_id: str, form: str, language: str = "en") -> bytes:
-        """The report as a file; the audit log keeps its hash.
+        """The report as a file; the audit log keeps its hash, the file's and the key that signed it.
 
         Parameters
         ----------
@@ -75,6 +94,7 @@ class Reports:
         report = self.make(record.id)
         written = FORMS[form](report, language)
         hashes = {"content_sha256": report.content_sha256, "report_sha256": report.sha256}
+        hashes |= {"file_sha256": sha256(written).hexdigest(), "public_key": report.public_key}
         note.about(record, format=form, language=language, **hashes)
         return written
 
@@ -91,13 +111,18 @@ class Reports:
     def check(self, blob: bytes) -> Checked:
         """Check a report's file, and look for it in this home's audit logs; raises ModelError where it was changed."""
         checked = check(blob)
-        named = [
+        named = tuple(
             (federation.name, entry)
             for federation in self._workspace.federations()
             for entry in self._audit.entries(federation.name)
-            if entry.action == "report" and entry.body.get("report_sha256") == checked.report.sha256
-        ]
-        return replace(checked, named_by=tuple(named))
+            if entry.action == "report"
+            and entry.body.get("report_sha256") == checked.report.sha256
+            and entry.body.get("public_key", "") == checked.report.public_key
+        )
+        issued_so = sha256(blob).hexdigest() in {entry.body.get("file_sha256") for _, entry in named}
+        return replace(
+            checked, named_by=named, drawn="yes" if issued_so and checked.drawn == "other" else checked.drawn
+        )
 
     @recorded("sign-off")
     def sign_off(self, note: Note, model_id: str, person: str, statement: str) -> SignOff:
@@ -105,7 +130,9 @@ class Reports:
         record = self._models.get(model_id)
         digest, role = content_hash(content_of(self._sources(record))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
-        done = reviews.sign_off(record.content_hash, person, role, statement, digest)
+        key = self._workspace.signing_key(record.federation)
+        sign = partial(key.sign, SIGN_OFF)
+        done = reviews.sign_off(record.content_hash, person, role, statement, digest, key.public, sign)
         note.about(record, content_sha256=digest, number=done.number, person=done.person)
         return done
 
@@ -116,6 +143,11 @@ class Reports:
             return ()
         sources = self._sources(record)
         return sign_offs_of(sources, content_of(sources))
+
+    def sign_off_holds(self, model_id: str, line: SignOffLine) -> bool | None:
+        """Whether a statement about the model bears the Guest's signature; None where it was made before statements were signed."""
+        record = self._models.get(model_id)
+        return sign_off_holds(line, record.content_hash, self._workspace.signing_key(record.federation).public)
 
     def compare(self, first: str, second: str) -> SideBySide:
         """Two models of one federation compared; raises ParameterError where they are of two."""

@@ -12,6 +12,7 @@ from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError
 
 if TYPE_CHECKING:
+    from backend.crypto.signing import SigningKey
     from backend.protocols.simulation.simulator import FederationRuntime
     from backend.store.audit_log import AuditLog
     from backend.store.database import Database
@@ -45,6 +46,7 @@ class Workspace:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._databases: dict[Path, Database] = {}
+        self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
 
@@ -148,7 +150,7 @@ class Workspace:
 
     def database(self, federation: str) -> Database:
         """The Guest's database."""
-        return self._database(self.home / "parties" / federation / self.federation(federation).guest.name)
+        return self._database(self.guest_folder(federation))
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
@@ -188,6 +190,24 @@ class Workspace:
             if folder not in self._databases:
                 self._databases[folder] = Database(folder)
             return self._databases[folder]
+
+    def signing_key(self, federation: str) -> SigningKey:
+        """What the Guest signs with: made at the first use, and kept in its folder."""
+        from backend.crypto.signing import SigningKey  # noqa: PLC0415 (a list of models signs nothing)
+        from backend.store.key_file import kept_key  # noqa: PLC0415 (as above)
+
+        with self._lock:
+            if federation not in self._signing_keys:
+                file = self.guest_folder(federation) / "signing.key"
+                numbers, new = kept_key(file, lambda: SigningKey.generate().to_numbers())
+                self._signing_keys[federation] = SigningKey.from_numbers(numbers)
+                if new:
+                    self._on_key(federation, "ed25519", 256)
+            return self._signing_keys[federation]
+
+    def guest_folder(self, federation: str) -> Path:
+        """Where the Guest's database and keys lie."""
+        return self.home / "parties" / federation / self.federation(federation).guest.name
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""

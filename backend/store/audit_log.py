@@ -1,14 +1,17 @@
 """What was done, by whom and when: a hash chain (SHA-256), so that editing, deleting, inserting or truncating entries shows.
 
-An entry's hash covers its text and the hash before it. A truncated log is still a valid chain: truncation shows only against a head that
-another party keeps, so the Hosts receive it (:mod:`backend.protocols.audit_head.protocol`). Holds no label, score or value.
+Form 2: hash_i = SHA-256(hash_{i-1}, digest_i), digest_i = SHA-256(text_i). Whoever keeps an earlier head computes the next one from
+digests alone, without a text. Form 1, until 0.2: hash_i = SHA-256(text_i). Either way the text holds the hash before it.
+
+A log that was cut, or written anew from some entry on, is still a valid chain: that shows against heads which other parties keep, so the
+Hosts receive every one (:mod:`backend.protocols.audit_head.protocol`). Holds no label, score or value.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +21,7 @@ from backend.store.database import Database, timestamp
 from backend.store.schema import AuditRow
 
 START = "0" * 64  # the hash before the first entry
+FORM = 2  # of new entries; earlier ones have no number
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Entry:
         Hashes, counts, versions, key bits.
     previous, hash : str
         SHA-256 in hexadecimal of the entry before and of this one.
+    form : {1, 2}
+        How the hash was computed.
     """
 
     number: int
@@ -48,6 +54,7 @@ class Entry:
     body: dict[str, Any]
     previous: str
     hash: str
+    form: int = 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,43 @@ class Head:
 
 
 @dataclass(frozen=True)
+class KeptHead:
+    """A head as another party keeps it.
+
+    Attributes
+    ----------
+    public_key, signature : str
+        Of the party whose log it is, in hexadecimal; empty where it was reported before heads were signed.
+    """
+
+    number: int
+    hash: str
+    public_key: str = ""
+    signature: str = ""
+
+
+@dataclass(frozen=True)
+class ConsistencyProof:
+    """That a log only grew: whoever keeps `base` computes the new head from `digests`, those of the entries after it (RFC 6962's idea)."""
+
+    base: Head
+    digests: tuple[str, ...]
+
+    def heads(self) -> list[Head]:
+        """The base, and the head after each further entry."""
+        found = [self.base]
+        for digest in self.digests:
+            found.append(Head(found[-1].number + 1, link(found[-1].hash, digest)))
+        return found
+
+    def parts(self, most: int) -> Iterator[ConsistencyProof]:
+        """The same in proofs of at most `most` digests, at least one."""
+        heads = self.heads()
+        for start in range(0, max(1, len(self.digests)), most):
+            yield ConsistencyProof(heads[start], self.digests[start : start + most])
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a check of the chain found.
 
@@ -67,13 +111,16 @@ class Verdict:
     problems : tuple of str
         Empty where the chain is intact and agrees with every witness.
     witnesses : tuple of str
-        Parties whose copy of the head was compared; without any, truncation would not show.
+        Parties that keep heads; without any, truncation would not show.
+    heads : int
+        How many heads of theirs were compared.
     """
 
     entries: int
     head: Head
     problems: tuple[str, ...]
     witnesses: tuple[str, ...]
+    heads: int = 0
 
     @property
     def holds(self) -> bool:
@@ -97,10 +144,11 @@ class AuditLog:
         """
         with self._database.write() as session:
             head = self.head()
-            fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash]
+            fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash, FORM]
             text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
-            session.add(AuditRow(number=head.number + 1, text=text, hash=_hash(text)))
-        return _entry(text, _hash(text))
+            digest = link(head.hash, _digest(text))
+            session.add(AuditRow(number=head.number + 1, text=text, hash=digest))
+        return _entry(text, digest)
 
     def head(self) -> Head:
         """The last entry's number and hash."""
@@ -112,60 +160,109 @@ class AuditLog:
         """All entries that can be read, oldest first."""
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
 
-    def _rows(self) -> Sequence[AuditRow]:
-        with self._database.read() as session:
-            return session.scalars(select(AuditRow).order_by(AuditRow.number)).all()
+    def proof(self, after: int) -> ConsistencyProof:
+        """That the log grew from its entry `after`; no earlier than the end of form 1, which cannot be computed from digests."""
+        rows = self._rows(after)
+        old = [row for row in rows if (entry := _readable(row)) and entry.form == 1]
+        base = self._head_at(old[-1].number if old else after)
+        return ConsistencyProof(base, tuple(_digest(row.text) for row in rows[len(old) :]))
 
-    def verify(self, heads: dict[str, Head]) -> Verdict:
-        """Check every entry's hash, the chain, and the heads that other parties keep.
+    def _head_at(self, number: int) -> Head:
+        """The head when the log had `number` entries, or as it is where there are fewer."""
+        with self._database.read() as session:
+            row = session.get(AuditRow, number)
+        if row is None:
+            return min(
+                self.head(), Head(number, START), key=lambda head: head.number
+            )  # fewer entries, or one is missing
+        return Head(row.number, row.hash)
+
+    def _rows(self, after: int = 0) -> Sequence[AuditRow]:
+        with self._database.read() as session:
+            return session.scalars(select(AuditRow).where(AuditRow.number > after).order_by(AuditRow.number)).all()
+
+    def verify(
+        self, kept: Mapping[str, Sequence[KeptHead]], signed: Callable[[KeptHead], bool] = lambda head: True
+    ) -> Verdict:
+        """Check every entry's hash, the chain, and all heads that other parties keep.
 
         Parameters
         ----------
-        heads : dict of str to Head
-            Witness → the last head it received.
+        kept : mapping of str to sequence of KeptHead
+            Witness → every head that it received, newest first.
+        signed : callable
+            Whether this party signed a head.
         """
         rows = self._rows()
-        hashes = {row.number: row.hash for row in rows}
         last = Head(rows[-1].number, rows[-1].hash) if rows else Head(0, START)
+        hashes = {row.number: row.hash for row in rows}
         problems = [*_chain_problems(rows)]
-        for witness, head in heads.items():
-            if head.number > last.number:
-                problems.append(
-                    f"{witness} has seen {head.number} entries, {last.number} are here: the end of the log was cut off."
-                )
-            elif head.number and hashes.get(head.number) != head.hash:
-                problems.append(f"Entry {head.number} is not the one that {witness} has seen: the log was rewritten.")
-        return Verdict(len(rows), last, tuple(problems), tuple(heads))
+        for witness, heads in kept.items():
+            problems += _witness_problems(witness, heads, hashes, signed)
+        return Verdict(len(rows), last, tuple(problems), tuple(kept), sum(map(len, kept.values())))
 
     def export(self) -> str:
         """Every entry as a line of JSON, oldest first."""
         return "".join(json.dumps(asdict(entry), sort_keys=True, ensure_ascii=False) + "\n" for entry in self.entries())
 
 
+def link(previous: str, digest: str) -> str:
+    """The hash after one more entry, from the hash before it and the digest of its text; all in hexadecimal."""
+    return hashlib.sha256(f"glassleaf audit {previous} {digest}".encode()).hexdigest()
+
+
 def _chain_problems(rows: Sequence[AuditRow]) -> Iterator[str]:
-    previous, expected = START, 1
+    previous, expected, form = START, 1, 1
     for row in rows:
         if row.number != expected:
             yield f"Entry {expected} is missing: the next one here is {row.number}."
         entry = _readable(row)
-        if _hash(row.text) != row.hash or entry is None or entry.number != row.number:
+        if entry is None or entry.number != row.number or entry.form < form or _entry_hash(row.text, entry) != row.hash:
             yield f"Entry {row.number} was changed: its text does not have its hash."
         elif entry.previous != previous:
             yield f"Entry {row.number} does not follow the one before it: an entry was changed, deleted or inserted."
-        previous, expected = row.hash, row.number + 1
+        previous, expected, form = row.hash, row.number + 1, entry.form if entry else form
+
+
+def _witness_problems(
+    witness: str, kept: Sequence[KeptHead], hashes: Mapping[int, str], signed: Callable[[KeptHead], bool]
+) -> Iterator[str]:
+    """Where the log first differs from what a witness keeps, how much of it was cut off, and which heads are not this party's."""
+    last = max(hashes, default=0)
+    if kept and kept[0].number > last:
+        yield f"{witness} has seen {kept[0].number} entries, {last} are here: the end of the log was cut off."
+    other = [head for head in kept if head.number in hashes and hashes[head.number] != head.hash]
+    if other:
+        yield (
+            f"Entry {other[-1].number} is not the one that {witness} has seen, by {len(other)} of the {len(kept)} heads that it "
+            "keeps: the log was rewritten."
+        )
+    unsigned = [head.number for head in (*kept[:1], *other) if head.signature and not signed(head)]
+    if unsigned:
+        yield (
+            f"The head of entry {unsigned[0]} that {witness} keeps is not signed with the key that is here: the Host's record was "
+            "changed, or the Guest's signing key was. Bring the first key back from a backup."
+        )
 
 
 def _readable(row: AuditRow) -> Entry | None:
     try:
         return _entry(row.text, row.hash)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 
 def _entry(text: str, digest: str) -> Entry:
-    number, time, actor, role, action, body, previous = json.loads(text)
-    return Entry(int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous), digest)
+    number, time, actor, role, action, body, previous, *form = json.loads(text)
+    if form not in ([], [FORM]):
+        raise ValueError(form)
+    said = int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous)
+    return Entry(*said, digest, FORM if form else 1)
 
 
-def _hash(text: str) -> str:
+def _entry_hash(text: str, entry: Entry) -> str:
+    return _digest(text) if entry.form == 1 else link(entry.previous, _digest(text))
+
+
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

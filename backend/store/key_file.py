@@ -1,14 +1,15 @@
-"""The Guest's secret key on disk: readable by its owner only, replaced atomically."""
+"""A party's secret keys on disk: readable by their owner only, written once, never replaced."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import write_whole
 from backend.errors import SecurityError
 
 _NUMBERS = TypeAdapter(dict[str, str])
@@ -32,6 +33,38 @@ def read_key(path: Path) -> dict[str, str] | None:
         raise SecurityError(f"The key file {path} is damaged; delete it, and a new key is made.") from error
 
 
-def write_key(path: Path, numbers: dict[str, str]) -> None:
-    """Write a key with mode 0600 from the start."""
-    write_whole(path, json.dumps(numbers).encode())
+def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
+    """The numbers of the one key in `path`, and whether this call made it: of several first uses at once, one does.
+
+    Raises
+    ------
+    SecurityError
+        As :func:`read_key`; or no key can be written there.
+    """
+    stored = read_key(path)
+    if stored is not None:
+        return stored, False
+    numbers, new = make(), True
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
+        draft = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(numbers).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                path.hardlink_to(draft)  # whole, and only where there is no file: a rename would replace another's key
+            except FileExistsError:
+                new = False
+        finally:
+            draft.unlink()
+    except OSError as error:
+        raise SecurityError(
+            f"The key file {path} cannot be written ({error.strerror}). Keep the home on a local disk with room."
+        ) from error
+    found = numbers if new else read_key(path)
+    if found is None:
+        raise SecurityError(f"The key file {path} leads nowhere; delete it, and a new key is made.")
+    return found, new

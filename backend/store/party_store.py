@@ -9,13 +9,14 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import select
 
 from backend.errors import ModelError
-from backend.store.audit_log import Head
+from backend.store.audit_log import KeptHead
 from backend.store.database import Database
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 
@@ -75,16 +76,18 @@ class PartyStore:
             query = select(ScoreJobRow).where(ScoreJobRow.model_id == model_id).order_by(ScoreJobRow.number.desc())
             return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
 
-    def put_audit_head(self, whose: str, head: Head) -> None:
-        """Keep the head of another party's audit log; the protocol decides whether it may replace an older one."""
+    def put_audit_head(self, whose: str, head: KeptHead) -> None:
+        """Keep one more head of another party's audit log; of two for one number, the first one stays."""
         with self._database.write() as session:
-            session.merge(AuditHeadRow(whose=whose, number=head.number, hash=head.hash))
+            if session.get(AuditHeadRow, (whose, head.number)) is None:
+                session.add(AuditHeadRow(whose=whose, **asdict(head)))
 
-    def audit_head(self, whose: str) -> Head | None:
-        """The head kept for another party, if any."""
+    def audit_heads(self, whose: str, below: int, most: int) -> list[KeptHead]:
+        """The newest `most` heads of another party's audit log with numbers below `below`, newest first."""
+        query = select(AuditHeadRow).where(AuditHeadRow.whose == whose, AuditHeadRow.number < below)
         with self._database.read() as session:
-            row = session.get(AuditHeadRow, whose)
-        return None if row is None else Head(row.number, row.hash)
+            rows = session.scalars(query.order_by(AuditHeadRow.number.desc()).limit(most))
+            return [KeptHead(row.number, row.hash, row.public_key, row.signature) for row in rows]
 
     def secret(self, name: str) -> bytes:
         """A long-term secret of the party, drawn when it is first asked for."""

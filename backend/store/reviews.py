@@ -7,6 +7,7 @@ no label, score or value.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -65,6 +66,8 @@ class SignOff:
         SHA-256 of the report that was signed, so that a later one is not covered.
     time : str
         UTC, ISO 8601.
+    public_key, signature : str
+        Of the Guest, in hexadecimal; empty where it was made before statements were signed.
     """
 
     number: int
@@ -74,6 +77,8 @@ class SignOff:
     statement: str
     report_hash: str
     time: str
+    public_key: str = ""
+    signature: str = ""
 
 
 class Reviews:
@@ -103,8 +108,22 @@ class Reviews:
         )
         return Review(**self._added(row))
 
-    def sign_off(self, model: str, person: str, role: str, statement: str, report_hash: str) -> SignOff:
-        """Write a person's statement about a model and the report that was read.
+    def sign_off(
+        self,
+        model: str,
+        person: str,
+        role: str,
+        statement: str,
+        report_hash: str,
+        public_key: str,
+        sign: Callable[..., str],
+    ) -> SignOff:
+        """Write a person's statement about a model and the report that was read, signed by the Guest.
+
+        Parameters
+        ----------
+        sign : callable
+            Gets model, person, role, statement, report_hash and time as they are written; returns the signature.
 
         Raises
         ------
@@ -119,6 +138,8 @@ class Reviews:
             report_hash=_hash("report's hash", report_hash),
             time=timestamp(),
         )
+        row.public_key = public_key
+        row.signature = sign(row.model, row.person, row.role, row.statement, row.report_hash, row.time)
         return SignOff(**self._added(row))
 
     def history(self, model: str) -> tuple[Review, ...]:

@@ -55,12 +55,14 @@ class AuditRow(Base):
 
 
 class AuditHeadRow(Base):
-    """The last head of another party's audit log that this party received."""
+    """A head of another party's audit log, every one that this party received; those of before 0.3 are not signed."""
 
     __tablename__ = "audit_heads"
     whose: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    number: Mapped[int] = mapped_column(BigInteger)
+    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     hash: Mapped[str] = mapped_column(String(64))
+    public_key: Mapped[str] = mapped_column(String(64))
+    signature: Mapped[str] = mapped_column(String(128))
 
 
 class ReviewRow(Base):
@@ -88,6 +90,8 @@ class SignOffRow(Base):
     statement: Mapped[str] = mapped_column(Text)
     report_hash: Mapped[str] = mapped_column(String(64))
     time: Mapped[str] = mapped_column(String(TIME))
+    public_key: Mapped[str] = mapped_column(String(64))
+    signature: Mapped[str] = mapped_column(String(128))
 
 
 class MeasurementRow(Base):

@@ -6,6 +6,7 @@ import pytest
 
 from app import session
 from app.texts import Texts
+from backend.reports.document import canonical, sha256
 from backend.services import Glassleaf
 from backend.store.audit_log import Head, Verdict
 from tests.app.conftest import Answers, Opened, World
@@ -60,6 +61,7 @@ def test_a_sign_off_is_shown_as_covering_the_report(opened: Opened) -> None:
     at.text_area(key="report_statement").set_value("Read, and discussed with the owner.")
     next(b for b in at.button if b.label == T("report.sign_go")).click().run()
     assert not at.exception and T("report.covers_yes") in everything(at)
+    assert T("report.signature_fits") in everything(at)
 
 
 def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> None:
@@ -70,6 +72,11 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     at.get("file_uploader")[0].upload("report.json", blob, "application/json").run()
     assert T("report.drawn_json") in at.success[0].value
     body = json.loads(blob)
+    del body["signature"]  # a whole report of the version before, that nobody here has issued
+    body["version"] = 2
+    body["sha256"] = sha256({name: part for name, part in body.items() if name != "sha256"})
+    at.get("file_uploader")[0].upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
+    assert not at.success and T("report.not_named") in everything(at)
     body["issued"]["actor"] = "somebody else"
     at.get("file_uploader")[0].upload("report.json", json.dumps(body).encode(), "application/json").run()
     assert "was changed" in at.error[0].value

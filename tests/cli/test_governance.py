@@ -7,6 +7,7 @@ import pytest
 
 from backend.attacks import lab
 from backend.attacks.result import AttackOutcome, SuccessCount
+from backend.crypto.signing import SigningKey
 
 
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
@@ -33,9 +34,36 @@ def test_a_changed_report_is_refused_with_exit_status_1(run, tmp_path):
     assert status == 1 and "does not have its hash" in error
 
 
+def test_the_exit_status_tells_issued_from_changed_from_whole_but_not_known(run, home, tmp_path, monkeypatch):
+    out, pages = tmp_path / "report.json", tmp_path / "report.pdf"
+    for file in (out, pages):
+        run("report", "latest", "--out", file)
+    pages.write_bytes(pages.read_bytes() + b"\n% one more line")
+    pem = tmp_path / "bank.pem"
+    status, text, _ = run("audit", "key", "demo", "--out", pem, "--json")
+    public, other = json.loads(text)["public_key"], SigningKey.generate().public
+    assert status == 0 and pem.read_text() == json.loads(text)["pem"]
+
+    def verdict(*words):
+        status, text, _ = run("report", "--check", *words, "--json")
+        return status, json.loads(text)["verdict"]
+
+    assert verdict(out) == (0, "issued") and verdict(pages) == (4, "other pages")
+    nowhere = tmp_path / "no home"
+    monkeypatch.setenv("GLASSLEAF_HOME", str(nowhere))
+    for key in (public, public.upper(), pem):
+        assert verdict(out, "--key", key) == (0, "issued")
+    assert verdict(out, "--key", other) == (3, "elsewhere") and verdict(pages, "--key", pem) == (4, "other pages")
+    assert not nowhere.exists()  # a stranger needs the public key alone
+    assert verdict(out) == (3, "elsewhere")
+    out.write_text(out.read_text().replace('"actor":"', '"actor":"not '))
+    assert run("report", "--check", out, "--key", public)[0] == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("report", "--key", "00"), "add --check FILE"),
         (("report", "latest", "--format", "pdf"), "needs a file"),
         (("report", "latest", "--out", "x.docx"), "choose one of json, html, pdf"),
         (("report", "latest", "--out", "/no/such/folder/x.json"), "cannot be written"),

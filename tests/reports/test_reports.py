@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +13,7 @@ import pandas as pd
 import pypdfium2
 import pytest
 
+from backend.crypto.signing import SigningKey
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
@@ -17,7 +21,7 @@ from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
-from backend.reports.document import canonical, content_hash, make, read, schema, sha256
+from backend.reports.document import canonical, make, read, schema, sha256, to_json
 from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
@@ -181,7 +185,7 @@ def test_a_changed_number_in_the_json_shows(glassleaf):
     body["content"]["quality"]["auc"] = 0.999
     with pytest.raises(ModelError, match="does not have its hash"):
         read(json.dumps(body))
-    body["sha256"] = sha256({k: v for k, v in body.items() if k != "sha256"})
+    body["sha256"] = sha256({k: v for k, v in body.items() if k not in ("sha256", "signature")})
     with pytest.raises(ModelError, match="content does not have its hash"):
         read(json.dumps(body))
 
@@ -207,16 +211,40 @@ def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
         check(blob.replace(auc, auc[:-1] + (b"1" if auc[-1:] != b"1" else b"2")))
 
 
-def test_the_line_for_readers_without_glassleaf_computes_the_documents_hash(report):
-    body = report.body()
-    digest = body.pop("sha256")
-    assert sha256(body) == digest and content_hash(report.content) == report.content_sha256
+def by_hand(command, file):
+    """What a reader's shell prints, run as it was copied."""
+    shell = command.replace("python3", shlex.quote(sys.executable), 1).replace("report.json", shlex.quote(str(file)))
+    return subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+
+
+def copied(text):
+    [command] = re.findall(r"python3 -c.*?report\.json", text, re.S)
+    return command
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refuse_repeated_names(
+    report, tmp_path, language
+):
+    pdf = copied(pdf_text(to_pdf(report, language)).replace("\r", ""))
+    shown = copied(html_text(to_html(report, language)))
+    text = to_json(report)
+    file = tmp_path / "report of the bank.json"
+    for command in (pdf, shown, shown.replace("\n", " ")):
+        for written, said in (
+            (text, "True"),
+            (text.replace('"actor":"ana"', '"actor":"eve"'), "False"),
+            ('{"content":"No findings. Approved.",' + text[1:], "False"),
+            (text.replace(":", ": "), "False"),
+        ):
+            file.write_text(written)
+            assert by_hand(command, file) == said
 
 
 def test_what_is_no_report_is_refused():
-    with pytest.raises(ModelError, match="no report of version 2"):
+    with pytest.raises(ModelError, match="no report of version 2 or 3"):
         read("{}")
-    with pytest.raises(ModelError, match="no report of version 2"):
+    with pytest.raises(ModelError, match="no report of version 2 or 3"):
         read("not json")
 
 
@@ -264,7 +292,7 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
     few = Evidence("others", "selection rate", 7, None, None, None)
     sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
     sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
-    made = make(content_of(sources), report.issued)
+    made = make(content_of(sources), report.issued, SigningKey.generate())
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("0.7124", "0.6512", "0.7701", "1,234", "women"))
         assert text.count(Catalogue(language)("document.fairness_not_measured")) == 0

@@ -3,9 +3,11 @@
 import json
 import re
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 
 import pytest
-from inside import runtime_of
+from inside import runtime_of, workspace_of
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
@@ -15,6 +17,7 @@ from backend.services.audit import sheet_hash
 from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.store.audit_log import START, link
 
 SMALL = SecureBoostParameters(trees=3, depth=2, cipher="none")
 
@@ -130,6 +133,80 @@ def test_the_hosts_witness_the_log_and_a_cut_shows(glassleaf, home):
     assert len(problems) == len(glassleaf.federations.get("demo").hosts) and "was cut off" in problems[0]
     glassleaf.audit.note_sign_in("test")  # another entry in its place does not hide it
     assert any("was rewritten" in p for p in glassleaf.audit.verify("demo").problems)
+
+
+def forged(file, gone):
+    """What the Guest alone can do: the log without its entry `gone`, in a chain that holds."""
+    with sqlite3.connect(file) as database:
+        texts = [text for (text,) in database.execute("select text from audit order by number")]
+        database.execute("delete from audit")
+        previous = START
+        for number, text in enumerate((t for i, t in enumerate(texts, start=1) if i != gone), start=1):
+            fields = json.loads(text)
+            fields[0], fields[6] = number, previous
+            anew = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+            previous = link(previous, sha256(anew.encode()).hexdigest())
+            database.execute("insert into audit values (?, ?, ?)", (number, anew, previous))
+    database.close()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_entry_deleted_and_the_chain_made_anew_shows_though_two_more_follow(tmp_path, caplog, restarted):
+    write_demo(tmp_path / "demo", rows=200)
+    glassleaf = Glassleaf(tmp_path, pools=False, actor="ana", key_floor=512)
+    glassleaf.federations.add(tmp_path / "demo")
+    for _ in range(4):
+        glassleaf.audit.note_sign_in("test")
+    if restarted:
+        glassleaf.close()
+        glassleaf = Glassleaf(tmp_path, pools=False, actor="ana", key_floor=512)
+    assert glassleaf.audit.verify("demo").problems == () == tuple(caplog.records)
+    forged(tmp_path / "parties" / "demo" / "bank" / "audit.db", gone=3)
+    for _ in range(2):
+        glassleaf.audit.note_sign_in("test")
+    hosts = {host.name for host in glassleaf.federations.get("demo").hosts}
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]  # the Hosts refuse both new heads
+    verdict = glassleaf.audit.verify("demo")
+    assert set(verdict.witnesses) == hosts and len(verdict.problems) == len(hosts)
+    assert all("Entry 3" in problem for problem in verdict.problems)
+    glassleaf.close()
+
+
+def test_two_processes_that_write_one_log_are_no_fork_to_its_hosts(tmp_path, caplog):
+    write_demo(tmp_path / "demo", rows=200)
+    both = [Glassleaf(tmp_path, pools=False, actor=name, key_floor=512) for name in ("ana", "ben")]
+    both[0].federations.add(tmp_path / "demo")
+    for _ in range(3):
+        for glassleaf in both:  # each remembers an older head of the Hosts than they keep
+            glassleaf.audit.note_sign_in("test")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: both[i % 2].audit.note_sign_in("test"), range(12)))
+    for glassleaf in both:
+        verdict = glassleaf.audit.verify("demo")
+        assert verdict.problems == () and verdict.entries == 19  # and the one key
+        glassleaf.close()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_signing_key_that_was_replaced_is_refused_by_the_hosts_and_shows(tmp_path, caplog):
+    write_demo(tmp_path / "demo", rows=200)
+    for _ in range(2):
+        with Glassleaf(tmp_path, pools=False, actor="ana", key_floor=512) as glassleaf:
+            glassleaf.federations.add(tmp_path / "demo")
+            glassleaf.audit.note_sign_in("test")
+            verdict = glassleaf.audit.verify("demo")
+        key = tmp_path / "parties" / "demo" / "bank" / "signing.key"
+        assert key.stat().st_mode & 0o777 == 0o600
+        secret = json.loads(key.read_text())["secret"]
+        assert secret not in repr(workspace_of(glassleaf).signing_key("demo")) and secret not in caplog.text
+        key.unlink()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert len(verdict.problems) == 2 and not verdict.holds
+
+
+def test_the_signing_key_is_logged_once_like_any_key(glassleaf):
+    made = [e.body for e in glassleaf.audit.entries("demo") if e.action == "key" and e.body["cipher"] == "ed25519"]
+    assert [body["key_bits"] for body in made] == [256]
 
 
 def test_a_host_that_is_down_stops_no_entry(glassleaf):

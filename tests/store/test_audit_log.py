@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from backend.store.audit_log import START, AuditLog, Head
+from backend.store.audit_log import START, AuditLog, Head, KeptHead, link
 from backend.store.database import Database
 
 
@@ -25,9 +25,33 @@ def tamper(tmp_path, statement, *values):
     database.close()
 
 
+def kept(log):
+    """Every head, as a witness that missed none keeps them."""
+    return [KeptHead(entry.number, entry.hash) for entry in log.entries()[::-1]]
+
+
+def made_anew(tmp_path, texts):
+    """Replace the log by one whose chain holds: what its owner alone can do."""
+    tamper(tmp_path, "delete from audit")
+    previous = START
+    for number, text in enumerate(texts, start=1):
+        fields = json.loads(text)
+        fields[0], fields[6] = number, previous
+        anew = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+        previous = link(previous, hashlib.sha256(anew.encode()).hexdigest())
+        tamper(tmp_path, "insert into audit values (?, ?, ?)", number, anew, previous)
+
+
+def texts(tmp_path):
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        found = [text for (text,) in database.execute("select text from audit order by number")]
+    database.close()
+    return found
+
+
 def test_an_untouched_log_holds_and_names_its_head(log):
-    verdict = log.verify({"telecom": log.head()})
-    assert verdict.holds and verdict.entries == 4 and verdict.witnesses == ("telecom",)
+    verdict = log.verify({"telecom": kept(log)})
+    assert verdict.holds and verdict.entries == verdict.heads == 4 and verdict.witnesses == ("telecom",)
     assert [e.number for e in log.entries()] == [1, 2, 3, 4] and log.entries()[0].previous == START
     assert log.entries()[2].body == {"model": "m2"} and log.entries()[2].actor == "ana"
 
@@ -39,13 +63,9 @@ def test_an_edited_entry_shows(log, tmp_path):
 
 def test_an_edited_entry_with_a_new_hash_of_its_own_breaks_the_chain(log, tmp_path):
     row = log.entries()[1]
-    text = json.dumps([2, row.time, "eve", row.role, row.action, row.body, row.previous], sort_keys=True)
-    tamper(
-        tmp_path,
-        "update audit set text = ?, hash = ? where number = 2",
-        text,
-        hashlib.sha256(text.encode()).hexdigest(),
-    )
+    text = json.dumps([2, row.time, "eve", row.role, row.action, row.body, row.previous, 2], sort_keys=True)
+    digest = link(row.previous, hashlib.sha256(text.encode()).hexdigest())
+    tamper(tmp_path, "update audit set text = ?, hash = ? where number = 2", text, digest)
     assert any("Entry 3 does not follow" in p for p in log.verify({}).problems)
 
 
@@ -61,18 +81,52 @@ def test_an_inserted_entry_shows(log, tmp_path):
 
 
 def test_a_cut_at_the_end_shows_against_a_witness_only(log, tmp_path):
-    kept = log.head()
+    heads = kept(log)
     tamper(tmp_path, "delete from audit where number = 4")
     assert log.verify({}).holds
-    assert any("was cut off" in p for p in log.verify({"telecom": kept}).problems)
+    assert any("was cut off" in p for p in log.verify({"telecom": heads}).problems)
 
 
-def test_a_rewritten_log_shows_against_a_witness(log, tmp_path):
-    kept = log.head()
-    tamper(tmp_path, "delete from audit")
-    for _ in range(5):
-        log.add("train", {}, "eve", "operator")
-    assert any("was rewritten" in p for p in log.verify({"telecom": kept}).problems)
+def test_a_log_made_anew_without_one_entry_shows_though_more_were_appended(log, tmp_path):
+    heads = kept(log)
+    before = texts(tmp_path)
+    made_anew(tmp_path, [*before[:1], *before[2:]])
+    for _ in range(2):
+        log.add("score", {}, "ana", "analyst")
+    assert log.verify({}).holds  # nothing shows without a witness
+    newer = [*(head for head in kept(log) if head.number == 5), *heads]  # the witness got the forged head too
+    [problem] = log.verify({"telecom": newer}).problems
+    assert "Entry 2" in problem and "was rewritten" in problem
+
+
+def test_a_head_that_this_party_did_not_sign_is_told_apart(log):
+    strange = [KeptHead(4, "f" * 64, "k", "s")]
+    assert len(log.verify({"telecom": strange}).problems) == 1
+    assert len(log.verify({"telecom": strange}, lambda head: False).problems) == 2
+
+
+def test_the_proof_leads_from_any_earlier_head_to_the_last_one(log):
+    entries = log.entries()
+    for number in range(5):
+        proof = log.proof(number)
+        assert proof.base == (Head(number, entries[number - 1].hash) if number else Head(0, START))
+        assert proof.heads()[-1] == log.head() and len(proof.digests) == 4 - number
+    assert log.proof(9).base == log.head() and log.proof(9).digests == ()
+
+
+def test_entries_of_the_first_form_hold_and_the_proof_begins_after_them(tmp_path):
+    log = AuditLog(Database(tmp_path))
+    previous = START
+    for number in (1, 2):
+        text = json.dumps([number, "2026-01-01", "ana", "analyst", "score", {}, previous])
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        tamper(tmp_path, "insert into audit values (?, ?, ?)", number, text, previous)
+    log.add("score", {}, "ana", "analyst")
+    assert log.verify({"telecom": [KeptHead(2, previous), KeptHead(1, log.entries()[0].hash)]}).holds
+    assert log.proof(0).base == log.proof(1).base == Head(2, previous) and log.proof(0).heads()[-1] == log.head()
+    text = json.dumps([4, "2026-01-01", "eve", "analyst", "score", {}, log.head().hash])
+    tamper(tmp_path, "insert into audit values (4, ?, ?)", text, hashlib.sha256(text.encode()).hexdigest())
+    assert any("Entry 4 was changed" in p for p in log.verify({}).problems)  # nobody falls back to the old form
 
 
 def test_text_that_is_no_entry_shows_and_stops_nothing(log, tmp_path):
@@ -90,7 +144,7 @@ def test_two_that_write_at_once_both_get_their_place(tmp_path):
 
 def test_an_empty_log_has_an_empty_head(tmp_path):
     log = AuditLog(Database(tmp_path))
-    assert log.head() == Head(0, START) and log.verify({"h": Head(0, START)}).holds
+    assert log.head() == Head(0, START) and log.verify({}).holds
 
 
 def test_the_export_is_one_json_document_a_line(log):

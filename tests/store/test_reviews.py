@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.errors import ParameterError, StoreError
+from backend.errors import ParameterError, SecurityError, StoreError
 from backend.store.database import Database
 from backend.store.reviews import Reviews
 
 MODEL, OTHER, REPORT = "a" * 64, "b" * 64, "c" * 64
+BY = ("key", lambda *fields: "|".join(fields))
 FINDING = {"rule": "ecoa_sex", "feature": "gender"}
 REASON = "Kept for the disparity test only."
 
@@ -42,9 +43,11 @@ def test_a_review_belongs_to_one_model_only(reviews):
 
 
 def test_a_sign_off_names_person_role_statement_and_the_report_that_was_read(reviews):
-    first = reviews.sign_off(MODEL, "ana", "validator", "I read the findings and the limits.", REPORT)
-    second = reviews.sign_off(MODEL, "ben", "owner", "In use from Monday on.", REPORT)
+    first = reviews.sign_off(MODEL, "ana", "validator", "  I read the findings and the limits.", REPORT, *BY)
+    second = reviews.sign_off(MODEL, "ben", "owner", "In use from Monday on.", REPORT, *BY)
     assert reviews.sign_offs(MODEL) == (first, second)
+    fields = (MODEL, "ana", "validator", "I read the findings and the limits.", REPORT, first.time)
+    assert (first.public_key, first.signature) == ("key", "|".join(fields))  # what is signed is what is kept
     assert (first.person, first.role, first.report_hash) == ("ana", "validator", REPORT)
     assert datetime.fromisoformat(first.time).tzinfo is not None
 
@@ -89,6 +92,8 @@ def test_a_sign_off_without_what_it_needs_is_refused(reviews, changes, message):
         "role": "owner",
         "statement": "In use from Monday.",
         "report_hash": REPORT,
+        "public_key": "key",
+        "sign": BY[1],
     }
     with pytest.raises(ParameterError, match=message):
         reviews.sign_off(**(whole | changes))
@@ -100,6 +105,24 @@ def test_what_was_written_is_there_after_reopening(tmp_path, reviews):
     again = Reviews(Database(tmp_path))
     assert again.history(MODEL) == (written,)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["store.db"]
+
+
+def test_a_sign_off_that_cannot_be_signed_is_not_written(reviews):
+    def broken(*fields):
+        raise SecurityError("The key is gone.")
+
+    with pytest.raises(SecurityError):
+        reviews.sign_off(MODEL, "ana", "owner", "In use from Monday.", REPORT, "key", broken)
+    assert reviews.sign_offs(MODEL) == ()
+
+
+def test_a_sign_off_of_before_signatures_stays_without_one(tmp_path, reviews):
+    reviews.sign_off(MODEL, "ana", "owner", "In use from Monday.", REPORT, *BY)
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("update signoffs set public_key = '', signature = ''")
+    database.close()
+    [found] = reviews.sign_offs(MODEL)
+    assert (found.person, found.public_key, found.signature) == ("ana", "", "")
 
 
 def test_there_is_no_way_to_change_or_delete():

@@ -2,12 +2,15 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
+import time
 
 import pytest
 
 from backend.errors import ModelError, SecurityError, StoreError
 from backend.store.database import Database
-from backend.store.key_file import read_key, write_key
+from backend.store.key_file import kept_key, read_key
 from backend.store.party_store import PartyStore
 
 
@@ -59,14 +62,48 @@ def test_a_store_that_cannot_be_opened_says_so():
 def test_a_key_is_written_for_its_owner_only_and_comes_back(tmp_path):
     path = tmp_path / "bank" / "k.key"
     assert read_key(path) is None
-    write_key(path, {"p": "b", "q": "d"})
+    assert kept_key(path, lambda: {"p": "b", "q": "d"}) == ({"p": "b", "q": "d"}, True)
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_key(path) == {"p": "b", "q": "d"}
 
 
+def test_a_key_is_never_replaced(tmp_path):
+    path = tmp_path / "k.key"
+
+    def slow():  # another process makes its key while this one is still drawing primes
+        kept_key(path, lambda: {"p": "first"})
+        return {"p": "second"}
+
+    assert kept_key(path, slow) == kept_key(path, slow) == ({"p": "first"}, False)
+    assert [file.name for file in tmp_path.iterdir()] == ["k.key"]
+
+
+_FIRST_USE = """
+import secrets, sys, time
+from pathlib import Path
+from backend.store.key_file import kept_key
+while time.time() < float(sys.argv[2]): pass
+print(kept_key(Path(sys.argv[1]), lambda: {"p": secrets.token_hex(2000)})[0]["p"])
+"""
+
+
+def test_processes_that_need_a_key_for_the_first_time_at_once_get_the_same_one(tmp_path):
+    begin = str(time.time() + 3)
+    command = [sys.executable, "-c", _FIRST_USE, tmp_path / "k.key", begin]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert len({racer.communicate(timeout=60)[0] for racer in racers}) == 1
+    assert [racer.returncode for racer in racers] == [0] * 4
+
+
+def test_a_key_that_cannot_be_written_is_refused_in_words(tmp_path):
+    (tmp_path / "bank").write_text("a file where the folder should be")
+    with pytest.raises(SecurityError, match="cannot be written"):
+        kept_key(tmp_path / "bank" / "k.key", lambda: {"p": "b"})
+
+
 def test_a_key_that_others_can_read_or_that_is_damaged_is_refused(tmp_path):
     path = tmp_path / "k.key"
-    write_key(path, {"p": "b"})
+    kept_key(path, lambda: {"p": "b"})
     path.chmod(0o644)
     with pytest.raises(SecurityError, match="can be read by others"):
         read_key(path)

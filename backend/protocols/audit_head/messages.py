@@ -1,4 +1,4 @@
-"""The head of the Guest's audit log, kept at the Hosts."""
+"""Heads of the Guest's audit log, kept at the Hosts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,39 @@ from backend.protocols.transport.message import Message
 
 @dataclass(frozen=True)
 class KeepAuditHead(Message):
-    """Guest → Host: keep where the Guest's audit log stands, so that a later cut at its end shows."""
+    """Guest → Host: keep where the Guest's audit log stands, and see that it grew from where it stood; signed by the Guest.
 
-    HOLDS: ClassVar[str] = "how many entries the Guest's audit log has; the last one's hash"
+    `hash` follows from `base_hash` and `digests` (:func:`backend.store.audit_log.link`); numbers count entries.
+    """
+
+    HOLDS: ClassVar[str] = (
+        "how many entries the Guest's audit log has; the last one's hash; of each new entry a digest of its text; "
+        "the Guest's public signing key and its signature"
+    )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    base_number: int
+    base_hash: str
+    digests: tuple[str, ...]
     number: int
     hash: str
+    public_key: str
+    signature: str
 
 
 @dataclass(frozen=True)
-class AskAuditHead(Message):
-    """Guest → Host: which head of the Guest's audit log do you keep?"""
+class AskAuditHeads(Message):
+    """Guest → Host: which heads of the Guest's audit log do you keep? The newest `most` below number `below`."""
 
-    HOLDS: ClassVar[str] = "nothing"
+    HOLDS: ClassVar[str] = "how many heads are asked for, and below which number"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    below: int
+    most: int
 
 
 @dataclass(frozen=True)
-class AuditHead(Message):
-    """Host → Guest: the head of the audit log that the Host keeps (number 0: none was reported)."""
+class AuditHeads(Message):
+    """Host → Guest: heads of the audit log that the Host keeps, newest first: number, hash, public key, signature."""
 
-    HOLDS: ClassVar[str] = "the number and hash of the Guest's audit log that the Host received last"
+    HOLDS: ClassVar[str] = "numbers, hashes, public keys and signatures of the Guest's audit log that the Host received"
     READABLE_BY: ClassVar[str] = "the Guest"
-    number: int
-    hash: str
+    heads: tuple[tuple[int, str, str, str], ...]

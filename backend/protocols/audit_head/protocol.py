@@ -1,54 +1,158 @@
-"""The head of the Guest's audit log, reported to the Hosts: knows a number and a hash, no entry.
+"""Heads of the Guest's audit log, reported to the Hosts: knows numbers, hashes and signatures, no entry.
 
-A chain of hashes shows every change but one: a cut at its end. So the Guest reports to each Host how many entries there are and the
-last one's hash, and whoever checks the log asks the Hosts for it. Hosts that collude with the Guest can hide a cut.
+A chain of hashes shows every change but two: a cut at its end, and a chain made anew. So the Guest reports each head to the Hosts with the
+digests since the last one; a Host computes the new head from the one that it keeps, refuses one that does not follow from it
+(the consistency proof of RFC 6962, for a list), and keeps every head it got. Hosts that collude with the Guest can hide both.
+
+The first signed report may begin above all that a Host keeps: entries until 0.2 cannot be computed from digests, and a new Host keeps
+nothing. What it kept stays kept, so a check of the log still compares it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
+from backend.crypto.signing import SigningKey, is_signed
 from backend.errors import SecurityError
-from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
+from backend.protocols.audit_head.messages import AskAuditHeads, AuditHeads, KeepAuditHead
 from backend.protocols.transport.channel import Session
-from backend.store.audit_log import START, Head
+from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead
+from backend.store.party_store import PartyStore
 
 MAX_ENTRIES = 1 << 53
-EMPTY = Head(0, START)  # of a log without entries
+MAX_DIGESTS = 1 << 13  # a message; 0.5 MiB
+MAX_HEADS = 1 << 11  # a message; 0.6 MiB
+KIND = "audit head"  # of a signed statement
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def report_head(session: Session, head: Head) -> dict[str, Head]:
-    """Report to every Host of the conversation where the log stands; returns what each of them keeps now.
+# The Guest's side
+
+
+def report_head(session: Session, host: str, log: AuditLog, key: SigningKey, told: Head | None) -> Head:
+    """Report where the log stands to a Host that confirmed `told` last (None: ask it); returns what it keeps now.
+
+    Raises
+    ------
+    PartyUnreachable
+        The Host is down, or busy.
+    SecurityError
+        The Host refused: the log does not follow from what it keeps. Or it keeps more than there is.
+    """
+    if told is None:
+        session.send(host, AskAuditHeads(session.name, MAX_ENTRIES + 1, 1))
+        told = _newest(_answer(session))
+    parts = list(log.proof(told.number).parts(MAX_DIGESTS))
+    for part in parts:
+        session.send(host, signed_report(session.name, part, key))
+    for _ in parts:
+        told = _newest(_answer(session))
+    here = log.head().number
+    if told.number > here:
+        raise SecurityError(f"{host} has seen {told.number} entries, {here} are here: the end of the log was cut off.")
+    return told
+
+
+def signed_report(conversation: str, proof: ConsistencyProof, key: SigningKey) -> KeepAuditHead:
+    """The message that reports the head at the end of a proof."""
+    head = proof.heads()[-1]
+    signature = key.sign(KIND, head.number, head.hash)
+    return KeepAuditHead(
+        conversation, proof.base.number, proof.base.hash, proof.digests, head.number, head.hash, key.public, signature
+    )
+
+
+def ask_heads(session: Session, host: str) -> list[KeptHead]:
+    """Every head that a Host keeps, newest first.
 
     Raises
     ------
     PartyUnreachable, SecurityError
-        A Host is down, or refused.
+        The Host is down or busy, or answered out of order.
     """
-    session.broadcast(KeepAuditHead(session.name, head.number, head.hash))
-    return _answers(session)
+    heads: list[KeptHead] = []
+    while True:
+        below = heads[-1].number if heads else MAX_ENTRIES + 1
+        session.send(host, AskAuditHeads(session.name, below, MAX_HEADS))
+        page = _answer(session)
+        numbers = [below, *(head.number for head in page)]
+        if any(later >= earlier for earlier, later in pairwise(numbers)):
+            raise SecurityError(f"{host} sent heads of the audit log out of order; expected the newest first.")
+        heads += page
+        if len(page) < MAX_HEADS:
+            return heads
 
 
-def ask_heads(session: Session) -> dict[str, Head]:
-    """Host → the last head it keeps; number 0 where it keeps none."""
-    session.broadcast(AskAuditHead(session.name))
-    return _answers(session)
+def _answer(session: Session) -> list[KeptHead]:
+    return [KeptHead(*head) for head in session.expect(AuditHeads)[1].heads]
 
 
-def _answers(session: Session) -> dict[str, Head]:
-    answers = session.expect_each(AuditHead, session.hosts)
-    return {host: Head(answers[host].number, answers[host].hash) for host in session.hosts}
+def _newest(heads: Sequence[KeptHead]) -> Head:
+    return Head(heads[0].number, heads[0].hash) if heads else Head(0, START)
 
 
-def newer(kept: Head | None, reported: KeepAuditHead) -> Head:
-    """What a Host keeps after a report: never fewer entries, never another hash for the same number.
+# A Host's side
+
+
+def is_signed_head(public_key: str, head: KeptHead) -> bool:
+    """Whether a head was signed with the secret half of `public_key`."""
+    return is_signed(public_key, head.signature, KIND, head.number, head.hash)
+
+
+def kept_heads(store: PartyStore, whose: str, conversation: str, below: int, most: int) -> AuditHeads:
+    """What a Host answers when it is asked for heads."""
+    heads = store.audit_heads(whose, max(0, min(below, MAX_ENTRIES + 1)), max(1, min(most, MAX_HEADS)))
+    return AuditHeads(conversation, tuple((h.number, h.hash, h.public_key, h.signature) for h in heads))
+
+
+def keep_head(store: PartyStore, whose: str, report: KeepAuditHead) -> None:
+    """Check a report against what this Host keeps of `whose` log, and keep its head where it is newer.
 
     Raises
     ------
     SecurityError
-        The report is no head.
+        The report is no head with its proof, was signed with another key than before, or does not follow from a kept head.
     """
-    if not 1 <= reported.number <= MAX_ENTRIES or not _HASH.fullmatch(reported.hash):
-        raise SecurityError("The head of a log was expected: a number from 1 and a SHA-256 hash in hexadecimal.")
-    return Head(reported.number, reported.hash) if kept is None or reported.number > kept.number else kept
+    proved = _proved_heads(report)
+    [last] = store.audit_heads(whose, MAX_ENTRIES + 1, 1) or [KeptHead(0, START)]
+    if last.public_key not in ("", report.public_key):
+        raise SecurityError(
+            f"The head of the audit log of {whose} is signed with the key {report.public_key}; expected {last.public_key}, "
+            "which signed the first one. Bring that key back from a backup."
+        )
+    base = proved[0].number
+    if base > last.number and last.public_key:
+        raise SecurityError(
+            f"The digests of the audit log of {whose} begin after entry {base}; expected from entry {last.number + 1} on."
+        )
+    if base < last.number and not last.public_key:
+        raise _fork(whose, last.number)  # the log said when it still had form 1 that it had more entries of it
+    known = {head.number: head.hash for head in proved}
+    for head in store.audit_heads(whose, report.number + 1, max(1, report.number - base + 1)):
+        if known.get(head.number, head.hash) != head.hash:
+            raise _fork(whose, head.number)
+    if report.number > last.number:
+        store.put_audit_head(whose, KeptHead(report.number, report.hash, report.public_key, report.signature))
+
+
+def _proved_heads(report: KeepAuditHead) -> list[Head]:
+    hashes = (report.base_hash, report.hash, *report.digests)
+    numbered = 0 <= report.base_number <= report.number <= MAX_ENTRIES and report.number > 0
+    if not numbered or not all(map(_HASH.fullmatch, hashes)) or (not report.base_number and report.base_hash != START):
+        raise SecurityError("The head of a log was expected: a number from 1 and SHA-256 hashes in hexadecimal.")
+    if len(report.digests) > MAX_DIGESTS:
+        raise SecurityError(f"{len(report.digests):,} digests came at once; at most {MAX_DIGESTS:,} are accepted.")
+    proved = ConsistencyProof(Head(report.base_number, report.base_hash), report.digests).heads()
+    if proved[-1] != Head(report.number, report.hash):
+        raise SecurityError("The head of a log does not follow from the digests that came with it.")
+    if not is_signed(report.public_key, report.signature, KIND, report.number, report.hash):
+        raise SecurityError("The head of a log does not have the signature of the key that came with it.")
+    return proved
+
+
+def _fork(whose: str, number: int) -> SecurityError:
+    return SecurityError(
+        f"The audit log of {whose} does not continue the one that was reported: entry {number} is another. It was rewritten."
+    )

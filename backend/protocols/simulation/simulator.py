@@ -25,6 +25,7 @@ from backend.crypto.registry import Cipher
 from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_labels, read_table
@@ -40,10 +41,10 @@ from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits, usual_limit
-from backend.store.audit_log import Head
+from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database
 from backend.store.journal import Journal
-from backend.store.key_file import read_key, write_key
+from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
@@ -111,6 +112,7 @@ class FederationRuntime:
         self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
         self._key_lock = threading.Lock()
+        self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
         self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
 
     def __repr__(self) -> str:
@@ -158,11 +160,9 @@ class FederationRuntime:
         with self._key_lock:
             if (short, bits) not in self._keys:
                 path = self._own(f"paillier-{bits}.key")
-                if (numbers := read_key(path)) is not None:
-                    secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
-                else:
-                    secret = PaillierSecretKey.generate(bits, self.key_floor)
-                    write_key(path, secret.to_numbers())
+                numbers, new = kept_key(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
+                secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
+                if new:
                     self._on_key("paillier", bits)
                 tables = path.with_suffix(".short.tables" if short else ".tables")
                 side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
@@ -197,13 +197,10 @@ class FederationRuntime:
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")
-                if (numbers := read_key(path)) is not None:
-                    secret = RlweSecretKey.from_numbers(numbers)
-                else:
-                    secret = RlweSecretKey.generate(parameters)
-                    write_key(path, secret.to_numbers())
+                numbers, new = kept_key(path, lambda: RlweSecretKey.generate(parameters).to_numbers())
+                self._lattice_keys[parameters.name] = RlweKeySide(RlweSecretKey.from_numbers(numbers))
+                if new:
                     self._on_key("rlwe", parameters.degree)
-                self._lattice_keys[parameters.name] = RlweKeySide(secret)
             return self._lattice_keys[parameters.name]
 
     def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
@@ -281,27 +278,38 @@ class FederationRuntime:
         """Take a simulated Host down."""
         self._simulated.stop(host)
 
-    def tell_audit_head(self, head: Head) -> None:
+    def tell_audit_head(self, log: AuditLog, key: SigningKey) -> None:
         """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
 
         Raises
         ------
+        SecurityError
+            A Host refuses the log: it does not continue what the Host keeps. The other Hosts were told.
         PartyUnreachable
-            A Host has not confirmed it within :data:`HEAD_TIMEOUT`; it finds the message when it comes to it.
+            A Host has not confirmed it within :data:`HEAD_TIMEOUT`; the next report goes back to where it was.
         """
-        session = self.open_session(self._up(), timeout=HEAD_TIMEOUT)
-        try:
-            report_head(session, head)
-        finally:
-            session.close()
+        refused, silent = list[SecurityError](), list[PartyUnreachable]()
+        for host in self._up():
+            session = self.open_session((host,), timeout=HEAD_TIMEOUT)
+            try:
+                self._told[host] = report_head(session, host, log, key, self._told.get(host))
+            except SecurityError as error:
+                self._told.pop(host, None)  # asked next time
+                refused.append(error)
+            except PartyUnreachable as error:
+                silent.append(error)
+            finally:
+                session.close()
+        if refused or silent:
+            raise (*refused, *silent)[0]
 
-    def audit_heads(self) -> dict[str, Head]:
-        """Host → the last head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
-        heads: dict[str, Head] = {}
+    def audit_heads(self) -> dict[str, list[KeptHead]]:
+        """Host → every head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
+        heads: dict[str, list[KeptHead]] = {}
         for host in self._up():
             session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
             try:
-                heads |= ask_heads(session)
+                heads[host] = ask_heads(session, host)
             except PartyUnreachable:
                 continue
             finally:

@@ -33,7 +33,14 @@ def sign_offs_of(sources: Sources, content: report.Content) -> tuple[report.Sign
     """Every sign-off, and whether it covers this content."""
     digest = content_hash(content)
     return tuple(
-        fill(report.SignOffLine, s, report_sha256=s.report_hash, covers=s.report_hash == digest)
+        fill(
+            report.SignOffLine,
+            s,
+            report_sha256=s.report_hash,
+            covers=s.report_hash == digest,
+            public_key=s.public_key or None,
+            signature=s.signature or None,
+        )
         for s in sources.sign_offs
     )
 

@@ -11,9 +11,9 @@ from html import escape
 from importlib.resources import files
 
 from backend.errors import ModelError
-from backend.i18n import Catalogue
+from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
-from backend.reports.document import Report, canonical, read
+from backend.reports.document import Report, canonical, parse
 from backend.reports.sections import outline
 
 COLOURS = ("#3F77C9", "#C17A0F", "#12898A", "#A4559E", "#7B6A3C", "#7A74D6", "#5B8C2A")  # the Guest's, then the Hosts'
@@ -64,8 +64,8 @@ def read_html(text: str) -> Report:
     inside, language = _INSIDE.search(text), _LANGUAGE.search(text)
     if inside is None or language is None:
         raise ModelError("The HTML file holds no report. Ask for it again.")
-    report = read(inside[1])
-    if to_html(report, language[1]) != text:
+    report = parse(inside[1])
+    if language[1] not in LANGUAGES or to_html(report, language[1]) != text:
         raise ModelError(
             "The HTML file is not what this version draws from the report inside it: either its visible part was changed, or "
             "another version drew it. Trust the JSON file, or ask for the report again."

@@ -6,9 +6,11 @@ here can draw is drawn as "?"; the attached JSON holds every letter.
 
 from __future__ import annotations
 
-import re
+import logging
 from datetime import datetime
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 
 from fpdf import FPDF
 from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
@@ -27,7 +29,6 @@ LABELS, BAR = 74.0, 5.4  # millimetres
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of room for the name of an upright axis: a position left of the page would be counted from its right.
 UP = 36.0
-_START = re.compile(rb'\{"content":\{.*?\n?(?=\r?\nendstream)', re.S)
 
 
 def language_of_pdf(language: str) -> str:
@@ -59,17 +60,30 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 
 
 def read_pdf(blob: bytes) -> Report:
-    """The report attached to a PDF.
+    """The report attached to a PDF: the one file in its tree of embedded files, as readers of PDF find it, written as it is.
 
     Raises
     ------
     ModelError
-        There is none, or its hashes do not fit.
+        There is none, it is not the only one, or its hashes do not fit.
     """
-    found = _START.search(blob)
-    if found is None:
-        raise ModelError("The PDF file holds no report. Ask for it again.")
-    return read(found[0].decode("ascii", errors="replace"))
+    from pypdf import PdfReader  # noqa: PLC0415 (whoever writes a report reads none)
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what is broken is said once, by the error
+    try:
+        root: Any = PdfReader(BytesIO(blob), strict=True).root_object
+        names = root["/Names"]["/EmbeddedFiles"]
+        name, file = names["/Names"]
+        streams = [stream.get_object() for stream in file.get_object()["/EF"].values()]
+        alone = name == ATTACHED and "/Kids" not in names and all(stream is streams[0] for stream in streams)
+        attached = streams[0].get_data() if alone and "/Filter" not in streams[0] else b""  # nothing is unpacked
+    except Exception as error:  # a file can be broken in every way
+        raise ModelError(
+            f"The PDF file has no {ATTACHED} attached that can be read ({type(error).__name__}), or more than that. Ask for it again."
+        ) from error
+    if not attached:
+        raise ModelError(f"The PDF file has not {ATTACHED} alone attached, unpacked. Ask for it again.")
+    return read(attached.decode("utf-8", errors="replace") + "\n")
 
 
 def is_drawn_here(blob: bytes, report: Report) -> bool:

@@ -99,7 +99,9 @@ class Page(FPDF):
         self.ln(1.2)
 
     def code(self, text: str) -> None:
-        """A line for a shell, on a grey ground."""
+        """Lines for a shell, on a grey ground, on one page."""
+        if self.will_page_break(4 * len(text.splitlines())):
+            self.add_page()
         self.set_fill_color(244, 246, 248)
         self.face(SMALL)
         self.lines(text, 4, WrapMode.CHAR, fill=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 
 from backend.reports.blocks import Block, Code, Table, Text
-from backend.reports.schema import Traffic
+from backend.reports.document import sign_off_holds
+from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, minute, percent, problems, whole
 
-VERIFY = (
-    "python3 -c \"import json,hashlib,sys; d=json.load(open(sys.argv[1])); h=d.pop('sha256'); "
-    "print(h==hashlib.sha256(json.dumps(d,sort_keys=True,separators=(',',':')).encode()).hexdigest())\" report.json"
-)
+# Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
+VERIFY = """\
+python3 -c "import json, hashlib, sys; raw = open(sys.argv[1], 'rb').read(); d = json.loads(raw);
+c = lambda x: json.dumps(x, sort_keys=True, separators=(',', ':')).encode();
+same = c(d) + b'\\n' == raw; d.pop('signature', 0); h = d.pop('sha256');
+print(same and h == hashlib.sha256(c(d)).hexdigest())" report.json"""
+
+SIGNED = {True: "signed_yes", False: "signed_wrong", None: "signed_before"}
 
 
 def privacy(write: Writer) -> list[Block]:
@@ -105,8 +110,13 @@ def sign_offs(write: Writer) -> list[Block]:
         ("statement", 7, lambda s: s.statement),
         ("time", 3, lambda s: minute(s.time)),
         ("covers", 5, lambda s: write("covers") if s.covers else write("covers_not", hash=s.report_sha256)),
+        ("signed", 3, lambda s: write(SIGNED[_holds(write, s)])),
     )
     return [table]
+
+
+def _holds(write: Writer, line: SignOffLine) -> bool | None:
+    return sign_off_holds(line, write.content.identity.guest_sha256, write.report.public_key)
 
 
 def audit(write: Writer) -> list[Block]:
@@ -132,5 +142,13 @@ def verify(write: Writer) -> list[Block]:
         Code(VERIFY),
         write.text("verify_log"),
         Code("python -m backend audit verify"),
-        write.facts({"content_hash": write.report.content_sha256, "document_hash": write.report.sha256}),
+        write.text("verify_key" if write.report.public_key else "verify_no_key"),
+        *([Code("python -m backend report --check FILE --key KEY")] if write.report.public_key else []),
+        write.facts(
+            {
+                "content_hash": write.report.content_sha256,
+                "document_hash": write.report.sha256,
+                **({"public_key": write.report.public_key} if write.report.public_key else {}),
+            }
+        ),
     ]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from backend.data import strict_json
 from backend.data.csv_file import shown
 from backend.errors import ModelError
 
@@ -42,7 +43,7 @@ def read_bytes(path: Path) -> bytes:
 def parse_json(name: str, data: bytes) -> Any:
     """JSON as Python's own values; raises ModelError where it is none, or nested too deeply."""
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return strict_json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise damaged(f"{name}, byte {error.start:,}", "a byte that is not UTF-8", "UTF-8 text") from None
     except json.JSONDecodeError as error:

@@ -1,5 +1,6 @@
-"""What Hosts keep of the Guest's audit log: a number and a hash, never fewer entries than they were told before."""
+"""What Hosts keep of the Guest's audit log: every signed head, each of which continues the one before."""
 
+import sqlite3
 import threading
 import time
 
@@ -7,15 +8,20 @@ import pytest
 from actors import running
 from worlds import GUEST, random_world
 
+from backend.crypto.signing import SigningKey
 from backend.data.demo import write_demo
 from backend.errors import PartyUnreachable, SecurityError
-from backend.protocols.audit_head.messages import AskAuditHead, AuditHead, KeepAuditHead
-from backend.protocols.audit_head.protocol import ask_heads, report_head
+from backend.protocols.audit_head import protocol
+from backend.protocols.audit_head.messages import AskAuditHeads, AuditHeads, KeepAuditHead
+from backend.protocols.audit_head.protocol import ask_heads, is_signed_head, report_head, signed_report
+from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
-from backend.store.audit_log import START, Head
+from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead, link
 
-ONE, TWO = Head(1, "a" * 64), Head(2, "b" * 64)
+KEY = SigningKey.generate()
+A, B, C, X = ("a" * 64, "b" * 64, "c" * 64, "e" * 64)  # digests of entries
+HOST, EMPTY = "host0", Head(0, START)
 
 
 @pytest.fixture
@@ -27,67 +33,196 @@ def session():
         conversation.close()
 
 
-def test_a_host_that_was_told_nothing_answers_with_the_head_of_an_empty_log(session):
-    assert ask_heads(session) == dict.fromkeys(("host0", "host1"), Head(0, START))
+@pytest.fixture
+def log(tmp_path):
+    log = AuditLog(tmp_path / "log")
+    for i in range(3):
+        log.add("score", {"i": i}, "ana", "analyst")
+    yield log
+    log.close()
 
 
-def test_hosts_keep_the_last_head_they_were_told(session):
-    report_head(session, ONE)
-    assert report_head(session, TWO) == ask_heads(session) == dict.fromkeys(("host0", "host1"), TWO)
+def report(*digests, base=EMPTY, key=KEY):
+    return signed_report("c", ConsistencyProof(base, digests), key)
 
 
-def test_a_host_never_goes_back(session):
-    report_head(session, TWO)
-    assert set(report_head(session, ONE).values()) == {TWO}
-    assert set(ask_heads(session).values()) == {TWO}
+def kept_after(*reports):
+    store = MemoryStore()
+    for one in reports:
+        protocol.keep_head(store, GUEST, one)
+    return [head.number for head in store.audit_heads(GUEST, 1 << 53, 99)]
 
 
-def test_a_host_keeps_the_first_hash_it_was_told_for_a_number(session):
-    report_head(session, TWO)
-    report_head(session, Head(2, "c" * 64))
-    assert set(ask_heads(session).values()) == {TWO}
+def head_of(*digests):
+    return ConsistencyProof(EMPTY, digests).heads()[-1]
+
+
+def test_a_host_that_was_told_nothing_keeps_no_head(session):
+    assert ask_heads(session, HOST) == []
+
+
+def test_a_host_keeps_every_head_that_it_is_told_with_its_signature(session, log):
+    told = report_head(session, HOST, log, KEY, None)
+    assert told == log.head()
+    log.add("score", {}, "ana", "analyst")
+    assert report_head(session, HOST, log, KEY, told) == log.head()
+    kept = ask_heads(session, HOST)
+    assert [(head.number, head.hash) for head in kept] == [(e.number, e.hash) for e in log.entries()[:1:-1]]
+    assert all(is_signed_head(KEY.public, head) for head in kept)
+
+
+def test_a_host_that_comes_late_or_missed_heads_catches_up(session, log):
+    report_head(session, HOST, log, KEY, None)
+    for i in range(3):
+        log.add("train", {"i": i}, "ana", "analyst")
+    assert report_head(session, HOST, log, KEY, None) == report_head(session, "host1", log, KEY, None) == log.head()
+
+
+def test_a_long_way_to_catch_up_travels_in_parts_and_is_read_in_pages(session, log, monkeypatch):
+    monkeypatch.setattr(protocol, "MAX_DIGESTS", 2)
+    monkeypatch.setattr(protocol, "MAX_HEADS", 2)
+    for i in range(4):
+        log.add("train", {"i": i}, "ana", "analyst")
+    report_head(session, HOST, log, KEY, None)
+    assert [head.number for head in ask_heads(session, HOST)] == [7, 6, 4, 2]
+
+
+def test_a_fork_is_refused_wherever_it_left_the_log():
+    first = report(A, B)
+    for fork in (
+        report(A, X, C),  # entry 2 is another
+        report(X, C, base=Head(1, link(START, A))),
+        report(C, base=Head(2, link(START, X))),
+        report(A, X),  # as long as before
+    ):
+        with pytest.raises(SecurityError, match="entry 2 is another"):
+            kept_after(first, fork)
+
+
+def test_a_fork_below_the_newest_head_is_refused_too():
+    with pytest.raises(SecurityError, match="entry 2 is another"):
+        kept_after(report(A, B), report(A, B, C), report(A, X))
+
+
+def test_an_older_report_that_comes_late_changes_nothing():
+    assert kept_after(report(A), report(A, B, C), report(A, B)) == [3, 1]
+
+
+def test_a_report_that_leaves_entries_out_is_refused():
+    with pytest.raises(SecurityError, match="from entry 2 on"):
+        kept_after(report(A), report(C, base=head_of(A, B)))
+
+
+def test_a_shorter_log_is_not_kept_and_its_guest_is_told(session, log, tmp_path):
+    report_head(session, HOST, log, KEY, None)
+    with sqlite3.connect(tmp_path / "log" / "audit.db") as database:
+        database.execute("delete from audit where number = 3")
+    database.close()
+    for told in (None, Head(3, X)):
+        with pytest.raises(SecurityError, match="3 entries, 2 are here"):
+            report_head(session, HOST, log, KEY, told)
+    assert [head.number for head in ask_heads(session, HOST)] == [3]
+
+
+def test_the_first_key_is_trusted_and_another_is_refused():
+    other = SigningKey.generate()
+    with pytest.raises(SecurityError, match=KEY.public):
+        kept_after(report(A), report(A, B, key=other))
+    assert kept_after(report(A, key=other), report(A, B, key=other)) == [2, 1]
+
+
+def test_heads_of_the_first_form_stay_and_the_signed_ones_begin_above_them():
+    store = MemoryStore()
+    store.put_audit_head(GUEST, KeptHead(2, A))
+    for base in (Head(0, START), Head(1, B), Head(2, B)):
+        with pytest.raises(SecurityError, match="entry 2 is another"):
+            protocol.keep_head(store, GUEST, report(C, C, C, base=base))
+    protocol.keep_head(store, GUEST, report(C, base=Head(3, B)))
+    assert [head.number for head in store.audit_heads(GUEST, 1 << 53, 9)] == [4, 2]
+
+
+GOOD = report(A, B)
 
 
 @pytest.mark.parametrize(
-    ("number", "digest"), [(0, "a" * 64), (-1, "a" * 64), (1 << 60, "a" * 64), (1, "A" * 64), (1, "")]
+    ("changed", "said"),
+    [
+        ({"number": 0, "digests": ()}, "number from 1"),
+        ({"number": -1}, "number from 1"),
+        ({"number": 1 << 60, "base_number": (1 << 60) - 2}, "number from 1"),
+        ({"base_number": -1, "number": 1}, "number from 1"),
+        ({"base_hash": A}, "number from 1"),
+        ({"hash": GOOD.hash.upper()}, "number from 1"),
+        ({"digests": (A, "")}, "number from 1"),
+        ({"digests": (A, C)}, "does not follow"),
+        ({"number": 3}, "does not follow"),
+        ({"hash": X}, "does not follow"),
+        ({"signature": ""}, "signature"),
+        ({"signature": "0" * 128}, "signature"),
+        ({"public_key": SigningKey.generate().public}, "signature"),
+        ({"public_key": "not a key"}, "signature"),
+        ({"digests": (A,) * (protocol.MAX_DIGESTS + 1)}, "at once"),
+    ],
 )
-def test_what_is_no_head_is_refused(session, number, digest):
-    session.broadcast(KeepAuditHead(session.name, number, digest))
-    with pytest.raises(SecurityError, match="head of a log was expected"):
-        ask_heads(session)
+def test_what_is_no_signed_head_with_its_proof_is_refused(session, changed, said):
+    session.send(HOST, KeepAuditHead(**{**vars(GOOD), **changed}))
+    with pytest.raises(SecurityError, match=said):
+        session.expect(AuditHeads)
 
 
-def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch):
+def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch, log):
     monkeypatch.setattr("backend.protocols.simulation.simulator.WITNESS_TIMEOUT", 0.5)
     runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    runtime.tell_audit_head(log, KEY)
+    log.add("score", {}, "ana", "analyst")
     busy, free = runtime._simulated.hosts[runtime.hosts[0]], threading.Event()
-    handler = busy._handlers[AskAuditHead]
-    busy._handlers[AskAuditHead] = lambda *asked: free.wait(20) and handler(*asked)
+    handler = busy._handlers[AskAuditHeads]
+    busy._handlers[AskAuditHeads] = lambda *asked: free.wait(20) and handler(*asked)
     other = runtime.open_session(runtime.hosts[:1])
-    other.broadcast(AskAuditHead(other.name))
+    other.send(runtime.hosts[0], AskAuditHeads(other.name, 9, 1))
     began = time.monotonic()
     with pytest.raises(PartyUnreachable, match=r"for 0\.5 s"):
-        runtime.tell_audit_head(TWO)
+        runtime.tell_audit_head(log, KEY)
     assert set(runtime.audit_heads()) == set(runtime.hosts[1:])  # the others witness
     assert time.monotonic() - began < 5
     free.set()
-    other.expect(AuditHead)
-    assert runtime.audit_heads() == dict.fromkeys(runtime.hosts, TWO)
+    other.expect(AuditHeads)
+    assert {host: kept[0].hash for host, kept in runtime.audit_heads().items()} == dict.fromkeys(
+        runtime.hosts, log.head().hash
+    )
     other.close()
     runtime.close()
 
 
-def test_a_head_outlives_a_restart_of_the_host_and_one_that_is_down_is_left_out(tmp_path):
+def test_heads_outlive_a_restart_of_the_host_and_one_that_is_down_is_left_out_and_told_later(tmp_path, log):
     federation = write_demo(tmp_path, rows=200)
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
-    runtime.tell_audit_head(TWO)
+
+    def started():
+        return FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
+
+    runtime = started()
+    runtime.tell_audit_head(log, KEY)
     runtime.close()
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
+    runtime = started()
     first, *others = runtime.hosts
     runtime.stop_host(first)
-    runtime.tell_audit_head(Head(3, "d" * 64))
-    assert runtime.audit_heads() == dict.fromkeys(others, Head(3, "d" * 64))
+    log.add("score", {}, "ana", "analyst")
+    runtime.tell_audit_head(log, KEY)
+    assert {host: len(kept) for host, kept in runtime.audit_heads().items()} == dict.fromkeys(others, 2)
     runtime.close()
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
-    assert runtime.audit_heads()[first] == TWO
+    runtime = started()
+    assert [head.number for head in runtime.audit_heads()[first]] == [3]
+    log.add("score", {}, "ana", "analyst")
+    runtime.tell_audit_head(log, KEY)
+    assert [head.number for head in runtime.audit_heads()[first]] == [5, 3]
+    runtime.close()
+
+
+def test_a_host_that_refuses_keeps_no_other_from_being_told(tmp_path, log):
+    runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
+    first, second = runtime.hosts
+    runtime._simulated.hosts[first]._store.put_audit_head(runtime.guest.name, KeptHead(2, X, KEY.public, ""))
+    with pytest.raises(SecurityError, match=rf"{first} refused.*entry 2 is another"):
+        runtime.tell_audit_head(log, KEY)
+    assert runtime.audit_heads()[second][0].hash == log.head().hash
     runtime.close()

@@ -70,6 +70,7 @@ def test_a_pickle_is_refused_and_never_opened(tmp_path):
         (b'{"learner": 1}', "learner: found '1'"),
         (b"[" * 100_000, "RecursionError while reading"),
         (b'{"learner": ' + b"9" * 5000 + b"}", "ValueError while reading"),
+        (b'{"learner": {"a": 1, "a": 2}, "version": [2, 1, 0]}', "RepeatedNameError while reading"),
         (b'{"\xff": 1}', "byte 2: found a byte that is not UTF-8"),
         (b"tree\n\xff", "byte 5: found a byte that is not UTF-8"),
         (b"{i\x07learner", "byte 10: found a length of 1, expected at most the 0 bytes that are left"),

@@ -47,6 +47,8 @@ def upgrade() -> None:
         older |= {"answers": _answers(older.pop("queries"), folder), "federations": _federations(folder)}
         sampled = {"kind": "score", "priority": 0.0}
         older["requests"] = [{**row, **sampled, "body": row.pop("vector")} for row in older["requests"]]
+    for table in ("audit_heads", "signoffs"):
+        older[table] = [{**row, "public_key": "", "signature": ""} for row in older.get(table, ())]
     for name, rows in older.items():
         if rows:
             op.bulk_insert(tables[name], rows)
@@ -128,8 +130,10 @@ def _make_tables() -> dict[str, sa.Table]:
         "audit": (whole("number", primary_key=True, autoincrement=False), long("text"), text("hash", 64)),
         "audit_heads": (
             text("whose", 200, **key),
-            sa.Column("number", sa.BigInteger(), nullable=False),
+            sa.Column("number", sa.BigInteger(), nullable=False, primary_key=True, autoincrement=False),
             text("hash", 64),
+            text("public_key", 64),
+            text("signature", 128),
         ),
         "reviews": (
             whole("number", **number),
@@ -149,6 +153,8 @@ def _make_tables() -> dict[str, sa.Table]:
             long("statement"),
             text("report_hash", 64),
             text("time", 40),
+            text("public_key", 64),
+            text("signature", 128),
         ),
         "measurements": (
             text("model", 64, **key),
