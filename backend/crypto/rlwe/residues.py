@@ -110,6 +110,11 @@ class ResiduePublicSide:
     offered : bytes
         As the Guest offered it.
 
+    Attributes
+    ----------
+    modulus : int
+        T.
+
     Raises
     ------
     SecurityError
@@ -127,6 +132,7 @@ class ResiduePublicSide:
                 "Keys for residues have to differ in their plain primes and in nothing else; they were refused."
             )
         self._ring = self.sides[0].ring
+        self.modulus = prod(p.plain_modulus for p in self.parameters)
         self.bits = self._ring.parameters.degree
 
     def __repr__(self) -> str:
