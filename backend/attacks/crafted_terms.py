@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +18,19 @@ from numpy.typing import NDArray
 from backend.attacks.keys import matches
 from backend.attacks.result import AttackOutcome, count
 from backend.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
-from backend.crypto.rlwe.parameters import residues_for
+from backend.crypto.rlwe.parameters import RlweParameters, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, Weighed
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import RlweWeighting
 from backend.protocols.ranking.shape import SLACK_BITS
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.trees.folding import fold_structure
 from backend.trees.serialization import load_host
+
+CLAIMED_BITS = range(40, 100)  # of a value, which the Guest states: it takes what leaves most of the modulus free
 
 
 def run(seed: int, people: int = PEOPLE, targets: int = 30) -> AttackOutcome:
@@ -59,17 +64,23 @@ class Crafting:
     def __init__(self, setup: AttackSetup) -> None:
         self._setup, model = setup, setup.model
         compiled = CompiledTerms(model)
-        self._shape, self._rows = compiled.shape(1), compiled.rows
+        self._rows = compiled.rows
+        self._shape = max((replace(compiled.shape(1), value_bits=bits) for bits in CLAIMED_BITS), key=self._spare)
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         self._step = folding.steps[0]
         self._factors = CompiledFactors(load_host(setup.partial_model), self._step, compiled.shares_of(HOST))
-        load = self._shape.load(compiled.rows)
-        self._key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in residues_for(load)])
+        self._key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in self._sets(self._shape)])
         self._side = ResiduePublicSide(self._key.offer())
         self._weighting = RlweWeighting(self._side, self._factors, self._shape, host_plan(folding, 0), 0)
-        self.spare = self._key.modulus.bit_length() - 1 - self._shape.ranking.slot
+        self.spare, self._base = self._spare(self._shape), self._shape.ranking.slot - 1
         self._chosen = self._choose()
         self._terms, self._known = self._craft()
+
+    def _sets(self, shape: ReasonShape) -> tuple[RlweParameters, ...]:
+        return residues_for(shape.load(self._rows))
+
+    def _spare(self, shape: ReasonShape) -> int:
+        return prod(p.plain_modulus for p in self._sets(shape)).bit_length() - shape.ranking.slot
 
     def truth(self, row: int) -> list[bool]:
         """The Host's 0/1 that the attack is after, of one person."""
@@ -84,7 +95,7 @@ class Crafting:
         numbers = self._key.decrypt(reply, self._shape.ranking.n)
         found = []
         for feature, read in self._chosen.items():
-            high = (numbers[feature] - self._known[feature]) % self._key.modulus >> self._shape.ranking.slot
+            high = (numbers[feature] - self._known[feature]) % self._key.modulus >> self._base
             found += [bool(high >> i & 1) for i in range(len(read))]
         return found
 
@@ -122,7 +133,7 @@ class Crafting:
             known[feature] = 0
             for i, m in enumerate(read):
                 unit = pow((yes[m] - no[m]) << ties, -1, modulus)
-                term = (unit << (self._shape.ranking.slot + i)) % modulus
+                term = (unit << (self._base + i)) % modulus
                 terms[feature, int(entries[m]) * len(self._factors.points)] = term
                 known[feature] += (no[m] << ties) * term
         return terms, known

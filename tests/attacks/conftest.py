@@ -6,6 +6,7 @@ import pytest
 
 from backend.attacks import (
     bad_key,
+    crafted_terms,
     crafted_weights,
     differencing,
     garbled_filter,
@@ -34,6 +35,7 @@ SMALL = {
     "A7": lambda: host_reaction.run(1, BITS, PEOPLE),
     "A8": lambda: differencing.run(1, PEOPLE, targets=40, queries=32),
     "A9": lambda: short_key.run(1, BITS),
+    "P10": lambda: crafted_terms.run(1, PEOPLE, targets=10),
     "T1": lambda: riac_labels.run(1, BITS, blocks=3),
     "T2": lambda: garbled_filter.run(1, ids=1000),
     "T3": lambda: raw_curve.run(1),

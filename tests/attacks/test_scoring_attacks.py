@@ -54,6 +54,12 @@ def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out
     assert 0.0 < outcome.rates["caught_one"] < 0.3 and outcome.rates["honest_accused"] == 0.0
 
 
+def test_crafted_terms_read_every_answer_through_a_blind_that_falls_short_and_none_through_a_uniform_one(measured):
+    outcome = measured("P10")
+    assert outcome.setting["answers"] >= 20 and outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert 0.3 < outcome.on.rate < 0.7 and not outcome.on.beats(outcome.chance)
+
+
 def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_tampers(measured):
     outcome = measured("A7")
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)

@@ -85,7 +85,7 @@ class ResidueKeySide:
         offers = [side.offer() for side in self._sides]
         return b"".join(len(offer).to_bytes(LENGTH_BYTES, "big") + offer for offer in offers)
 
-    def encrypt(self, values: IntArray) -> bytes:
+    def encrypt(self, values: IntArray | NDArray[np.object_]) -> bytes:
         """``(n, k)`` integers of any size that fits the array → ``⌈k/G⌉`` ciphertexts per key; the sums are over k."""
         out = []
         for side in self._sides:

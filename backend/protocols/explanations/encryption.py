@@ -20,6 +20,13 @@ from backend.trees.ensemble import Columns
 ReasonKey = KeySide | ResidueKeySide
 
 
+def paillier_numbers(compiled: CompiledTerms, layout: PaillierLayout, columns: Columns) -> list[int]:
+    """Base, packs and constant of one person, columns ``(1,)`` each; the constant is at the last scale, for no Host multiplies it."""
+    terms, lift = compiled.encode(columns), COEFFICIENT_BITS * len(compiled.chain)
+    constant = [number << lift for number in terms.constant.tolist()]
+    return [*terms.base.tolist(), *layout.packed(terms.own.ravel().tolist()), *layout.packed(constant)]
+
+
 class PaillierEncryption:
     """Paillier, or plaintext: base, packs and constant, one ciphertext each.
 
@@ -36,13 +43,9 @@ class PaillierEncryption:
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
 
     def encrypted(self, columns: Columns) -> bytes:
-        """One person's numbers, columns ``(1,)`` each; the constant goes at the last scale, for no Host multiplies it."""
-        terms, lift = self._compiled.encode(columns), COEFFICIENT_BITS * len(self._compiled.chain)
-        constant = [number << lift for number in terms.constant.tolist()]
-        packed = self._layout.packed(terms.own.ravel().tolist()), self._layout.packed(constant)
-        # integers of any size as one row of a batch
-        numbers = [*terms.base.tolist(), *packed[0], *packed[1]]
-        row = np.empty((1, len(numbers)), dtype=object)
+        """One person's numbers, columns ``(1,)`` each."""
+        numbers = paillier_numbers(self._compiled, self._layout, columns)
+        row = np.empty((1, len(numbers)), dtype=object)  # integers of any size as one row of a batch
         row[0] = numbers
         return self._key.encrypt(row)
 
