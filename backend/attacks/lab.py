@@ -52,6 +52,7 @@ ATTACKS = {
         Attack("T1", "RIAC", "critical", _code("riac_labels")),
         Attack("T2", "Garbled Bloom filter as printed", "high", _code("garbled_filter")),
         Attack("T3", "Raw X25519", "medium", _code("raw_curve")),
+        Attack("T4", "Labels from shared nodes", "high", _code("shared_nodes")),
         Attack("T5", "One round in the clear", "by design", _code("one_round")),
     )
 }

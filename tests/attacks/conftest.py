@@ -16,6 +16,7 @@ from backend.attacks import (
     raw_curve,
     riac_labels,
     score_identifies_path,
+    shared_nodes,
     short_key,
     unrefreshed_reply,
 )
@@ -39,6 +40,7 @@ SMALL = {
     "T1": lambda: riac_labels.run(1, BITS, blocks=3),
     "T2": lambda: garbled_filter.run(1, ids=1000),
     "T3": lambda: raw_curve.run(1),
+    "T4": lambda: shared_nodes.run(1),
     "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
 }
 
