@@ -197,6 +197,7 @@ def _standardised(table: PartyTable) -> Floats:
         if column.dtype == object:
             columns += [(column == value).astype(np.float64) for value in sorted({v for v in column if v is not None})]
         else:
-            filled = np.where(np.isnan(column), np.nanmedian(column), column)
+            numbers: Floats = column.astype(np.float64)
+            filled = np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
             columns.append((filled - filled.mean()) / (filled.std() or 1.0))
     return np.column_stack(columns)
