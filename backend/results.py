@@ -78,6 +78,9 @@ class ModelRecord:
         Id of the model that this one replaces, retrained without some of its features; empty where there is none.
     release : ReleaseCheck or None
         None in records from before this was measured, and where no Host owns a split.
+    label_bits : float or None
+        Most that a set of training records told to a Host told it about labels (docs/training.md); None in older records, for imported
+        models, for numbers, and where no sets are told.
     """
 
     id: str
@@ -105,6 +108,7 @@ class ModelRecord:
     task: Task = "binary"
     retrained_from: str = ""
     release: ReleaseCheck | None = None
+    label_bits: float | None = None
 
 
 @dataclass(frozen=True)

@@ -304,6 +304,32 @@ def privacy(results: Results) -> str:
     return f"{table(results['points'], columns)}\n\n{note}"
 
 
+def label_leak(results: Results) -> str:
+    """What a Host infers about labels in training, by the bound on what sets tell."""
+    columns: dict[str, Column] = {
+        "": "{title}",
+        "one set tells": lambda row: f"{row['bits']:.3f} bits" if "bits" in row else "–",
+        "attacker's AUC": "{auc:.3f}",
+        "accuracy": "{accuracy:.1%}",
+        "mutual information": "{nmi:.3f}",
+        "model's AUC": lambda row: f"{row['model_auc']:.4f}" if "model_auc" in row else "–",
+    }
+
+    def title(row: Results) -> str:
+        if row["complete"]:
+            return "`--complete`, no bound"
+        return f"`--label-bound {row['bound']:g}`" if row["bound"] else "no bound"
+
+    rows = [results["own"] | {"title": "the Host's own columns alone"}]
+    rows += [row | {"title": title(row)} for row in results["rows"]]
+    note = (
+        f"{DATA[results['federation']].capitalize()} data, {results['records']:,} training records, {results['trees']} trees of depth "
+        f"{results['depth']}; the larger class alone is {results['prior']:.1%} of them. AUC and accuracy whichever cluster is taken for "
+        "which label; mutual information is normalised."
+    )
+    return f"{table(rows, columns)}\n\n{note}"
+
+
 def pages(results: Results) -> str:
     """Every page of the dashboard on a large model."""
     columns = {
@@ -380,6 +406,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "cipher": ("cipher", cipher),
     "growth": ("curves", growth),
     "headline": ("cipher training reasons", headline),
+    "label_leak": ("label_leak", label_leak),
     "pages": ("pages", pages),
     "privacy": ("privacy", privacy),
     "ranking": ("ranking", ranking),

@@ -36,9 +36,17 @@ TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
     "fl-dt": ("binary", "classes"),
     "monotone": ("binary", "number"),
     "class_weight": ("binary", "classes"),
+    "label_bound": ("binary", "classes"),
     "criterion": ("binary", "classes"),
 }
-STEPS = {"learning_rate": 0.05, "min_gain": 0.001, "min_child_weight": 0.5, "reg_lambda": 0.5, "alpha": 0.5}
+STEPS = {
+    "learning_rate": 0.05,
+    "label_bound": 0.01,
+    "min_gain": 0.001,
+    "min_child_weight": 0.5,
+    "reg_lambda": 0.5,
+    "alpha": 0.5,
+}
 STEP = 0.05  # of every other parameter that is no whole number
 SHOWN = 8  # models in the picture; the table holds all
 
@@ -382,6 +390,8 @@ def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
         guest.append(t("algorithm.guest_median"))
     if asked.get("complete"):
         hosts.append(t("algorithm.hosts_complete"))
+    if asked.get("label_bound"):
+        hosts.append(t("algorithm.hosts_bounded", bits=f"{asked['label_bound']:g}"))
     if asked.get("goss_other"):
         hosts.append(t("algorithm.hosts_goss"))
     if record.cipher == "none" and name != view_models.IMPORTED:

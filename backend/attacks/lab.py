@@ -48,9 +48,11 @@ ATTACKS = {
         Attack("A7", "Host reaction", "medium", _code("host_reaction")),
         Attack("A8", "Differencing", "high", _code("differencing")),
         Attack("A9", "Short keys", "critical", _code("short_key")),
+        Attack("P10", "Crafted terms of reasons", "critical", _code("crafted_terms")),
         Attack("T1", "RIAC", "critical", _code("riac_labels")),
         Attack("T2", "Garbled Bloom filter as printed", "high", _code("garbled_filter")),
         Attack("T3", "Raw X25519", "medium", _code("raw_curve")),
+        Attack("T4", "Labels from shared nodes", "high", _code("shared_nodes")),
         Attack("T5", "One round in the clear", "by design", _code("one_round")),
     )
 }

@@ -50,7 +50,7 @@ class AttackOutcome:
     off : SuccessCount
         Without the defence.
     on : SuccessCount or None
-        Against what is shipped by default; None where no defence is shipped yet, so that `off` is what is shipped.
+        Against what is shipped; None where no defence is shipped yet, so that `off` is what is shipped.
     chance : float
         Success rate of guessing, 0 … 1.
     setting : mapping of str to int
@@ -59,6 +59,8 @@ class AttackOutcome:
         Further success rates, 0 … 1.
     numbers : mapping of str to float
         Further measurements: counts, bits, seconds, AUCs.
+    optional : bool
+        The defence is shipped, but off until somebody switches it on.
     """
 
     off: SuccessCount
@@ -67,6 +69,7 @@ class AttackOutcome:
     setting: Mapping[str, int]
     rates: Mapping[str, float] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class AttackResult(AttackRow):
             "name": self.name,
             "severity": self.severity,
             "defence_shipped": on is not None,
+            "defence_optional": self.outcome.optional,
             "defence_off": off.rate,
             "defence_on": self.defence_on,
             "chance": self.chance,
@@ -132,7 +136,7 @@ def text_of(id_: str) -> str:
 
 
 def works(result: AttackResult) -> bool:
-    """Whether the attack beats guessing against what is shipped by default (:data:`ALPHA`)."""
+    """Whether the attack beats guessing against what is shipped (:data:`ALPHA`), with its defence switched on."""
     shipped = result.outcome.on or result.outcome.off
     return shipped.beats(result.chance)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,6 +24,7 @@ from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Network, Session
 from backend.store.accountant import Accountant
@@ -157,6 +158,30 @@ def _served(host: HostParty, network: Network, guest: str, name: str) -> Iterato
 
 
 @lru_cache(maxsize=2)
+def synthetic_people(people: int) -> tuple[Federation, dict[str, PartyTable], NDArray[np.float64]]:
+    """The demo's federation, the tables of its bank and its shopping platform, and labels in the bank's order."""
+    with tempfile.TemporaryDirectory(prefix="glassleaf-attacks-") as folder:
+        federation = write_demo(Path(folder), rows=people)
+        tables = {name: read_table(federation, name) for name in (federation.guest.name, HOST)}
+        return federation, tables, read_labels(federation)
+
+
+def train(
+    federation: Federation,
+    tables: Mapping[str, PartyTable],
+    labels: NDArray[np.float64],
+    parameters: SecureBoostParameters,
+    network: Network,
+    store: PartyStore,
+) -> Trained:
+    """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its half in `store`."""
+    guest = federation.guest.name
+    party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
+    with _served(party, network, guest, "training") as session:
+        return GuestParty(federation, tables[guest]).train(labels, parameters, PlainKeySide(), session)
+
+
+@lru_cache(maxsize=2)
 def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackSetup:
     """Draw the demo's synthetic people and train on plaintext.
 
@@ -166,16 +191,9 @@ def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackS
         At the bank; the platform holds nearly all of them.
     trees : int
     """
-    with tempfile.TemporaryDirectory(prefix="glassleaf-attacks-") as folder:
-        federation = write_demo(Path(folder), rows=people)
-        bank = federation.guest.name
-        tables = {name: read_table(federation, name) for name in (bank, HOST)}
-        labels = read_labels(federation)
-    store = memory_store()
-    party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
-    parameters = replace(PARAMETERS, trees=trees)
-    with _served(party, Network(), bank, "training") as session:
-        trained = GuestParty(federation, tables[bank]).train(labels, parameters, PlainKeySide(), session)
+    federation, tables, labels = synthetic_people(people)
+    bank, store = federation.guest.name, memory_store()
+    trained = train(federation, tables, labels, replace(PARAMETERS, trees=trees), Network(), store)
     partial_model = store.artefact(trained.model_id)
     held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
     guest = tables[bank].take(np.array(held, dtype=np.intp))

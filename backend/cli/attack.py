@@ -38,6 +38,7 @@ def attack(
             "not shipped" if result.defence_on is None else f"{result.defence_on:.1%}",
         )
         verdict = "WORKS" if works(result) else "fails"
+        verdict += " (defence off by default)" if result.outcome.optional else ""
         lines.append(
             f"{result.id:8} without {off:>7}  with {on:>11}  guessing {result.chance:.1%}  {verdict}: {result.name}"
         )

@@ -35,6 +35,7 @@ HELP = {
     "score_bits": "Scores are multiples of 2**-score_bits.",
     "alignment": "How ids are compared: dh, or bloom (docs/alignment.md).",
     "complete": "Grow the first tree from the Guest's features alone.",
+    "label_bound": "Bits that a set of records shown to a Host may tell about labels at most; 0 = off.",
     "row_sample": "Share of the training rows a tree uses.",
     "column_sample": "Share of the features a tree uses (forest: 0 = the square root of their number).",
     "goss_top": "Gradient-based sampling: share of rows with the largest gradients that is kept.",

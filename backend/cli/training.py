@@ -59,6 +59,7 @@ def train(
     lines = [
         f"Trained in {record.seconds:.1f} s. {model_text(record)}",
         *_alignment_text(record),
+        *_told_text(record),
         *_release_text(record),
     ]
     print_result(asdict(record), "\n".join(lines), as_json)
@@ -148,6 +149,14 @@ def _release_text(r: ModelRecord) -> list[str]:
     return (taken if asked else []) + [
         f"{r.release.named:.1%} of {r.release.people} scores fit one path only among {r.release.records:,} records at {at}{dither}"
         + (f" (coarser: {', '.join(coarser)})." if coarser else ".")
+    ]
+
+
+def _told_text(r: ModelRecord) -> list[str]:
+    if not r.label_bits:
+        return []
+    return [
+        f"A set of records that a Host was told of tells up to {r.label_bits:.3f} bits about labels (--label-bound limits it)."
     ]
 
 

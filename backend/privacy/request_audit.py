@@ -1,5 +1,7 @@
 """The auditor: has the Guest open requests that a Host logged in secret, and checks that an honest Guest would have sent just these.
 
+Requests are decision vectors (:func:`replay`) and terms of reasons (:func:`replay_terms`).
+
 A third role. It sees the Guest's partial model and, of the people in the sample, which leaves the Guest's own values leave open; it sees
 nothing of a Host's values, and neither party sees what the other handed over.
 """
@@ -7,12 +9,15 @@ nothing of a Host's values, and neither party sees what the other handed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import gmpy2
 
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import GlassleafError, SecurityError
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.opening import TermsOpening, honest_numbers
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening
 from backend.store.request_log import LoggedRow
@@ -20,6 +25,7 @@ from backend.trees.ensemble import GuestModel, Split
 from backend.trees.serialization import content_hash, load_guest
 
 Opener = Callable[[LoggedRow], Opening]
+Row = TypeVar("Row", LoggedRow, "LoggedTerms")
 
 
 @dataclass(frozen=True)
@@ -56,16 +62,26 @@ def replay(
     floor : int
         Shortest key, bits; lower only in tests.
     """
+
+    def checker(model: GuestModel) -> Callable[[LoggedRow], None]:
+        weights = HonestWeights(model)
+        return lambda row: _check(row, opener(row), weights, floor)
+
+    return _replayed(rows, partial_model, registered, checker)
+
+
+def _replayed(
+    rows: Sequence[Row], partial_model: str, registered: str, checker: Callable[[GuestModel], Callable[[Row], None]]
+) -> Replayed:
     if content_hash(partial_model) != registered:
         wrong = "the Guest's partial model is not the one that was registered"
         if not registered:
             wrong = "no partial model was registered"
         return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
-    weights = HonestWeights(load_guest(partial_model))
-    problems = []
+    check, problems = checker(load_guest(partial_model)), []
     for row in rows:
         try:
-            _check(row, opener(row), weights, floor)
+            check(row)
         except GlassleafError as error:
             problems.append((row.number, str(error)))
     return Replayed(len(rows), tuple(problems))
@@ -73,14 +89,80 @@ def replay(
 
 def _check(row: LoggedRow, opening: Opening, weights: HonestWeights, floor: int) -> None:
     """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
-    key = PaillierPublicKey.from_bytes(row.public_key, floor)
-    sent = key.load(row.vector, len(row.vector) // key.width)
+    _check_opened(PaillierPublicKey.from_bytes(row.public_key, floor), row.vector, opening)
+    weights.check(opening.numbers)
+
+
+def _check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None:
+    """Raise SecurityError where logged ciphertexts do not open like this."""
+    sent = key.load(blob, len(blob) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("The opening has another number of entries than the request.")
     for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
         if key.encrypt_with(m, gmpy2.powmod(r, key.n, key.n2)) != c:
             raise SecurityError("The opening is not that of the logged ciphertexts.")
-    weights.check(opening.numbers)
+
+
+@dataclass(frozen=True)
+class LoggedTerms:
+    """One person's terms of reasons as the Guest sent them to the first Host, and what it stated beside them.
+
+    Attributes
+    ----------
+    number : int
+        In the log.
+    public_key : bytes
+        The modulus, big-endian.
+    terms : bytes
+        As in :class:`backend.protocols.explanations.messages.ReasonTerms`.
+    host : str
+        Who logged them: the first of the chain.
+    shares : tuple of float
+    features : tuple of int
+    value_bits : int
+        As in :class:`backend.protocols.explanations.messages.AskReasons` or ``AskCohort``.
+    """
+
+    number: int
+    public_key: bytes = field(repr=False)
+    terms: bytes = field(repr=False)
+    host: str
+    shares: tuple[float, ...]
+    features: tuple[int, ...]
+    value_bits: int
+
+
+def replay_terms(
+    rows: Sequence[LoggedTerms],
+    opener: Callable[[LoggedTerms], TermsOpening],
+    partial_model: str,
+    registered: str,
+    floor: int = KEY_BITS_FLOOR,
+) -> Replayed:
+    """Check terms of reasons of one model: parameters as in :func:`replay`."""
+    return _replayed(
+        rows, partial_model, registered, lambda model: lambda row: check_terms(row, opener(row), model, floor)
+    )
+
+
+def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floor: int = KEY_BITS_FLOOR) -> None:
+    """Raise SecurityError unless these are the terms that an honest Guest sends of somebody, whatever that person's values are."""
+    compiled = CompiledTerms(model)
+    shape, first = compiled.shape(1), compiled.chain[0]
+    if (row.host, row.features, row.value_bits) != (first, shape.features, shape.value_bits):
+        raise SecurityError("The sizes stated with the terms are not those of the registered model.")
+    if row.shares != compiled.shares_of(row.host):
+        raise SecurityError("The shares of cover stated with the terms are not those of the registered model.")
+    key = PaillierPublicKey.from_bytes(row.public_key, floor)
+    _check_opened(key, row.terms, opening.sent)
+    try:
+        honest = honest_numbers(model, opening.values, key.bits)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SecurityError(
+            "The opening states no value for a feature of the model, or one of another kind."
+        ) from error
+    if list(opening.sent.numbers) != honest:
+        raise SecurityError("The terms sent are not those of the registered model and the values stated.")
 
 
 class HonestWeights:

@@ -187,6 +187,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
         alignment=trained.alignment,
         exclude=request.exclude,
         task=trained.model.outputs.task,
+        label_bits=trained.label_bits,
     )
     return record, trained
 

@@ -209,7 +209,7 @@ class SecondOrder:
         return np.clip(best, rate * bounds.low, rate * bounds.high)
 
     def _key(self, sums: IntArray) -> Floats:
-        g, h = sums
+        g, h = sums[:2]
         with np.errstate(invalid="ignore"):  # 0/0 where no record has the category and λ is 0
             return np.where(h > 0, g / (h + self.rules.reg_lambda / self.units[1]), np.nan)
 

@@ -6,6 +6,7 @@ import pytest
 
 from backend.attacks import (
     bad_key,
+    crafted_terms,
     crafted_weights,
     differencing,
     garbled_filter,
@@ -15,6 +16,7 @@ from backend.attacks import (
     raw_curve,
     riac_labels,
     score_identifies_path,
+    shared_nodes,
     short_key,
     unrefreshed_reply,
 )
@@ -34,9 +36,11 @@ SMALL = {
     "A7": lambda: host_reaction.run(1, BITS, PEOPLE),
     "A8": lambda: differencing.run(1, PEOPLE, targets=40, queries=32),
     "A9": lambda: short_key.run(1, BITS),
+    "P10": lambda: crafted_terms.run(1, PEOPLE, targets=10),
     "T1": lambda: riac_labels.run(1, BITS, blocks=3),
     "T2": lambda: garbled_filter.run(1, ids=1000),
     "T3": lambda: raw_curve.run(1),
+    "T4": lambda: shared_nodes.run(1),
     "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
 }
 

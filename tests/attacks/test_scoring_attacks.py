@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from backend.attacks.result import AttackResult, works
 from backend.attacks.score_identifies_path import meet_in_the_middle
 from backend.attacks.setup import EXACT_BITS, MODEL_ID
+from backend.attacks.shared_nodes import BOUND, cells_of
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ModelError
+from backend.protocols.training.messages import AskBinSums, SplitRows, TakeSplit
+from backend.protocols.training.row_sets import pack_rows
 from backend.store.party_store import memory_store
 
 
@@ -54,6 +58,12 @@ def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out
     assert 0.0 < outcome.rates["caught_one"] < 0.3 and outcome.rates["honest_accused"] == 0.0
 
 
+def test_crafted_terms_read_every_answer_through_a_blind_that_falls_short_and_none_through_a_uniform_one(measured):
+    outcome = measured("P10")
+    assert outcome.setting["answers"] >= 20 and outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
+    assert 0.3 < outcome.on.rate < 0.7 and not outcome.on.beats(outcome.chance)
+
+
 def test_a_guest_that_checks_scores_decides_nothing_for_a_host_that_tampers(measured):
     outcome = measured("A7")
     assert outcome.off.rate == 1.0 and outcome.off.beats(outcome.chance)
@@ -83,6 +93,28 @@ def test_a_query_budget_leaves_many_scores_with_what_the_first_ones_identify(mea
     outcome = measured("A8")
     assert outcome.setting["budget"] == 1
     assert outcome.on.rate == outcome.rates["named_after_1"] and outcome.on.trials == outcome.off.trials
+
+
+def test_shared_nodes_tell_labels_apart_and_under_a_bound_no_better_than_the_hosts_own_columns(measured):
+    outcome = measured("T4")
+    assert outcome.off.beats(outcome.chance) and not outcome.on.beats(outcome.chance)
+    assert outcome.on.rate < outcome.chance + 0.03 < outcome.off.rate
+    assert outcome.numbers["nmi_off"] > 2 * max(outcome.numbers["nmi_on"], outcome.numbers["nmi_own"])
+    assert outcome.numbers["bits_on"] <= BOUND < outcome.numbers["bits_off"]
+    assert outcome.numbers["model_auc_on"] > outcome.numbers["model_auc_off"] - 0.03
+    assert outcome.optional and not works(AttackResult("T4", "", "high", outcome))
+
+
+def test_records_that_shared_every_node_have_the_same_cell():
+    rows = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]], dtype=bool)
+    training = np.array([True] * 5 + [False])
+    asked = AskBinSums("c", (0,), (0,), (pack_rows(rows[0]),), (b"",), ((0,),))
+    split, sides = (
+        TakeSplit("c", 0, 1, "x", (0,), True, pack_rows(rows[0])),
+        SplitRows("c", 0, 1, pack_rows(rows[1][:4])),
+    )
+    (cells,) = cells_of([asked, split, sides], training)
+    assert len(cells) == 5 and cells[0] == cells[1] != cells[2] == cells[3] != cells[4]
 
 
 def test_one_round_in_the_clear_shows_every_leaf_and_fed_eini_leaves_a_guess(measured):

@@ -85,7 +85,7 @@ class ResidueKeySide:
         offers = [side.offer() for side in self._sides]
         return b"".join(len(offer).to_bytes(LENGTH_BYTES, "big") + offer for offer in offers)
 
-    def encrypt(self, values: IntArray) -> bytes:
+    def encrypt(self, values: IntArray | NDArray[np.object_]) -> bytes:
         """``(n, k)`` integers of any size that fits the array → ``⌈k/G⌉`` ciphertexts per key; the sums are over k."""
         out = []
         for side in self._sides:
@@ -110,6 +110,11 @@ class ResiduePublicSide:
     offered : bytes
         As the Guest offered it.
 
+    Attributes
+    ----------
+    modulus : int
+        T.
+
     Raises
     ------
     SecurityError
@@ -127,6 +132,7 @@ class ResiduePublicSide:
                 "Keys for residues have to differ in their plain primes and in nothing else; they were refused."
             )
         self._ring = self.sides[0].ring
+        self.modulus = prod(p.plain_modulus for p in self.parameters)
         self.bits = self._ring.parameters.degree
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.rlwe.residues import ResidueKeySide
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
@@ -18,6 +18,13 @@ from backend.protocols.ranking.packing import PackedOpener
 from backend.trees.ensemble import Columns
 
 ReasonKey = KeySide | ResidueKeySide
+
+
+def paillier_numbers(compiled: CompiledTerms, layout: PaillierLayout, columns: Columns) -> list[int]:
+    """Base, packs and constant of one person, columns ``(1,)`` each; the constant is at the last scale, for no Host multiplies it."""
+    terms, lift = compiled.encode(columns), COEFFICIENT_BITS * len(compiled.chain)
+    constant = [number << lift for number in terms.constant.tolist()]
+    return [*terms.base.tolist(), *layout.packed(terms.own.ravel().tolist()), *layout.packed(constant)]
 
 
 class PaillierEncryption:
@@ -36,19 +43,15 @@ class PaillierEncryption:
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
 
     def encrypted(self, columns: Columns) -> bytes:
-        """One person's numbers, columns ``(1,)`` each; the constant goes at the last scale, for no Host multiplies it."""
-        terms, lift = self._compiled.encode(columns), COEFFICIENT_BITS * len(self._compiled.chain)
-        constant = [number << lift for number in terms.constant.tolist()]
-        packed = self._layout.packed(terms.own.ravel().tolist()), self._layout.packed(constant)
-        # integers of any size as one row of a batch
-        numbers = [*terms.base.tolist(), *packed[0], *packed[1]]
-        row = np.empty((1, len(numbers)), dtype=object)
+        """One person's numbers, columns ``(1,)`` each."""
+        numbers = paillier_numbers(self._compiled, self._layout, columns)
+        row = np.empty((1, len(numbers)), dtype=object)  # integers of any size as one row of a batch
         row[0] = numbers
         return self._key.encrypt(row)
 
     def opened(self, blob: bytes) -> list[int]:
-        """Blinded numbers of one person, a number a feature; raises SecurityError where the message is none."""
-        return PackedOpener(self._key, self._layout.packing).opened(blob)
+        """Shares of one person's numbers, in the lowest bits of a number a feature; raises SecurityError where the message is none."""
+        return PackedOpener(_ranked_under(self._key), self._layout.packing).opened(blob)
 
     def sums(self, blob: bytes) -> list[int]:
         """Sums over a cohort, a number a feature; raises SecurityError where the message is none."""
@@ -81,11 +84,8 @@ class RlweEncryption:
         return self._key.encrypt(table)
 
     def opened(self, blob: bytes) -> list[int]:
-        """Blinded numbers are above 0, and below 2^slot."""
-        numbers = [number % self._key.modulus for number in self._key.decrypt(blob, sum(self._shape.features))]
-        if any(number >> self._shape.ranking.slot for number in numbers):
-            raise SecurityError("A blinded number lies outside its slot; the message was refused.")
-        return numbers
+        """Blinded numbers may be any residues modulo T."""
+        return [number % self._key.modulus for number in self._key.decrypt(blob, sum(self._shape.features))]
 
     def sums(self, blob: bytes) -> list[int]:
         """One sum a feature."""
@@ -105,6 +105,12 @@ def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, p
     """
     if isinstance(key, ResidueKeySide):
         return RlweEncryption(key, compiled, shape, people)
-    if not people and not isinstance(key, PaillierKeySide):
-        raise ParameterError(f"Names of reasons are ranked under paillier or rlwe, not under {key.scheme!r}.")
+    if not people:
+        _ranked_under(key)
     return PaillierEncryption(key, compiled, shape)
+
+
+def _ranked_under(key: KeySide) -> PaillierKeySide:
+    if not isinstance(key, PaillierKeySide):
+        raise ParameterError(f"Names of reasons are ranked under paillier or rlwe, not under {key.scheme!r}.")
+    return key

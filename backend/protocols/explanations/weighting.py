@@ -6,6 +6,7 @@ goes to the Guest; what a Host keeps is not. Each cipher has a class with the sa
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -61,8 +62,8 @@ class PaillierWeighting:
         values = [*theirs, *mine]
         return values if before is None else [self._plus(*pair) for pair in zip(before, values, strict=True)]
 
-    def blinded(self, values: Any, added: Sequence[int]) -> bytes:
-        """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext.
+    def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
+        """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext, and shares of them.
 
         Raises
         ------
@@ -151,8 +152,8 @@ class RlweWeighting:
         self, side: ResiduePublicSide, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int
     ) -> None:
         self._side, self._compiled, self._plan = side, compiled, plan
-        self._features, self._first = sum(shape.features), sum(shape.features[: plan.place + 1])
-        self._lift = shape.ranking.tie_bits if plan.last and not people else 0
+        self._ranking, self._first = shape.ranking, sum(shape.features[: plan.place + 1])
+        self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
         side.check(shape.load(len(plan.origin) * len(compiled.points) + 1, people))
 
@@ -164,9 +165,11 @@ class RlweWeighting:
         """One ciphertext a key: the slots of a feature add up to its value, for the ranking times 2^tie_bits."""
         return self._side.total(self._weighted(terms, kept), before)
 
-    def blinded(self, values: Any, added: Sequence[int]) -> bytes:
-        """Masked slots that add up to the blinded numbers."""
-        return self._side.reply(values, self._features, added)
+    def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
+        """Masked slots that add up to the numbers, each blinded modulo T."""
+        blinds = [secrets.randbelow(self._side.modulus) for _ in added]
+        reply = self._side.reply(values, self._features, [a + r for a, r in zip(added, blinds, strict=True)])
+        return reply, [self._ranking.against(r) for r in blinds]
 
     def sums(self, values: Any) -> bytes:
         """Masked slots that add up to the sums."""

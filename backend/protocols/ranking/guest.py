@@ -27,7 +27,7 @@ class RankingGuest:
     Parameters
     ----------
     opened : callable
-        The encrypted numbers of step 2 → ``(n,)`` numbers u + r; raises SecurityError where they are none.
+        The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError where they are no ciphertexts.
     shape : RankingShape
     """
 
@@ -47,7 +47,7 @@ class RankingGuest:
         Raises
         ------
         SecurityError
-            The message came out of turn, has a wrong length, or holds what is no group element, ciphertext or blinded number.
+            The message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))

@@ -5,14 +5,13 @@ The steps are those of :mod:`backend.protocols.ranking.guest`, by number.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from backend.crypto.garbling import Garbler
 from backend.protocols.alignment.ids import secret_order
 from backend.protocols.alignment.oblivious_transfer import TransferSender
 from backend.protocols.ranking.circuit import select
-from backend.protocols.ranking.shape import SLACK_BITS, RankingShape, Turns
+from backend.protocols.ranking.shape import RankingShape, Turns
 
 
 class RankingHost:
@@ -21,17 +20,17 @@ class RankingHost:
     Parameters
     ----------
     blinded : callable
-        ``(n,)`` integers → the encrypted numbers, 2^tie_bits·v plus the integer each, as they may leave; the caller vouches that every
-        value keeps the shape's bound.
+        ``(n,)`` integers → the encrypted numbers u, 2^tie_bits·v plus the integer each, blinded over the whole plaintext, as they may
+        leave; and this side's share of each u. The caller vouches that every value keeps the shape's bound.
     shape : RankingShape
     """
 
-    def __init__(self, blinded: Callable[[Sequence[int]], bytes], shape: RankingShape) -> None:
+    def __init__(self, blinded: Callable[[Sequence[int]], tuple[bytes, list[int]]], shape: RankingShape) -> None:
         self._blinded, self._shape = blinded, shape
         self._turns = Turns()
 
     def share(self, offer: bytes) -> bytes:
-        """Steps 1 and 2: answer the offer; draw the secret order and the blinds; encrypted u + r for the Guest.
+        """Steps 1 and 2: answer the offer; draw the secret order, and have blinds drawn; encrypted u + r for the Guest.
 
         Raises
         ------
@@ -41,11 +40,9 @@ class RankingHost:
         self._turns.take(1)
         shape = self._shape
         self._transfer = TransferSender(offer)
-        blinds = [secrets.randbits(shape.width + SLACK_BITS) for _ in range(shape.n)]
-        self._shares = [-r % (1 << shape.width) for r in blinds]
         lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
-        added = [t + lift + r for t, r in zip(secret_order(shape.n).tolist(), blinds, strict=True)]
-        return self._transfer.replies + self._blinded(added)
+        blinded_enc, self._shares = self._blinded([t + lift for t in secret_order(shape.n).tolist()])
+        return self._transfer.replies + blinded_enc
 
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.

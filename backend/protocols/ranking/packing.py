@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import gmpy2
 from gmpy2 import mpz
 
-from backend.crypto.interface import KeySide
-from backend.crypto.paillier.scheme import PaillierPublicSide
-from backend.errors import ParameterError, SecurityError
+from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+from backend.errors import ParameterError
 from backend.protocols.ranking.shape import RankingShape
 from backend.protocols.transport.packing import chunks
 
@@ -42,7 +42,7 @@ class RankingPacking:
 
     @property
     def slot(self) -> int:
-        """Bits that a number takes."""
+        """Bits from one number to the next."""
         return self.shape.slot
 
     @property
@@ -52,18 +52,14 @@ class RankingPacking:
         return [len(part) for part in chunks(self.shape.n, full)]
 
     def join(self, numbers: Sequence[int]) -> list[int]:
-        """``(n,)`` numbers below 2^slot → plaintexts, the first number lowest."""
+        """``(n,)`` numbers below 2^width → plaintexts, the first number lowest."""
         rest = iter(numbers)
         return [sum(next(rest) << (self.slot * s) for s in range(held)) for held in self.slots]
 
     def split(self, packed: Sequence[int]) -> list[int]:
-        """Inverse of :meth:`join`; raises SecurityError for a plaintext that is none."""
-        numbers: list[int] = []
-        for number, held in zip(packed, self.slots, strict=True):
-            if not 0 <= number < 1 << (self.slot * held):
-                raise SecurityError("A blinded number lies outside its slot; the message was refused.")
-            numbers += [number >> (self.slot * s) & ((1 << self.slot) - 1) for s in range(held)]
-        return numbers
+        """Plaintexts from 0 to n - 1 → the digits of each; inverse of :meth:`join`."""
+        digit, held = (1 << self.slot) - 1, zip(packed, self.slots, strict=True)
+        return [number >> (self.slot * s) & digit for number, count in held for s in range(count)]
 
 
 class PackedBlinds:
@@ -84,16 +80,22 @@ class PackedBlinds:
             raise ParameterError(f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit {wanted}.")
         self._side, self._values_enc, self._packing = side, tuple(values_enc), packing
 
-    def blinded(self, added: Sequence[int]) -> bytes:
-        """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed; no `added` is smaller than 2^tie_bits·|v|."""
+    def blinded(self, added: Sequence[int]) -> tuple[bytes, list[int]]:
+        """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed and blinded modulo n; and the Host's shares of them.
+
+        No `added` is smaller than 2^tie_bits·|v|.
+        """
         packing, key = self._packing, self._side.key
         ties = mpz(1) << packing.shape.tie_bits
-        values_enc, blinded_enc = iter(self._values_enc), []
+        values_enc, blinded_enc, shares = iter(self._values_enc), [], list[int]()
         fresh = self._side.obfuscators.take(len(packing.slots))
         for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
+            blind = secrets.randbelow(int(key.n))
             packed_enc = self._side.joined([next(values_enc) for _ in range(held)], packing.slot)
-            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * key.encrypt_with(plain, obfuscator) % key.n2)
-        return key.dump(blinded_enc)
+            mask_enc = key.encrypt_with(plain + blind, obfuscator)
+            blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * mask_enc % key.n2)
+            shares += [packing.shape.against(blind, s) for s in range(held)]
+        return key.dump(blinded_enc), shares
 
 
 class PackedOpener:
@@ -101,22 +103,22 @@ class PackedOpener:
 
     Parameters
     ----------
-    key : KeySide
-        Paillier's.
+    key : PaillierKeySide
     packing : RankingPacking
     """
 
-    def __init__(self, key: KeySide, packing: RankingPacking) -> None:
+    def __init__(self, key: PaillierKeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:
             raise ParameterError(f"A key of {key.bits} bits does not fit a ranking under {packing.key_bits} bits.")
         self._key, self._packing = key, packing
 
     def opened(self, blob: bytes) -> list[int]:
-        """Inverse of :meth:`PackedBlinds.blinded`.
+        """The Guest's shares of what :meth:`PackedBlinds.blinded` made, in the lowest bits of a number each.
 
         Raises
         ------
         SecurityError
-            The message has a wrong length, or holds what is no ciphertext or blinded number.
+            The message has a wrong length, or holds what is no ciphertext.
         """
-        return self._packing.split(self._key.decrypt(blob, len(self._packing.slots)))
+        n, numbers = int(self._key.public.n), self._key.decrypt(blob, len(self._packing.slots))
+        return self._packing.split([number % n for number in numbers])

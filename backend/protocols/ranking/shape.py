@@ -1,7 +1,9 @@
 """What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key; knows no cipher.
 
 A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its position in a secret order: all u differ, ties are broken at
-random, and the highest of u's `width` bits is 1 where v > 0. r is uniform below 2^(width + SLACK_BITS), so that u + r has `slot` bits.
+random, and the highest of u's `width` bits is 1 where v > 0. A plaintext holds some u, `slot` bits apart, and is blinded by an r that is
+uniform modulo the plaintext's whole modulus M, so that what the Guest decrypts says nothing, whatever it sent. Digit by digit, u + r and
+-r are shares of each u, unless u + r reaches M or a lower digit carries; each has a chance of 2^-(SLACK_BITS + 1).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from backend.crypto.garbling import DECODING, LABEL, TABLE, Bits
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.ranking.circuit import gates_needed
 
-SLACK_BITS = 64  # a blinded number is within 2^-64 of uniform, whatever it hides; as much as an obfuscator
+SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
 MAX_BITS = 192  # of a value: a score's, times the factors of five Hosts
 
@@ -55,7 +57,7 @@ class RankingShape:
 
     @property
     def slot(self) -> int:
-        """Bits of u + r."""
+        """Bits from one u to the next."""
         return self.width + SLACK_BITS + 1
 
     @property
@@ -68,6 +70,10 @@ class RankingShape:
         """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
         gates = gates_needed(self.width, self.n, self.k)
         return 2 * LABEL * self.inputs, LABEL * self.inputs, TABLE * gates, DECODING * self.n
+
+    def against(self, blind: int, digit: int = 0) -> int:
+        """The Host's share of the u at a digit, where `blind` is added to all of them."""
+        return -(blind >> (self.slot * digit)) % (1 << self.width)
 
     def bits(self, shares: Sequence[int]) -> Bits:
         """``(width, n)``: the lowest bits of each share, lowest first."""

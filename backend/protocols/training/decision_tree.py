@@ -89,4 +89,5 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         outputs=outputs,
         margins=margins,
         units=quantise(table, parameters.score_bits)[tree.leaf],
+        label_bits=grower.label_bits,
     )

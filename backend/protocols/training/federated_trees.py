@@ -28,6 +28,7 @@ from backend.protocols.training.growing import (
     root,
 )
 from backend.protocols.training.joint import Joint
+from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
@@ -98,6 +99,8 @@ class TreeGrower:
         (party, feature), the Guest first; on a tie the first one splits.
     rules : dict of (tree, node) to SplitRule
         The Guest's own splits.
+    label_bits : float or None
+        Most that a set of records told to a Host has told about labels so far; None where the label is a number.
     """
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
@@ -109,6 +112,8 @@ class TreeGrower:
             (host, name) for host, bins in host_bins.items() for name in bins.names
         )
         self.rules: dict[NodeKey, SplitRule] = {}
+        self._classes = joint.labels.astype(np.intp)
+        self.label_bits: float | None = None if joint.task == "number" else 0.0
 
     def send_pairs(
         self,
@@ -143,6 +148,9 @@ class TreeGrower:
                         chosen.append(_Chosen(tree, node, *found))
             self._ask_owners(chosen)
             families = [(c.tree, c.node, *c.tree.divide(c.node, c.owner, c.feature, c.best, c.left)) for c in chosen]
+            for c, (tree, _, left, right) in zip(chosen, families, strict=True):
+                if c.owner != self._guest or (level + 1 < depth and self._sums.asks(tree.job, left)):
+                    self._note_told(tree.job, left, right)
             if level + 1 < depth:
                 self._fill_children(families)
         return [tree.grown() for tree in trees]
@@ -152,10 +160,19 @@ class TreeGrower:
         winner: tuple[str, str, BestSplit] | None = None
         for key in self.features:
             if key in node.histograms:
-                found = job.criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
+                criterion = job.told if job.told and key[0] != self._guest else job.criterion
+                found = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
                 if found is not None and (winner is None or found.gain > winner[2].gain):
                     winner = (*key, found)
         return winner
+
+    def _note_told(self, job: TreeJob, *nodes: Node) -> None:
+        if self.label_bits is not None:
+            counted = [node.rows[job.rows[node.rows]] for node in nodes]
+            counts = [
+                np.bincount(self._classes[rows], minlength=self._classes.max() + 1) for rows in (*counted, job.rows)
+            ]
+            self.label_bits = max(self.label_bits, *(float(told_bits(c, counts[-1])) for c in counts[:-1]))
 
     def _ask_owners(self, chosen: Sequence[_Chosen]) -> None:
         """Step 4: the owners keep the thresholds and answer which records go left."""
@@ -184,5 +201,5 @@ class TreeGrower:
         self._sums.fill([(family[0], child) for family, child in zip(families, small, strict=True)])
         for (_, parent, left, right), known in zip(families, small, strict=True):
             other = right if known is left else left
-            other.histograms = {k: parent.histograms[k].minus(known.histograms[k]) for k in parent.histograms}
+            other.histograms = {k: parent.histograms[k].minus(sums) for k, sums in known.histograms.items()}
             parent.histograms = {}

@@ -129,6 +129,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
         margins=forest.predict(every),
         units=np.rint(forest.predict(every, parameters.score_bits)).astype(np.int64),
         sides_hidden=parameters.shuffle_sides,
+        label_bits=grower.label_bits,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.protocols.training.label_bound import COUNTS, BoundedSplits
 from backend.trees.ensemble import GuestTree, Leaf, Split
 from backend.trees.growth import FREE, BestSplit, Bounds, Criterion, Histogram
 
@@ -35,6 +36,8 @@ class TreeJob:
         This tree involves no Host.
     directions : mapping of (str, str) to int
         +1 or -1: predictions must rise or fall with the feature.
+    told : BoundedSplits, optional
+        Judges the splits of Hosts in place of `criterion`; its bound says of which nodes they may be told. None = of all.
     """
 
     number: int
@@ -44,10 +47,16 @@ class TreeJob:
     features: frozenset[FeatureKey] | None = None
     guest_only: bool = False
     directions: Mapping[FeatureKey, int] = field(default_factory=dict)
+    told: BoundedSplits | None = None
 
     def uses(self, party: str, feature: str) -> bool:
         """Whether it may split by a feature."""
         return self.features is None or (party, feature) in self.features
+
+    def may_tell(self, *sums: IntArray) -> bool:
+        """Whether Hosts may be told of nodes with these sums."""
+        bound = self.told.bound if self.told else None
+        return bound is None or all(bound.allows(s[COUNTS:]) for s in sums)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,13 +69,17 @@ class GrownTree:
 
 @dataclass(eq=False, repr=False)
 class Node:
-    """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count."""
+    """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count.
+
+    No Host is told of a node that is `untold`, nor of any below it.
+    """
 
     number: int
     rows: NDArray[np.intp]
     sums: IntArray
     bounds: Bounds
     histograms: Histograms = field(default_factory=dict)
+    untold: bool = False
 
 
 @dataclass(eq=False, repr=False)
@@ -93,9 +106,13 @@ class Growing:
         cover = self.job.criterion.cover(node.sums)
         self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
         self.nodes += [None, None]
+        right = node.sums - best.left
+        untold = node.untold or not self.job.may_tell(
+            best.left, right
+        )  # of either: the other is what remains of the parent
         children = (
-            Node(number, node.rows[goes_left], best.left, best.bounds[0]),
-            Node(number + 1, node.rows[~goes_left], node.sums - best.left, best.bounds[1]),
+            Node(number, node.rows[goes_left], best.left, best.bounds[0], untold=untold),
+            Node(number + 1, node.rows[~goes_left], right, best.bounds[1], untold=untold),
         )
         self.level += children
         return children

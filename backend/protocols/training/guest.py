@@ -58,6 +58,8 @@ class Trained:
     scores : dict of str to (ndarray, ndarray)
         Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
         be scored.
+    label_bits : float or None
+        As of :class:`~backend.protocols.training.joint.Grown`.
     """
 
     model_id: str
@@ -69,6 +71,7 @@ class Trained:
     positive_rate: float
     alignment: Alignment
     scores: Scores
+    label_bits: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ class TrainingClient:
             positive_rate=float(joint.labels.mean()) if joint.task == "binary" else float("nan"),
             alignment=alignment,
             scores=scores,
+            label_bits=grown.label_bits,
         )
 
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide) -> Joint:

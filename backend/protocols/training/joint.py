@@ -115,6 +115,9 @@ class Grown:
         ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
     units : ndarray of int64 or None
         The same as released, in units of 2**-score_bits; None where it is known only after scoring.
+    label_bits : float or None
+        Most that a set of training records told to a Host tells about labels, see :mod:`backend.protocols.training.label_bound`; None
+        where the label is a number or no sets are told.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
     """
@@ -126,3 +129,4 @@ class Grown:
     margins: NDArray[np.float64]
     units: IntArray | None
     sides_hidden: bool = False
+    label_bits: float | None = None

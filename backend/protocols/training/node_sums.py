@@ -122,6 +122,10 @@ class NodeSums:
             for (tree, node), sums in zip(piece, answer.sums, strict=True):
                 node.histograms |= self._read_sums(host, tree.job, sums)
 
+    def asks(self, job: TreeJob, node: Node) -> bool:
+        """Whether a Host is asked for a node's sums, and so told which records are in it."""
+        return not node.untold and any(self._uses(job, host).any() for host in self._host_bins)
+
     def _pieces(self, host: str, wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
         """The nodes of each request to a Host, so that each is answered within a minute."""
         piece: list[Wanted] = []
@@ -129,7 +133,7 @@ class NodeSums:
         counts = np.array(self._host_bins[host].bins) + 1
         for tree, node in wanted:
             uses = self._uses(tree.job, host)
-            if not uses.any():
+            if node.untold or not uses.any():
                 continue
             piece.append((tree, node))
             batches = len(tree.job.batches)

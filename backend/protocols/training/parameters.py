@@ -97,6 +97,9 @@ class SecureBoostParameters(CheckedParameters):
         about the path behind a score.
     complete : bool
         The first round is grown from the Guest's features alone (SECURITY.md T4).
+    label_bound : float
+        Bits that a set of records a Host is told of may tell about labels at most (:mod:`backend.protocols.training.label_bound`); nodes
+        beyond it are grown from the Guest's features alone. 0 = off.
     row_sample, column_sample : float
         Share of the training rows, and of all parties' features, that a round uses; drawn again each round.
     goss_top, goss_other : float
@@ -117,6 +120,7 @@ class SecureBoostParameters(CheckedParameters):
         "column_sample": (0.1, 1.0),
         "goss_top": (0.0, 0.9),
         "goss_other": (0.0, 0.9),
+        "label_bound": (0.0, 4.0),
     }
 
     trees: int = 20
@@ -133,6 +137,7 @@ class SecureBoostParameters(CheckedParameters):
     score_bits: int = 10
     alignment: str = "dh"
     complete: bool = False
+    label_bound: float = 0.0
     row_sample: float = 1.0
     column_sample: float = 1.0
     goss_top: float = 0.0

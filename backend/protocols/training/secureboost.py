@@ -7,7 +7,7 @@ labels (Cheng et al., "Completely SecureBoost"; SECURITY.md T4).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from backend.errors import ParameterError
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
 from backend.protocols.training.joint import Grown, Joint
+from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
 from backend.protocols.training.label_trees import leaf_table
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.trees.ensemble import GuestTree
-from backend.trees.growth import GrowthRules, SecondOrder, gradients
+from backend.trees.growth import GrowthRules, gradients
 from backend.trees.outputs import ONE_LOGIT, Floats
 
 DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
@@ -67,6 +68,10 @@ def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
     """Raise ParameterError where a parameter does not apply to the label."""
     if parameters.monotone and joint.task == "classes":
         raise ParameterError("monotone is on, but several classes have no direction; switch it off.")
+    if parameters.label_bound and joint.task == "number":
+        raise ParameterError(
+            "label_bound is set, but the label is a number; a bound is for outcomes and classes. Choose 0."
+        )
     if parameters.class_weight != "none" and joint.task == "number":
         raise ParameterError("class_weight is balanced, but the label is a number; choose none.")
     spread, steps = float(np.std(joint.labels[joint.training])), STEPS * np.sqrt(parameters.trees)
@@ -105,15 +110,25 @@ class _Boosting:
         rows, factor = self._draw_rows(g, draw)
         features = self._draw_features(draw)
         alone = p.complete and first == 0
+        counted, bound = self._label_counts(rows)
         batches, criteria = [], []
         for c in range(k):
             pair = (np.where(rows, g[:, c] * factor, 0.0), np.where(rows, h[:, c] * factor, 0.0))
             units = (_unit(pair[0]), _unit(pair[1]))
             batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
-            criteria.append(SecondOrder(self._rules, units))
-        self._grower.send_pairs(batches, tree=first, rows=rows, guest_only=alone)
+            criteria.append(BoundedSplits(self._rules, units, COUNTS + (len(bound.total) if bound else 0), bound))
+        self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
         jobs = [
-            TreeJob(first + c, criteria[c], rows, (c,), features, guest_only=alone, directions=self._directions)
+            TreeJob(
+                first + c,
+                replace(criteria[c], bound=None),
+                rows,
+                (c, *range(k, k + len(counted))),
+                features,
+                guest_only=alone,
+                directions=self._directions,
+                told=criteria[c] if bound else None,
+            )
             for c in range(k)
         ]
         grown = self._grower.grow(jobs, p.depth)
@@ -140,6 +155,15 @@ class _Boosting:
         factor[others] = (len(order) - top) / len(others)
         return rows, factor
 
+    def _label_counts(self, rows: Flags) -> tuple[list[tuple[IntArray, IntArray]], LabelBound | None]:
+        """With a bound on what sets tell: the rows that count, by class and two classes a batch; else nothing."""
+        if not self._parameters.label_bound:
+            return [], None
+        classes = len(self._joint.classes) or 2
+        flags = [((self._joint.labels == c) & rows).astype(np.int64) for c in range(classes + classes % 2)]
+        total = np.array([f.sum() for f in flags[:classes]])
+        return list(zip(flags[::2], flags[1::2], strict=True)), LabelBound(self._parameters.label_bound, total)
+
     def _draw_features(self, draw: np.random.Generator) -> frozenset[FeatureKey] | None:
         """Features of all parties that may split in this round."""
         share, features = self._parameters.column_sample, self._grower.features
@@ -158,6 +182,7 @@ class _Boosting:
             outputs=self._joint.boosting_outputs(count),
             margins=ensemble.margins,
             units=ensemble.units,
+            label_bits=self._grower.label_bits,
         )
 
 

@@ -14,10 +14,10 @@ from backend.errors import PartyUnreachable, SecurityError
 from backend.protocols.audit_head import protocol
 from backend.protocols.audit_head.messages import AskAuditHeads, AuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import ask_heads, is_signed_head, report_head, signed_report
-from backend.protocols.host_state import MemoryStore
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead, link
+from backend.store.party_store import memory_store
 
 KEY = SigningKey.generate()
 A, B, C, X = ("a" * 64, "b" * 64, "c" * 64, "e" * 64)  # digests of entries
@@ -47,7 +47,7 @@ def report(*digests, base=EMPTY, key=KEY):
 
 
 def kept_after(*reports):
-    store = MemoryStore()
+    store = memory_store()
     for one in reports:
         protocol.keep_head(store, GUEST, one)
     return [head.number for head in store.audit_heads(GUEST, 1 << 53, 99)]
@@ -132,7 +132,7 @@ def test_the_first_key_is_trusted_and_another_is_refused():
 
 
 def test_heads_of_the_first_form_stay_and_the_signed_ones_begin_above_them():
-    store = MemoryStore()
+    store = memory_store()
     store.put_audit_head(GUEST, KeptHead(2, A))
     for base in (Head(0, START), Head(1, B), Head(2, B)):
         with pytest.raises(SecurityError, match="entry 2 is another"):

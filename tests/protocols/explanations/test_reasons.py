@@ -292,17 +292,22 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
     folding = fold_structure(world.model.skeletons, GUEST, ("host0",))
     factors = CompiledFactors(world.hosts["host0"], folding.steps[0], compiled.shares_of("host0"))
     weighting = weighting_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
-    encryption, draw = encryption_of(key, compiled, shape), np.random.default_rng(5)
-    sums = []
+    encryption, sums, whole = encryption_of(key, compiled, shape), [], []
     for _ in range(20):
         sent = encryption.encrypted(world.tables[GUEST].columns)
         held = weighting.values(sent, factors.decide(world.tables["host0"].columns, True))
-        blinds = [int(draw.integers(0, 1 << 62)) << shape.ranking.width + 2 for _ in compiled.items]
-        opened = encryption.opened(weighting.blinded(held, blinds))
-        values = [(o - b) / 2.0 ** (shape.scale + shape.ranking.tie_bits) for o, b in zip(opened, blinds, strict=True)]
-        assert values == pytest.approx([0.25, -0.75], abs=compiled.error_bound)  # with the blinds they are the values
+        width, lift = shape.ranking.width, 1 << (shape.ranking.width - 1)
+        reply, shares = weighting.blinded(held, [lift] * len(compiled.items))
+        opened = encryption.opened(reply)
+        values = [(o + s) % (1 << width) - lift for o, s in zip(opened, shares, strict=True)]
+        scaled = [v / 2.0 ** (shape.scale + shape.ranking.tie_bits) for v in values]
+        assert scaled == pytest.approx(
+            [0.25, -0.75], abs=compiled.error_bound
+        )  # with the Host's shares they are the values
+        assert all(0 <= o < key.modulus for o in opened)
         sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
-    assert kstest(sums, "uniform").pvalue > 1e-6
+        whole.append(opened[0] / key.modulus)
+    assert kstest(sums, "uniform").pvalue > 1e-6 and kstest(whole, "uniform").pvalue > 1e-6
 
 
 def test_encrypted_values_of_an_imported_model_are_xgboosts_own_contributions(tmp_path, secret_key):

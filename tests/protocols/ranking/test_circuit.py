@@ -112,13 +112,6 @@ def test_numbers_are_joined_and_split_again(numbers):
     assert all(0 <= packed < 1 << 510 for packed in packing.join([(1 << packing.slot) - 1] * len(numbers)))
 
 
-def test_a_plaintext_that_is_no_row_of_slots_is_refused():
-    packing = RankingPacking(RankingShape(2, 1, 20), 512)
-    for packed in (-1, 1 << (2 * packing.slot)):
-        with pytest.raises(SecurityError, match="slot"):
-            packing.split([packed])
-
-
 def test_the_mask_is_longer_than_the_number_by_the_promised_bits():
     shape = RankingShape(9, 4, 48)
     assert SLACK_BITS >= 40

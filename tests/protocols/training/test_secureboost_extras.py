@@ -107,6 +107,8 @@ def test_before_any_tree_everybody_is_predicted_the_training_rows_average():
 
 EXTRAS = [
     ("binary", {"complete": True}),
+    ("binary", {"label_bound": 0.1}),
+    ("classes", {"label_bound": 0.2, "row_sample": 0.7}),
     ("binary", {"row_sample": 0.6, "column_sample": 0.5}),
     ("binary", {"goss_top": 0.3, "goss_other": 0.2}),
     ("binary", {"monotone": True}),

@@ -1,0 +1,203 @@
+"""T4: a Host infers labels from which records share a node in training (ID2Graph, arXiv 2307.10318). Plays an honest-but-curious Host.
+
+Records of one label come together in a tree's nodes, and a Host is told which records are in them. It draws a graph of who shares a node
+how often, finds its two communities (the second eigenvector of the normalised graph) and clusters the records by them and by its own
+columns. What it could do without the training is the same clustering on its own columns alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.attacks.result import AttackOutcome, count
+from backend.attacks.setup import HOST, PARAMETERS, synthetic_people, train
+from backend.data.federation import Federation
+from backend.data.table import PartyTable
+from backend.protocols.training.messages import AskBinSums, SplitRows, TakeSplit
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.training.row_sets import unpack_rows
+from backend.protocols.transport.channel import Network
+from backend.protocols.transport.message import Message
+from backend.store.party_store import memory_store
+from backend.trees.metrics import auc
+
+Floats = NDArray[np.float64]
+PEOPLE = 8000  # more than elsewhere, for what they look like by themselves already tells something
+BOUND = 0.02  # bits that a set may tell, with the defence
+STARTS = 10  # of a clustering
+
+
+def run(seed: int, people: int = PEOPLE) -> AttackOutcome:
+    """Tell a positive from a negative label, pair by pair of training records; the Host is told which cluster is which."""
+    federation, tables, labels = synthetic_people(people)
+    ways = {"off": PARAMETERS, "on": replace(PARAMETERS, label_bound=BOUND)}
+    watched = {name: watch(federation, tables, labels, parameters) for name, parameters in ways.items()}
+    seen_of = watched | {"own": replace(watched["off"], cells=())}
+    guesses = {name: clustered(seen, seed) for name, seen in seen_of.items()}
+    figures = {name: figures_of(guess, seen_of[name].labels) for name, guess in guesses.items()}
+
+    def pairs(name: str) -> tuple[int, int]:
+        return pairs_right(guesses[name], seen_of[name].labels, seed)
+
+    right, trials = pairs("own")
+    positive = float(watched["off"].labels.mean())
+    return AttackOutcome(
+        count(pairs, "off"),
+        count(pairs, "on"),
+        chance=max(0.5, right / trials),
+        setting={"people": len(watched["off"].labels), "trees": PARAMETERS.trees},
+        rates={"prior": max(positive, 1 - positive)}
+        | {f"accuracy_{name}": found.accuracy for name, found in figures.items()},
+        numbers={f"nmi_{name}": found.nmi for name, found in figures.items()}
+        | {f"model_auc_{name}": seen.model_auc for name, seen in watched.items()}
+        | {f"bits_{name}": seen.label_bits for name, seen in watched.items()},
+        optional=True,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watched:
+    """What a Host has of the training records, and what it is after.
+
+    Attributes
+    ----------
+    own : ndarray of float64
+        ``(n, columns)``: its own columns, standardised.
+    cells : sequence of ndarray of int
+        Per tree, ``(n,)``: records that were together in every node it was told of have the same number.
+    labels : ndarray of float64
+        ``(n,)``: 0 or 1; the Guest's.
+    model_auc : float
+        Of the model on its test records.
+    label_bits : float
+        Most that one set tells, as the model's record states it.
+    """
+
+    own: Floats
+    cells: Sequence[NDArray[np.intp]]
+    labels: Floats
+    model_auc: float
+    label_bits: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How well a guess finds labels: AUC and accuracy, whichever cluster is taken for positive; normalised mutual information."""
+
+    auc: float
+    accuracy: float
+    nmi: float
+
+
+class HostView(Network):
+    """A network that records what reaches and leaves the Host."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[Message] = []
+
+    def send(self, sender: str, receiver: str, message: Message) -> None:
+        """Deliver, and record."""
+        if HOST in (sender, receiver):
+            self.messages.append(message)
+        super().send(sender, receiver, message)
+
+
+def watch(
+    federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, parameters: SecureBoostParameters
+) -> Watched:
+    """Train on plaintext, and keep what the Host was told."""
+    view = HostView()
+    trained = train(federation, tables, labels, parameters, view, memory_store())
+    ids = list(trained.part_of)
+    training = np.array([part == "training" for part in trained.part_of.values()])
+    members = [name for name, used in zip(ids, training.tolist(), strict=True) if used]
+    of_guest = tables[federation.guest.name].row_of
+    return Watched(
+        _standardised(tables[HOST].take(np.array([tables[HOST].row_of[i] for i in members]))),
+        cells_of(view.messages, training),
+        labels[[of_guest[i] for i in members]],
+        trained.metrics.auc,
+        trained.label_bits or 0.0,
+    )
+
+
+def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """Per tree, which training records no set in these messages tells apart; `training` says which joint records are meant."""
+    n, sets = len(training), defaultdict[int, list[NDArray[np.bool_]]](list)
+    inside: dict[tuple[int, int], NDArray[np.bool_]] = {}
+    for message in messages:
+        if isinstance(message, AskBinSums):
+            for tree, rows in zip(message.trees, message.rows, strict=True):
+                sets[tree].append(unpack_rows(rows, n))
+        elif isinstance(message, TakeSplit):
+            inside[message.tree, message.node] = unpack_rows(message.rows, n)
+            sets[message.tree].append(inside[message.tree, message.node])
+        elif isinstance(message, SplitRows):
+            rows_of = np.flatnonzero(inside[message.tree, message.node])
+            left = np.zeros(n, dtype=bool)
+            left[rows_of[unpack_rows(message.left, len(rows_of))]] = True
+            sets[message.tree].append(left)
+    return [
+        np.unique(np.array(told)[:, training], axis=1, return_inverse=True)[1].ravel()
+        for _, told in sorted(sets.items())
+    ]
+
+
+def clustered(seen: Watched, seed: int) -> Floats:
+    """``(n,)``: how much nearer each record is to one of two clusters, by own columns and, where there are cells, by communities."""
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - slow to import
+
+    known = np.column_stack([seen.own / np.sqrt(seen.own.shape[1]), *_communities(seen.cells)])
+    distances = KMeans(2, n_init=STARTS, random_state=seed).fit(known).transform(known)
+    nearer: Floats = distances[:, 0] - distances[:, 1]
+    return nearer
+
+
+def figures_of(guess: Floats, labels: Floats) -> Figures:
+    """What :func:`clustered` is worth."""
+    from sklearn.metrics import normalized_mutual_info_score  # noqa: PLC0415 - slow to import
+
+    found, right = float(auc(labels, guess, np.ones((1, len(labels))))[0]), float(((guess > 0) == labels).mean())
+    mutual = float(normalized_mutual_info_score(labels, guess > 0))
+    return Figures(max(found, 1 - found), max(right, 1 - right), mutual)
+
+
+def pairs_right(guess: Floats, labels: Floats, seed: int) -> tuple[int, int]:
+    """Of pairs of a positive and a negative record, each record in one: how many the guess tells apart, whichever cluster is positive."""
+    draw = np.random.default_rng(seed)
+    positive, negative = (draw.permutation(np.flatnonzero(labels == label)) for label in (1, 0))
+    trials = min(len(positive), len(negative))
+    apart = guess[positive[:trials]] - guess[negative[:trials]]
+    right = int(np.count_nonzero(np.where(apart == 0, draw.random(trials) < 0.5, apart > 0)))
+    return max(right, trials - right), trials
+
+
+def _communities(cells: Sequence[NDArray[np.intp]]) -> list[Floats]:
+    """The second eigenvector of the graph in which two records of a cell of m are joined by 1/m, its variance 1; none without a graph."""
+    told = [tree for tree in cells if tree.max()]
+    if not told:
+        return []
+    incidence = np.column_stack(
+        [(tree[:, None] == np.arange(tree.max() + 1)) / np.sqrt(np.bincount(tree)) for tree in told]
+    )
+    _, vectors = np.linalg.eigh(incidence.T @ incidence)  # ascending; the last one is the same for everybody
+    second = incidence @ vectors[:, -2]
+    return [second / second.std()]
+
+
+def _standardised(table: PartyTable) -> Floats:
+    columns: list[Floats] = []
+    for column in table.columns.values():
+        if column.dtype == object:
+            columns += [(column == value).astype(np.float64) for value in sorted({v for v in column if v is not None})]
+        else:
+            numbers: Floats = column.astype(np.float64)
+            filled = np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
+            columns.append((filled - filled.mean()) / (filled.std() or 1.0))
+    return np.column_stack(columns)

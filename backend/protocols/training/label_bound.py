@@ -1,0 +1,80 @@
+"""How much a set of records tells about labels, and splits that keep below a bound on it (ID-LMID, arXiv 2307.10318). The Guest's alone.
+
+A Host is told which records are in a node. If labels inside are other than outside, it learns who shares a label, and needs no key for it
+(ID2Graph). Per set: the larger of the divergences from the labels of all records to those inside, and to those outside, in bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.trees.growth import Bounds, IntArray, SecondOrder
+from backend.trees.outputs import Floats
+
+COUNTS = 2  # channel from which on a node's sums count its records by class
+
+
+@dataclass(frozen=True, eq=False)
+class LabelBound:
+    """A bound for the sets of one tree.
+
+    Attributes
+    ----------
+    bits : float
+        Most that a set may tell.
+    total : ndarray of int64
+        ``(classes,)``: records that count, by class.
+    """
+
+    bits: float
+    total: IntArray
+
+    def allows(self, counts: IntArray) -> NDArray[np.bool_]:
+        """Whether a Host may be told of sets with these ``(classes, …)`` records; sets and their complements go together."""
+        allowed: NDArray[np.bool_] = told_bits(counts, self.total) <= self.bits
+        return allowed
+
+
+@dataclass(frozen=True)
+class BoundedSplits(SecondOrder):
+    """Second-order splits of which a Host may be told both sides."""
+
+    bound: LabelBound | None = None
+
+    def _gain(self, left: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
+        gain = super()._gain(left, total, direction, bounds)
+        if self.bound is None:
+            return gain
+        sides = left[COUNTS:], total[COUNTS:, None, None] - left[COUNTS:]
+        return np.where(self.bound.allows(sides[0]) & self.bound.allows(sides[1]), gain, -np.inf)
+
+
+def told_bits(counts: IntArray, total: IntArray) -> Floats:
+    """Bits that sets tell about labels.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        ``(classes, …)``: a set's records by class.
+    total : ndarray of int64
+        ``(classes,)``: all records by class.
+
+    Returns
+    -------
+    ndarray of float64
+        ``(…)``: 0 for no records and for all of them.
+    """
+    whole = total.reshape(-1, *[1] * (counts.ndim - 1)).astype(np.float64)
+    inside = counts.astype(np.float64)
+    return np.maximum(_divergence(inside, whole), _divergence(whole - inside, whole))
+
+
+def _divergence(counts: Floats, whole: Floats) -> Floats:
+    """Of a set's labels from all labels, Σ p·log₂(p/q)."""
+    share = counts / np.maximum(counts.sum(axis=0), 1.0)
+    ratio = np.divide(share, whole / whole.sum(axis=0), out=np.ones_like(share), where=share > 0)
+    divergence: Floats = (share * np.log2(ratio)).sum(axis=0)
+    return divergence
