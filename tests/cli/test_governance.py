@@ -91,7 +91,7 @@ def test_a_log_that_was_cut_fails_the_check_with_exit_status_1(run, home):
     status, text, _ = run("audit", "verify", "--json")
     assert status == 0 and json.loads(text)["demo"]["holds"]
     run("report")
-    with sqlite3.connect(home / "parties" / "demo" / "bank" / "audit.db") as database:
+    with sqlite3.connect(home / "parties" / "demo" / "bank" / "store.db") as database:
         database.execute("delete from audit where number = (select max(number) from audit)")
     database.close()
     status, text, _ = run("audit", "verify")
