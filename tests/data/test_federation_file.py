@@ -219,3 +219,11 @@ def test_what_is_written_is_loaded_again(tmp_path_factory, title, meaning, codes
     federation = Federation(name="f", title=title, label=label, guest=guest, hosts=(host,), folder=folder)
     write_federation(federation, folder)
     assert load_federation(folder, check_tables=False) == federation
+
+
+def test_a_table_that_is_a_link_to_itself_is_named(tiny):
+    table = tiny / load_federation(tiny).guest.file
+    table.unlink()
+    table.symlink_to(table)
+    with pytest.raises(FederationError, match=rf"{table.name}: cannot be read"):
+        load_federation(tiny)
