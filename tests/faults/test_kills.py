@@ -42,6 +42,7 @@ def template(tmp_path_factory):
 
 
 @pytest.mark.faults
+@pytest.mark.slow  # CI runs a seeded tenth with the slow tests
 @pytest.mark.parametrize("cipher", ["rlwe", "paillier"])
 def test_killed_at_any_write_a_score_is_repeated_whole_and_counted_once(cipher, template, tmp_path):
     kills = max(1, KILLS // 2)
