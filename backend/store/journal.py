@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from backend.store.database import Database
@@ -109,6 +109,18 @@ class Journal:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
             return Run(self._database, known.run)
+
+    def kept(self) -> tuple[int, int, int]:
+        """Runs, messages that wait for their answer, and batches whose scores wait to be handed over; none of them names a person."""
+        waiting = RunBatchRow.answer.is_not(None)
+        counts = (
+            select(func.count()).select_from(RunRow),
+            select(func.count()).select_from(RunPieceRow),
+            select(func.count()).select_from(RunBatchRow).where(waiting),
+        )
+        with self._database.read() as session:
+            runs, sent, answered = (session.scalars(count).one() for count in counts)
+        return runs, sent, answered
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
