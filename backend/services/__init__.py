@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
+    from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
@@ -263,6 +264,13 @@ class Glassleaf:
         from backend.services.people import People
 
         return People(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The Guest's keys: listed, backed up, restored, rotated."""
+        from backend.services.keys import Keys
+
+        return Keys(self._shared.workspace, self._auditor)
 
     @cached_property
     def reviews(self) -> ReviewService:

@@ -231,7 +231,9 @@ def _forget(database: Database, person: str) -> dict[str, int]:
 def _checked(person: str) -> str:
     """An id as files hold it; raises ParameterError where it can be none."""
     if not person or person != person.strip() or not person.isprintable():
-        raise ParameterError(f"{person[:80]!r} is no id: expected the text in a party's id column, without spaces around it.")
+        raise ParameterError(
+            f"{person[:80]!r} is no id: expected the text in a party's id column, without spaces around it."
+        )
     return person
 
 

@@ -123,7 +123,6 @@ class Registry:
 
     def part_of(self, record: ModelRecord) -> dict[str, str]:
         """Id of a joint record → the part it had in training; not to be changed in place."""
-
         store = self._workspace.guest_store(record.federation)
 
         def read() -> dict[str, str]:

@@ -121,7 +121,7 @@ class Workspace:
         return self._loaded[folder][1]
 
     def runtime(self, name: str) -> FederationRuntime:
-        """The running federation; set up again when one of its files has changed, or a key was rotated. Once a day, what is too old is deleted."""
+        """The running federation; set up again when a file has changed or a key was rotated. What is too old is deleted once a day."""
         from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415
         from backend.store.key_file import retired_keys  # noqa: PLC0415
@@ -166,7 +166,10 @@ class Workspace:
     def databases(self, name: str) -> dict[str, Database]:
         """Party → its database; a Host's for whoever operates the simulation alone."""
         runtime = self.runtime(name)
-        return {runtime.guest.name: self.database(name), **{host: runtime.host_database(host) for host in runtime.hosts}}
+        return {
+            runtime.guest.name: self.database(name),
+            **{host: runtime.host_database(host) for host in runtime.hosts},
+        }
 
     def warm_up(self, name: str, bits: int) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

@@ -362,7 +362,6 @@ class Accountant:
         subjects = sorted(found - also)  # who was forgotten and asked about again is one person
         return len(subjects), max(self.given_away(subjects).values(), default=0.0)
 
-
     def _owners(self, people: Collection[str]) -> dict[str, str]:
         """Name in the account → who of `people` it stands for: an id, and the pseudonym of the same id once anybody was forgotten."""
         owners = {person: person for person in people}

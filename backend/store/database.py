@@ -143,7 +143,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A transaction that only reads, part of one that the same thread has begun; within one that writes it sees what that has written."""
+        """A transaction that only reads, part of one that the thread has begun; within one that writes it sees what that wrote."""
         outer: Session | None = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
         if outer is not None:
             yield outer

@@ -1,6 +1,6 @@
 """A party's secret keys on disk: readable by their owner only, written once, never replaced.
 
-A key that is rotated is renamed, ``paillier-3072.key`` to ``paillier-3072.FINGERPRINT.retired``: what was encrypted for it can still be opened.
+One that is rotated is renamed, ``paillier-3072.key`` to ``paillier-3072.FINGERPRINT.retired``: what was encrypted can still be opened.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class PartyStore:
             return session.get(SecretRow, name) is not None
 
     def pseudonym(self, person: str) -> str:
-        """What stands here for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""
+        """Stands for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""
         return f" {hmac.digest(self.secret(PSEUDONYMS), person.encode(errors='surrogatepass'), 'sha256').hex()}"
 
 

@@ -41,7 +41,9 @@ RETENTION = {
     "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks anew", "created"),
     "run_batches": Period(KEPT.days, "with their run"),
     "run_pieces": Period(KEPT.days, "until the answer is there, at most as long as their run"),
-    "score_jobs": Period(BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"),
+    "score_jobs": Period(
+        BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
+    ),
     "artefacts": Period(None, "the model, and which part of the training each joint record had"),
     "records": Period(None, "what is known about the model"),
     "measurements": Period(None, "evidence about the model, of groups; measured again, it is replaced"),

@@ -57,7 +57,7 @@ def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     [(log, row)] = [(log, row) for host in here.hosts for log in [here.logged(host)[0]] for row in log.rows()]
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])
-    log.note(row.model_id, (row.subject,), other, row.vector)
+    log.note(row.model_id, (row.subject,), other, (row.vector,))
     [found] = glassleaf.audit.replay("demo")
     assert "a key that this Guest does not have" in found.found.problems[0][1]
     assert len(glassleaf.audit.replay("demo")) == 1  # what is wrong stays in the log

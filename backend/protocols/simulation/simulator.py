@@ -169,9 +169,7 @@ class FederationRuntime:
         with self._key_lock:
             if (short, bits) not in self._keys:
                 path = self._own(f"paillier-{bits}.key")
-                numbers, new = self._kept(
-                    path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers()
-                )
+                numbers, new = self._kept(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
                 secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
                 if new:
                     self._on_key("paillier", bits)
@@ -257,7 +255,7 @@ class FederationRuntime:
             return self._retired_keys[mark]
 
     def _kept(self, path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
-        """A key of the Guest; raises SecurityError where keys were rotated since the runtime was set up: its runs belong to the key before."""
+        """A key of the Guest; raises SecurityError where keys were rotated since the runtime was set up: its runs go with those."""
         kept = kept_key(path, make)
         if retired_keys(path.parent) != self.retired:
             raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
