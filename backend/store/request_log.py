@@ -127,7 +127,7 @@ class RequestLog:
         columns = RequestRow.number, RequestRow.day, RequestRow.kind, RequestRow.model_id, size
         with self._database.read() as session:
             rows = session.execute(select(*columns).where(RequestRow.subject == person).order_by(RequestRow.number))
-            return [row._tuple() for row in rows]
+            return [(number, day, kind, model, size) for number, day, kind, model, size in rows]
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Delete rows that were audited, or whose person is forgotten."""
