@@ -94,7 +94,18 @@ def test_an_answer_about_all_records_is_shown_as_one_about_everybody_and_stays(g
     person, host = next(people), hosts(glassleaf)[0]
     runtime = runtime_of(glassleaf)
     with runtime.host_database(host).write() as session:
-        session.add(AnswerRow(subject=EVERYBODY, kind="table", structure="ages", guest="bank", day=TODAY, asked=1, bits=1.0, capacity=1.0))
+        session.add(
+            AnswerRow(
+                subject=EVERYBODY,
+                kind="table",
+                structure="ages",
+                guest="bank",
+                day=TODAY,
+                asked=1,
+                bits=1.0,
+                capacity=1.0,
+            )
+        )
     glassleaf.people.forget("demo", person, WHY)
     [answered] = about(glassleaf.people.show("demo", person), "answers")[host]
     assert (answered["under"], answered["kind"], answered["times"]) == ("everybody", "table", 1)
@@ -228,7 +239,9 @@ def test_the_entry_says_what_was_done_without_the_id(glassleaf, people):
     glassleaf.people.show("demo", person)
     again = last(glassleaf).body["person"]
     glassleaf.people.show("demo", other)
-    assert again == entry.body["person"] != last(glassleaf).body["person"]  # who holds the Guest's secret can look it up
+    assert (
+        again == entry.body["person"] != last(glassleaf).body["person"]
+    )  # who holds the Guest's secret can look it up
 
 
 @pytest.mark.parametrize("why", ["", "short", "   asked    ", "x" * 5000])
