@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -143,18 +143,19 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A transaction that only reads; within one that writes it sees what that one has written."""
-        outer: Session | None = getattr(self._open, "session", None)
+        """A transaction that only reads, part of one that the thread has begun; within one that writes it sees what that wrote."""
+        outer: Session | None = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
         if outer is not None:
             yield outer
             return
+        alone = self._lock if self._shared else nullcontext()  # one connection for all threads
         try:
-            if not self._shared:
-                with Session(self._engine) as session:
+            with alone, Session(self._engine) as session:
+                self._open.reading = session
+                try:
                     yield session
-                return
-            with self._lock, Session(self._engine) as session:  # one connection for all threads
-                yield session
+                finally:
+                    self._open.reading = None
         except SQLAlchemyError as error:
             raise self._failed("read", error) from error
 
@@ -181,6 +182,7 @@ def _version(connection: Connection) -> str | None:
 def _set_up_sqlite(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions begin where SQLAlchemy begins them
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # who is forgotten stands in no free page either
     connection.execute("PRAGMA synchronous = FULL")  # what was counted is counted after a power cut, too
 
 
