@@ -95,16 +95,15 @@ class ReasonsHandler:
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
         told = log2(comb(sum(asked.features), min(asked.names, sum(asked.features)))) if min(asked.features) >= 0 else 0
-        spent, message = np.zeros(len(held), dtype=bool), HeldRecords(asked.conversation, to_bitmap(held))
+        reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
             question = self._question(session, served, asked, asked.ids[i : i + 1], told, of_person(asked.request, i))
-            spent[only], told_guest = self.answering.count(
-                question, asked.conversation, asked.ids[i : i + 1], held[only]
-            )
-            if spent[i]:
-                message = replace(told_guest, held=message.held, spent=to_bitmap(spent))
-        self._begin(session, served, asked, columns, held, ~spent)
+            _, told_guest = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
+            if told_guest.spent:
+                reached[i] = told_guest.spent[0]
+                message = replace(told_guest, held=message.held, spent=reached.tobytes())
+        self._begin(session, served, asked, columns, held, reached == 0)
         yield sender, message
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:

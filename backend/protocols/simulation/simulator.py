@@ -121,7 +121,8 @@ class FederationRuntime:
     def _host(self, name: str) -> HostParty:
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
         budgets = self._budget, party.budget, usual_limit(synthetic)
-        limits = Limits(next(limit for limit in budgets if limit is not None))
+        answers = next(limit for limit in budgets if limit is not None)
+        limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
         database, table = Database(home), self.federation.folder / party.file
@@ -218,6 +219,10 @@ class FederationRuntime:
         """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
         party = self._simulated.hosts[host]
         return party.requests, party.registered
+
+    def account(self, host: str) -> Accountant | None:
+        """What `host` shows its operator: the account of its answers."""
+        return self._simulated.hosts[host].accountant
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.
