@@ -104,6 +104,7 @@ class FederationRuntime:
         self.federation, self._on_key, self.journal = federation, on_key, journal
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
+        self._accounts: dict[str, Accountant] = {}
         self._home, self.key_floor, self._pools = home, key_floor, pools
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
@@ -126,6 +127,7 @@ class FederationRuntime:
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
         database, table = Database(home), self.federation.folder / party.file
+        self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
         return HostParty(
             name,
             read_table(self.federation, name),
@@ -136,7 +138,7 @@ class FederationRuntime:
             pool=HOST_POOL if self._pools else 0,
             tables=home,
             products=BinProducts(Workers(cores())),
-            accountant=Accountant(database, limits, sha256(table.read_bytes()).hexdigest()),
+            accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
         )
@@ -220,9 +222,13 @@ class FederationRuntime:
         party = self._simulated.hosts[host]
         return party.requests, party.registered
 
-    def account(self, host: str) -> Accountant | None:
+    def account(self, host: str) -> Accountant:
         """What `host` shows its operator: the account of its answers."""
-        return self._simulated.hosts[host].accountant
+        return self._accounts[host]
+
+    def capacity(self, host: str, model_id: str) -> float:
+        """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
+        return self._simulated.hosts[host].capacity(model_id)
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.
