@@ -19,6 +19,8 @@ def write_whole(path: Path, *parts: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             for part in parts:
                 file.write(part)
+            file.flush()
+            os.fsync(file.fileno())  # so that a power cut leaves the old file or the new one, too
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import label_leak as describe
 
 BOUNDS = (0.0, 0.3, 0.1, 0.05, 0.02, 0.01)  # bits; 0 = none
-SEED, QUICK_PEOPLE = 0, 600
+SEED, QUICK_PEOPLE, QUICK_BOUNDS = 0, 400, (0.0, 0.02)
 
 
 def measure(quick: bool = False) -> dict[str, Any]:
@@ -32,7 +32,9 @@ def measure(quick: bool = False) -> dict[str, Any]:
     else:
         skipped = {"skipped": ABSENT}
         federation, tables, labels = synthetic_people(QUICK_PEOPLE)
-    ways = [replace(PARAMETERS, label_bound=bound) for bound in BOUNDS] + [replace(PARAMETERS, complete=True)]
+    ways = [replace(PARAMETERS, label_bound=bound) for bound in (QUICK_BOUNDS if quick else BOUNDS)] + [
+        replace(PARAMETERS, complete=True)
+    ]
     rows: list[dict[str, Any]] = []
     own: dict[str, Any] = {}
     for way in ways:

@@ -52,6 +52,7 @@ EXAMPLES = {
     "elderly": "glassleaf elderly latest AGE",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "audit verify": "glassleaf audit verify",
+    "audit key": "glassleaf audit key demo --out bank.pem",
     "audit replay": "glassleaf audit replay credit_card",
     "audit show": "glassleaf audit show --action score --last 20",
     "audit export": "glassleaf audit export credit_card --out audit.jsonl",

@@ -51,7 +51,7 @@ with right:
         st.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=not idle, key="score_go")
         and sheet is not None
     ):
-        request = ScoringRequest(model_id, sheet, cutoff, cipher, bits)
+        request = ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True)
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
         session.start("score", lambda: backend.scoring.start(request))
         session.rerun()
@@ -71,6 +71,8 @@ with right:
     elif job.result.model_id == model_id:
         done = view_models.decided(job.result, cutoff)
         result.draw(t, view, done, partial(backend.scoring.csv, done))
+        if session.once("handed_over", done.run):
+            backend.scoring.handed_over(done)
         if reasons.asked(t, view, done, sheet, why) and sheet is not None:
             wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
             session.start("reasons", lambda: backend.reasons.start(wanted))

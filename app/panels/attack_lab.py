@@ -69,10 +69,21 @@ def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
     if not ran:
         return
     if working:
-        names = ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in working)
-        st.markdown(t("attack_lab.some_work", n=len(working), ran=len(ran), names=names))
+        st.markdown(t("attack_lab.some_work", n=len(working), ran=len(ran), names=_names(t, working)))
     else:
         st.markdown(t("attack_lab.none_works", n=len(ran)))
+    if switched := [result for result in ran if result.outcome.optional]:
+        st.markdown(t("attack_lab.optional", names=_names(t, switched)))
+
+
+def _names(t: Texts, results: Sequence[AttackResult]) -> str:
+    return ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in results)
+
+
+def _verdict(t: Texts, result: AttackResult) -> str:
+    if attack_works(result):
+        return t("attack_lab.works")
+    return t("attack_lab.fails_optional" if result.outcome.optional else "attack_lab.fails")
 
 
 def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
@@ -103,8 +114,8 @@ def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> b
 
 def _outcome(t: Texts, result: AttackResult) -> None:
     works, outcome = attack_works(result), result.outcome
-    icon, words = ("report", "attack_lab.works") if works else ("check_circle", "attack_lab.fails")
-    st.markdown(f":material/{icon}: **{t(words)}** {_rates(t, result)}")
+    icon = "report" if works else "check_circle"
+    st.markdown(f":material/{icon}: **{_verdict(t, result)}** {_rates(t, result)}")
     frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
     setting = t(f"attack.{result.text}_setting", **_figures(result))
     found = f"attack.{result.text}_found"
@@ -164,9 +175,7 @@ def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
         t("attack_lab.without"): [percent(result.defence_off) for result in ran],
         t("attack_lab.with"): [percent(result.defence_on) if result.defence_on is not None else "–" for result in ran],
         t("attack_lab.guessing"): [percent(result.chance) for result in ran],
-        t("attack_lab.verdict"): [
-            t("attack_lab.works" if attack_works(result) else "attack_lab.fails") for result in ran
-        ],
+        t("attack_lab.verdict"): [_verdict(t, result) for result in ran],
     }
     frame.table_twin(t, columns, t("attack_lab.title"), "attack")
 

@@ -35,27 +35,30 @@ STARTS = 10  # of a clustering
 def run(seed: int, people: int = PEOPLE) -> AttackOutcome:
     """Tell a positive from a negative label, pair by pair of training records; the Host is told which cluster is which."""
     federation, tables, labels = synthetic_people(people)
-    ways = {"off": PARAMETERS, "on": replace(PARAMETERS, label_bound=BOUND)}
-    watched = {name: watch(federation, tables, labels, parameters) for name, parameters in ways.items()}
-    seen_of = watched | {"own": replace(watched["off"], cells=())}
-    guesses = {name: clustered(seen, seed) for name, seen in seen_of.items()}
-    figures = {name: figures_of(guess, seen_of[name].labels) for name, guess in guesses.items()}
+    watched: dict[str, Watched] = {}
+    figures: dict[str, Figures] = {}
 
-    def pairs(name: str) -> tuple[int, int]:
-        return pairs_right(guesses[name], seen_of[name].labels, seed)
+    def infer(name: str, seen: Watched) -> tuple[int, int]:
+        watched[name], guess = seen, clustered(seen, seed)
+        figures[name] = figures_of(guess, seen.labels)
+        return pairs_right(guess, seen.labels, seed)
 
-    right, trials = pairs("own")
+    def train_and_infer(name: str, bound: float) -> tuple[int, int]:
+        return infer(name, watch(federation, tables, labels, replace(PARAMETERS, label_bound=bound)))
+
+    off, on = count(train_and_infer, "off", 0.0), count(train_and_infer, "on", BOUND)
+    right, trials = infer("own", replace(watched["off"], cells=()))
     positive = float(watched["off"].labels.mean())
     return AttackOutcome(
-        count(pairs, "off"),
-        count(pairs, "on"),
+        off,
+        on,
         chance=max(0.5, right / trials),
         setting={"people": len(watched["off"].labels), "trees": PARAMETERS.trees},
         rates={"prior": max(positive, 1 - positive)}
         | {f"accuracy_{name}": found.accuracy for name, found in figures.items()},
         numbers={f"nmi_{name}": found.nmi for name, found in figures.items()}
-        | {f"model_auc_{name}": seen.model_auc for name, seen in watched.items()}
-        | {f"bits_{name}": seen.label_bits for name, seen in watched.items()},
+        | {f"model_auc_{name}": watched[name].model_auc for name in ("off", "on")}
+        | {f"bits_{name}": watched[name].label_bits for name in ("off", "on")},
         optional=True,
     )
 

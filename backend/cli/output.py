@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError
 from backend.results import DEMO
 from backend.services import Glassleaf
@@ -106,7 +107,10 @@ def check_out(out: Path) -> None:
 def save(out: Path, blob: bytes) -> None:
     """Write a file; raises GlassleafError where that cannot be done."""
     try:
-        out.write_bytes(blob)
+        if out.exists() and not out.is_file():  # a pipe
+            out.write_bytes(blob)
+        else:
+            write_whole(out, blob)
     except OSError as error:
         raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
 

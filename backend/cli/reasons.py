@@ -45,23 +45,31 @@ def reasons(
         if out is not None:
             check_out(out)
             glassleaf.reasons.check_notice(record.id)
-            scored = watched(glassleaf.scoring.start(ScoringRequest(record.id, sheet, cutoff, chosen, bits)))
+            request = ScoringRequest(record.id, sheet, cutoff, chosen, bits, hold=True)
+            scored = watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted
                 _print_accepted(record.id, scored.scores[0], cutoff, as_json)
+                glassleaf.scoring.handed_over(scored)
                 raise typer.Exit(1)
-        request = ReasonsRequest(record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored)
-        found = watched(glassleaf.reasons.start(request))
+        asked = ReasonsRequest(record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored, hold=True)
+        found = watched(glassleaf.reasons.start(asked))
         one = found.people[0]
         if out is not None and not one.problem:
             save(out, glassleaf.reasons.notice(found, person, notice, kind))
-    body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
-    body |= {"cipher": found.cipher, "key_bits": found.key_bits, "features": found.features, "seconds": found.seconds}
-    ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
-    lines = [_text(one), f"{ranked}, {body['bytes']:,} bytes in all."]
-    if out is not None and not one.problem:
-        body |= {"notice": str(out), "blocked": one.blocked}
-        lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
-    print_result(body, "\n".join(lines), as_json)
+        body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
+        body |= {
+            "cipher": found.cipher,
+            "key_bits": found.key_bits,
+            "features": found.features,
+            "seconds": found.seconds,
+        }
+        ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
+        lines = [_text(one), f"{ranked}, {body['bytes']:,} bytes in all."]
+        if out is not None and not one.problem:
+            body |= {"notice": str(out), "blocked": one.blocked}
+            lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
+        print_result(body, "\n".join(lines), as_json)
+        glassleaf.reasons.handed_over(found)
     if one.problem or (out is not None and one.blocked):
         raise typer.Exit(1)
 

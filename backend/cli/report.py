@@ -57,7 +57,7 @@ def report(
             raise ParameterError(f"A report as {chosen} needs a file; add --out FILE.")
         written = glassleaf.reports.export(model, chosen, language)
         if out is None:
-            sys.stdout.write(written.decode())
+            typer.echo(written, nl=False)  # bytes: no system may put its own line ends in
             return
         if chosen == "pdf" and glassleaf.reports.language_of_pdf(language) != language:
             say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")

@@ -16,7 +16,9 @@ from backend.errors import ParameterError
 from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
 
 if TYPE_CHECKING:
-    from backend.results import Score
+    from collections.abc import Sequence
+
+    from backend.results import Score, ScoreBatch
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
@@ -67,34 +69,17 @@ def score(
         check_out(out)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
         sheet = glassleaf.samples.read(model, samples)
-        batch = watched(glassleaf.scoring.start(ScoringRequest(model, sheet, cutoff, chosen, bits)))
+        request = ScoringRequest(model, sheet, cutoff, chosen, bits, hold=True)
+        batch = watched(glassleaf.scoring.start(request))
         if out is not None:
             save(out, glassleaf.scoring.csv(batch))
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
-    document: dict[str, Any] = asdict(batch)
-    lines = [f"Note: {note}" for note in sheet.notes]
-    lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:SHOWN]]
-    lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
+        document, text = _told(batch, sheet.notes, plain, out)
+        print_result(document, text, as_json)
+        glassleaf.scoring.handed_over(batch)
     failed = sum(s.status == "failed" for s in batch.scores)
-    lines.append(
-        f"{len(batch.scores) - failed:,} scored, {failed:,} failed, in {batch.seconds:.2f} s: {batch.ciphertexts_per_sample} "
-        f"ciphertexts a sample for {batch.leaves} leaves, {sum(m.bytes for m in batch.transcript):,} bytes in "
-        f"{len(batch.transcript)} messages" + (f"; written to {out}" if out else "")
-    )
-    if batch.dither > 0:
-        lines.append(f"Margins are within ±{batch.dither:g} of the model's: the last Host has added dither.")
-    if batch.canaries > 0:
-        lines.append(f"{batch.canaries:,} canaries intact: no Host has tampered with these scores.")
-    if plain is not None:
-        document["equal_to_plain"] = all(
-            s.status == "failed" or abs(s.margin - p.margin) <= batch.dither
-            for s, p in zip(batch.scores, plain.scores, strict=True)
-        )
-        exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"
-        lines.append(f"Equal to the scores on plaintext, {exactly}: {document['equal_to_plain']}")
-    print_result(document, "\n".join(lines), as_json)
     if document.get("equal_to_plain") is False or failed == len(batch.scores):
         raise typer.Exit(1)
     if failed:
@@ -117,3 +102,31 @@ def _score_text(s: Score) -> str:
     probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
     outcome = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
     return f"{s.id}: score {s.margin:+.4f}{probability}{outcome}{absent}"
+
+
+def _told(
+    batch: ScoreBatch, notes: Sequence[str], plain: ScoreBatch | None, out: Path | None
+) -> tuple[dict[str, Any], str]:
+    """A scoring as a document and in words."""
+    document: dict[str, Any] = asdict(batch)
+    lines = [f"Note: {note}" for note in notes]
+    lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:SHOWN]]
+    lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
+    failed = sum(s.status == "failed" for s in batch.scores)
+    lines.append(
+        f"{len(batch.scores) - failed:,} scored, {failed:,} failed, in {batch.seconds:.2f} s: {batch.ciphertexts_per_sample} "
+        f"ciphertexts a sample for {batch.leaves} leaves, {sum(m.bytes for m in batch.transcript):,} bytes in "
+        f"{len(batch.transcript)} messages" + (f"; written to {out}" if out else "")
+    )
+    if batch.dither > 0:
+        lines.append(f"Margins are within ±{batch.dither:g} of the model's: the last Host has added dither.")
+    if batch.canaries > 0:
+        lines.append(f"{batch.canaries:,} canaries intact: no Host has tampered with these scores.")
+    if plain is not None:
+        document["equal_to_plain"] = all(
+            s.status == "failed" or abs(s.margin - p.margin) <= batch.dither
+            for s, p in zip(batch.scores, plain.scores, strict=True)
+        )
+        exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"
+        lines.append(f"Equal to the scores on plaintext, {exactly}: {document['equal_to_plain']}")
+    return document, "\n".join(lines)

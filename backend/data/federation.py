@@ -5,6 +5,7 @@ Knows the parties and their dictionaries; values stay in the parties' files (see
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -314,7 +315,9 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
         path = file.parent / party.file
         if _leads_out(party.file):
             continue
-        if not path.resolve().is_relative_to(file.parent.resolve()):
+        if not Path(os.path.realpath(path)).is_relative_to(
+            file.parent.resolve()
+        ):  # resolve() raises where links go in a circle
             problems.append(
                 f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
                 "folder; expected the table itself. Put it there."

@@ -25,12 +25,13 @@ from backend.errors import FederationError, ModelError
 from backend.evaluation.performance import performance
 from backend.protocols.training.guest import MIN_ROWS
 from backend.results import JOINT
-from backend.trees.ensemble import Split
+from backend.trees.ensemble import GuestTree, Split
 from backend.trees.importers.partition import PartialModels
 from backend.trees.importers.whole import WholeModel, WholeSplit, leaves_of
 from backend.trees.metrics import measure
 
 MAX_ROWS = 5000  # spread over the joint records
+MAX_CELLS = 20_000_000  # of the model's columns held at once: 160 MB
 FLOAT32 = 2.0**-24  # relative error of one addition in XGBoost
 CHANCE = 0.5  # AUC of a model that knows nothing
 
@@ -95,7 +96,7 @@ def prove(
     """
     tables = {federation.guest.name: read_table(federation, federation.guest.name)}
     tables |= {host: read_table(federation, host) for host in {split.owner for split in _splits(parts)} - {*tables}}
-    rows = _joint_rows(federation, tables, labels)
+    rows = _joint_rows(federation, tables, labels, min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // len(read.features))))
     columns, notes = _columns(federation, file.name, read, parts, given)
     ids = [tables[federation.guest.name].ids[row] for row in rows]
     place = {party: np.array([table.row_of[i] for i in ids], dtype=np.intp) for party, table in tables.items()}
@@ -159,11 +160,11 @@ def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable])
     n = len(tables[model.guest].ids)
     units = np.tile(np.rint(np.array(model.base_scores) / unit), (n, 1))
     for t, tree in enumerate(model.trees):
-        number = {id(split): i for i, split in tree.splits.items()}
 
-        def goes_left(split: Split, t: int = t, number: Mapping[int, int] = number) -> NDArray[np.bool_]:
-            rule = rules[split.owner][t, number[id(split)]]
-            return rule.goes_left(tables[split.owner].columns[rule.feature])
+        def goes_left(i: int, rows: NDArray[np.intp], t: int = t, tree: GuestTree = tree) -> NDArray[np.bool_]:
+            owner = tree.splits[i].owner
+            rule = rules[owner][t, i]
+            return rule.goes_left(tables[owner].columns[rule.feature][rows])
 
         at = leaves_of(tree.nodes, goes_left, n)
         nothing = (0.0,) * model.outputs.count
@@ -176,8 +177,10 @@ def _splits(parts: PartialModels) -> list[Split]:
     return [split for tree in parts.guest.trees for split in tree.splits.values()]
 
 
-def _joint_rows(federation: Federation, tables: Mapping[str, PartyTable], labels: Floats) -> NDArray[np.intp]:
-    """The Guest's rows that all owners hold, at most :data:`MAX_ROWS` of them."""
+def _joint_rows(
+    federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, most: int
+) -> NDArray[np.intp]:
+    """The Guest's rows that all owners hold, at most so many of them."""
     guest = tables[federation.guest.name]
     held = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
     if len(held) < MIN_ROWS or len(np.unique(labels[held])) < 2:
@@ -185,9 +188,7 @@ def _joint_rows(federation: Federation, tables: Mapping[str, PartyTable], labels
             f"{len(held)} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
             "label, are needed to prove and measure the model. Check that the files use the same ids."
         )
-    return np.array(held, dtype=np.intp)[
-        np.unique(np.linspace(0, len(held) - 1, min(len(held), MAX_ROWS)).astype(np.intp))
-    ]
+    return np.array(held, dtype=np.intp)[np.unique(np.linspace(0, len(held) - 1, min(len(held), most)).astype(np.intp))]
 
 
 def _columns(

@@ -80,10 +80,13 @@ class ModelImport:
         divided = divide(runtime, file, features, categories, score_bits, label_is)
         done = import_model(runtime, file, divided)
         record = released(runtime, done.record, done.model, done.part_of, JOINT, Job[None](lambda _: None, 0))
-        self._models.register(record, done.model, done.part_of)
-        self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
-        note.federation = federation
-        note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
+
+        def keep() -> None:
+            self._models.register(record, done.model, done.part_of)
+            self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
+            note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
+
+        note.federation, note.keep = federation, keep
         return record, divided.proof
 
     def check(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,14 @@ def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
     said = "\n".join(text.value for text in opened("attack_lab").markdown)
     for attack in ATTACKS.values():
         assert T(f"attack.{attack.text}_explanation") in said and T(f"attack.{attack.text}_defence") in said
+
+
+def test_a_defence_that_is_off_by_default_is_said_to_be(opened: Opened, few: None) -> None:
+    known = ATTACKS["A1"]
+    ATTACKS["A1"] = Attack("A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True))
+    said = everything(run(opened("attack_lab"), "attack_A1"))
+    assert T("attack_lab.fails_optional") in said
+    assert T("attack_lab.optional", names=f"A1 {T('attack.a1_title')}") in said
 
 
 def test_an_attack_that_fails_is_shown_with_both_rates_and_what_guessing_gives(opened: Opened, few: None) -> None:

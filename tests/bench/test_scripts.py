@@ -12,7 +12,7 @@ from app.texts import Texts
 from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
-from bench import cipher, curves, large, readme, reasons, tables
+from bench import cipher, curves, label_leak, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -77,6 +77,14 @@ def test_every_curve_has_points(grown):
     assert {p["hosts"] for p in grown["hosts"]} == {1, 2}
     assert {p["cores"] for p in grown["cores"]} == {1, 2}
     assert all(p["bytes_a_sample"] > 0 for p in grown["leaves"])
+
+
+def test_a_bound_keeps_what_hosts_are_told_below_it_and_every_row_is_written():
+    measured = json.loads(json.dumps(label_leak.measure(quick=True)))
+    assert [(row["bound"], row["complete"]) for row in measured["rows"]] == [(0.0, False), (0.02, False), (0.0, True)]
+    assert measured["rows"][1]["bits"] <= 0.02 < measured["rows"][0]["bits"]
+    written = label_leak.describe(measured)
+    assert len(re.findall(r"^\|.*label-bound 0.02", written, re.M)) == 1 and "own columns" in written
 
 
 def test_the_time_of_a_sample_is_divided_by_stage_and_wire(grown):

@@ -21,9 +21,11 @@ def test_a_report_is_written_and_checked(run, tmp_path, form):
     assert json.loads(text)["named_by"][0]["federation"] == "demo"
 
 
-def test_a_report_without_a_file_is_json_on_standard_output(run):
+def test_a_report_without_a_file_is_json_on_standard_output_and_can_be_checked(run, tmp_path):
     status, text, _ = run("report")
     assert status == 0 and json.loads(text)["schema"] == "glassleaf-report"
+    (tmp_path / "report.json").write_bytes(text.encode())
+    assert run("report", "--check", tmp_path / "report.json")[0] == 0
 
 
 def test_a_changed_report_is_refused_with_exit_status_1(run, tmp_path):
@@ -91,7 +93,7 @@ def test_a_log_that_was_cut_fails_the_check_with_exit_status_1(run, home):
     status, text, _ = run("audit", "verify", "--json")
     assert status == 0 and json.loads(text)["demo"]["holds"]
     run("report")
-    with sqlite3.connect(home / "parties" / "demo" / "bank" / "audit.db") as database:
+    with sqlite3.connect(home / "parties" / "demo" / "bank" / "store.db") as database:
         database.execute("delete from audit where number = (select max(number) from audit)")
     database.close()
     status, text, _ = run("audit", "verify")

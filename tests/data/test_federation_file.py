@@ -230,3 +230,11 @@ def test_limits_are_read_back_as_written_and_left_out_where_nobody_gave_one(tiny
     limited = federation.hosts[0].model_copy(update={"budget_total": 0, "max_bits": 12.5})
     write_federation(federation.model_copy(update={"hosts": (limited,)}), tiny)
     assert load_federation(tiny).hosts[0] == limited
+
+
+def test_a_table_that_is_a_link_to_itself_is_named(tiny):
+    table = tiny / load_federation(tiny).guest.file
+    table.unlink()
+    table.symlink_to(table)
+    with pytest.raises(FederationError, match=rf"{table.name}: cannot be read"):
+        load_federation(tiny)

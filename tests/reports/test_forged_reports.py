@@ -244,7 +244,7 @@ def test_a_statement_changed_in_the_store_does_not_have_its_signature(glassleaf,
     assert sign_off_holds(line, model, before.public_key) and glassleaf.reports.sign_off_holds("latest", line)
     assert not sign_off_holds(line, "0" * 64, before.public_key)
     assert not sign_off_holds(line, model, SigningKey.generate().public)
-    with sqlite3.connect(home / "parties" / "demo" / "bank" / "reviews.db") as database:
+    with sqlite3.connect(home / "parties" / "demo" / "bank" / "store.db") as database:
         database.execute("update signoffs set statement = 'Approved without conditions.'")
     database.close()
     after = glassleaf.reports.make("latest")

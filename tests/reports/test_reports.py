@@ -159,7 +159,7 @@ def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, r
         store = PartyStore(Database(home / "parties" / "demo" / host.name))
         rules = load_host(store.artefact(record.id)).rules.values()
         thresholds += [r.threshold for r in rules if r.threshold is not None and r.threshold > OFFSET / 2]
-        store.close()
+
     assert thresholds
     blob = glassleaf.reports.export("latest", form, language)
     text = pdf_text(blob) + canonical(pdf_form.read_pdf(blob).body()) if form == "pdf" else blob.decode()

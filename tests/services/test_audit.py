@@ -125,7 +125,7 @@ def test_the_hosts_witness_the_log_and_a_cut_shows(glassleaf, home):
     glassleaf.audit.note_sign_in("test")
     assert glassleaf.audit.verify("demo").holds
     assert set(glassleaf.audit.verify("demo").witnesses) == {h.name for h in glassleaf.federations.get("demo").hosts}
-    file = home / "parties" / "demo" / glassleaf.federations.get("demo").guest.name / "audit.db"
+    file = home / "parties" / "demo" / glassleaf.federations.get("demo").guest.name / "store.db"
     with sqlite3.connect(file) as database:
         database.execute("delete from audit where number = (select max(number) from audit)")
     database.close()
@@ -161,7 +161,7 @@ def test_an_entry_deleted_and_the_chain_made_anew_shows_though_two_more_follow(t
         glassleaf.close()
         glassleaf = Glassleaf(tmp_path, pools=False, actor="ana", key_floor=512)
     assert glassleaf.audit.verify("demo").problems == () == tuple(caplog.records)
-    forged(tmp_path / "parties" / "demo" / "bank" / "audit.db", gone=3)
+    forged(tmp_path / "parties" / "demo" / "bank" / "store.db", gone=3)
     for _ in range(2):
         glassleaf.audit.note_sign_in("test")
     hosts = {host.name for host in glassleaf.federations.get("demo").hosts}

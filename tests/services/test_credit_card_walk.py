@@ -177,7 +177,7 @@ def test_it_says_how_to_verify_it_and_the_three_forms_agree(walk):
 def test_no_threshold_of_the_host_is_in_any_form(walk):
     store = PartyStore(Database(walk.home / "parties" / walk.name / "platform"))
     rules = load_host(store.artefact(walk.pair.before.record.id)).rules.values()
-    store.close()
+
     limits = {f"{r.threshold:g}" for r in rules if r.feature == "LIMIT_BAL" and r.threshold >= 1000}
     assert len(limits) > 5
     for text in (walk.files["json"].decode(), walk.files["html"].decode(), walk.pdf):

@@ -182,7 +182,7 @@ def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
     glassleaf.close()
     told = {file for file in changed if file.parent.name != "bank"}  # the Hosts keep the audit log's head
     assert {file.name for file in told} == {"store.db"}
-    assert {file.name for file in changed - told} <= {f"paillier-{KEY}.key", f"paillier-{KEY}.tables", "audit.db"}
+    assert {file.name for file in changed - told} <= {f"paillier-{KEY}.key", f"paillier-{KEY}.tables", "store.db"}
 
 
 def test_a_made_up_models_pools_are_filled_like_any_others(home):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import LISTS, Message
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class KeepAuditHead(Message):
         "the Guest's public signing key and its signature"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
     base_number: int
     base_hash: str
     digests: tuple[str, ...]
@@ -45,4 +46,5 @@ class AuditHeads(Message):
 
     HOLDS: ClassVar[str] = "numbers, hashes, public keys and signatures of the Guest's audit log that the Host received"
     READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
     heads: tuple[tuple[int, str, str, str], ...]

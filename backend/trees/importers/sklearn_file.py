@@ -8,6 +8,7 @@ out its arrays. HistGradientBoosting compares float64 values, all others float32
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, Literal
@@ -37,6 +38,9 @@ from backend.trees.outputs import Outputs
 
 FORMAT = "glassleaf-sklearn-2"
 LEAF = -1
+EXAMPLES = 64  # rows in a file
+LARGEST_EXAMPLE = 1e30  # what float32 holds, with room
+ROUNDING = 1e-9  # of sums of float64
 LOSSES = ("log_loss", "squared_error", "absolute_error", "huber", "quantile")  # the others' predictions are no sums
 
 
@@ -54,6 +58,13 @@ class _Tree(BaseModel):
     cover: list[float]
 
 
+class _Examples(BaseModel):
+    """Made-up rows beside thresholds, and what the estimator itself says of them, ``(n, outputs)``."""
+
+    rows: list[list[float]]
+    margins: list[list[float]]
+
+
 class _File(BaseModel):
     estimator: str
     made_by: str
@@ -65,6 +76,7 @@ class _File(BaseModel):
     base_scores: list[float]
     of_tree: list[int]
     trees: list[_Tree]
+    examples: _Examples | None = None  # none where a column holds categories
 
 
 def read_sklearn(name: str, document: Any) -> WholeModel:
@@ -77,7 +89,7 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
         raise damaged(f"{name}, categories", f"{sorted(file.categories)}", f"features of 0 … {n - 1}")
     ours = at_most_float32 if file.compares == "float32" else at_most
     trees = tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees))
-    return WholeModel(
+    model = WholeModel(
         file=name,
         made_by=f"{file.made_by}, {file.estimator}",
         features=tuple(file.features),
@@ -88,6 +100,25 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
         outcomes=tuple(file.classes) if len(file.classes) == 2 else (),
         gapless=columns_where(trees, larger_default),
     )
+    if file.examples is not None:
+        _check_examples(model, file.examples)
+    return model
+
+
+def _check_examples(model: WholeModel, examples: _Examples) -> None:
+    """Raise ModelError where the estimator itself scored a row otherwise than the file's trees do."""
+    rows, theirs, where = examples.rows, examples.margins, f"{model.file}, examples"
+    if any(len(row) != len(model.features) for row in rows) or any(len(row) != model.outputs.count for row in theirs):
+        raise damaged(where, "rows of another length", "a number a feature, and one an output")
+    if not 1 <= len(rows) == len(theirs):
+        raise damaged(where, f"{len(rows)} rows and {len(theirs)} scores", "as many, and at least one")
+    apart = np.abs(model.margins(np.array(rows)) - np.array(theirs)).max(axis=1)
+    differ = ~(apart <= ROUNDING * (1.0 + model.reach))
+    if differ.any():
+        raise ModelError(
+            f"{where}: {int(differ.sum())} of {len(rows)} rows score otherwise by the file's trees than by the estimator itself, by up to "
+            f"{apart.max():.3g}. It is not imported: please report it with the version of scikit-learn."
+        )
 
 
 def _outputs(where: str, file: _File) -> Outputs:
@@ -157,7 +188,7 @@ def export(estimator: Any) -> dict[str, Any]:
             "of leaf weights, or such sums as logits."
         )
     columns = getattr(estimator, "feature_names_in_", [f"f{i}" for i in range(estimator.n_features_in_)])
-    return {
+    document = {
         "format": FORMAT,
         "estimator": kind,
         "made_by": f"scikit-learn {version('scikit-learn')}",
@@ -165,6 +196,27 @@ def export(estimator: Any) -> dict[str, Any]:
         "features": [str(name) for name in columns],
         **WRITERS[kind](estimator),
     }
+    return document if document["categories"] else document | {"examples": _examples(estimator, document)}
+
+
+def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """Rows whose values lie on and beside the trees' thresholds, so that no person's are in the file, with the estimator's own scores."""
+    draw, n = np.random.default_rng(0), int(estimator.n_features_in_)
+    known: list[list[float]] = [[0.0] for _ in range(n)]
+    for tree in document["trees"]:
+        for left, feature, threshold in zip(tree["left"], tree["feature"], tree["threshold"], strict=True):
+            if left != LEAF and abs(threshold) < LARGEST_EXAMPLE:
+                known[feature] += [threshold, float(np.nextafter(threshold, np.inf)), threshold - 1.0, threshold + 1.0]
+    rows = np.column_stack([draw.choice(values, EXAMPLES) for values in known])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the rows have no names of features
+        if not document["classes"]:
+            margins = estimator.predict(rows)
+        elif document["shares"]:
+            margins = estimator.predict_proba(rows)[:, 1 if len(document["classes"]) == 2 else 0 :]
+        else:
+            margins = estimator.decision_function(rows)
+    return {"rows": rows.tolist(), "margins": np.reshape(margins, (EXAMPLES, -1)).tolist()}
 
 
 def _gradient_boosting(estimator: Any) -> dict[str, Any]:

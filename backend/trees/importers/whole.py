@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,15 +146,19 @@ class WholeModel:
     def margins(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums of leaf weights, ``(n, outputs.count)``, of ``(n, n_features)`` numbers and category codes; NaN is missing."""
         margins = np.tile(np.array(self.base_scores), (len(values), 1))
+        count = self.outputs.count
         for t, tree in enumerate(self.trees):
-            at = leaves_of(tree, lambda split: split.goes_left(values[:, split.feature]), len(values))
-            weights = [node.weights or (node.weight,) if isinstance(node, Leaf) else (0.0,) for node in tree]
-            if self.outputs.of_tree:
-                margins[:, self.outputs.of_tree[t]] += np.array([w[0] for w in weights])[at]
-            else:
-                margins += np.array([w if len(w) == margins.shape[1] else (0.0,) * margins.shape[1] for w in weights])[
-                    at
-                ]
+
+            def goes_left(i: int, rows: NDArray[np.intp], tree: WholeTree = tree) -> NDArray[np.bool_]:
+                split = cast("WholeSplit", tree[i])
+                return split.goes_left(values[rows, split.feature])
+
+            outputs = [self.outputs.of_tree[t]] if self.outputs.of_tree else list(range(count))
+            weights = np.zeros((len(tree), len(outputs)))
+            for i, node in enumerate(tree):
+                if isinstance(node, Leaf):
+                    weights[i] = node.weights or (node.weight,)
+            margins[:, outputs] += weights[leaves_of(tree, goes_left, len(values))]
         return margins
 
     def _check_outputs(self) -> None:
@@ -173,12 +177,21 @@ class WholeModel:
                 )
 
 
-def leaves_of(tree: Sequence[Any], goes_left: Callable[[Any], NDArray[np.bool_]], n: int) -> NDArray[np.intp]:
-    """Where each of `n` records ends in a tree of splits with ``left`` and ``right``, ``(n,)`` node numbers."""
-    at = np.zeros(n, dtype=np.intp)
-    for i, node in enumerate(tree):  # a split stands before its children
-        if not isinstance(node, Leaf) and (here := at == i).any():
-            at[here] = np.where(goes_left(node), node.left, node.right)[here]
+def leaves_of(
+    tree: Sequence[Any], goes_left: Callable[[int, NDArray[np.intp]], NDArray[np.bool_]], n: int
+) -> NDArray[np.intp]:
+    """Where each of `n` records ends, ``(n,)`` node numbers, in a tree whose splits stand before their children.
+
+    `goes_left` is asked about a split, by its number, and the records that come to it.
+    """
+    at, coming = np.zeros(n, dtype=np.intp), {0: np.arange(n)}
+    for i, node in enumerate(tree):
+        rows = coming.pop(i, at[:0])
+        if isinstance(node, Leaf):
+            at[rows] = i
+        elif len(rows):
+            left = goes_left(i, rows)
+            coming[node.left], coming[node.right] = rows[left], rows[~left]
     return at
 
 

@@ -17,6 +17,7 @@ from backend.protocols.audit_head.protocol import ask_heads, is_signed_head, rep
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead, link
+from backend.store.database import Database
 from backend.store.party_store import memory_store
 
 KEY = SigningKey.generate()
@@ -35,11 +36,10 @@ def session():
 
 @pytest.fixture
 def log(tmp_path):
-    log = AuditLog(tmp_path / "log")
+    log = AuditLog(Database(tmp_path / "log"))
     for i in range(3):
         log.add("score", {"i": i}, "ana", "analyst")
     yield log
-    log.close()
 
 
 def report(*digests, base=EMPTY, key=KEY):
@@ -115,7 +115,7 @@ def test_a_report_that_leaves_entries_out_is_refused():
 
 def test_a_shorter_log_is_not_kept_and_its_guest_is_told(session, log, tmp_path):
     report_head(session, HOST, log, KEY, None)
-    with sqlite3.connect(tmp_path / "log" / "audit.db") as database:
+    with sqlite3.connect(tmp_path / "log" / "store.db") as database:
         database.execute("delete from audit where number = 3")
     database.close()
     for told in (None, Head(3, X)):

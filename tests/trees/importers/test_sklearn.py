@@ -45,6 +45,7 @@ from tests.trees.importers.frames import (
     near,
     random_frame,
     random_owner,
+    read_document,
 )
 
 
@@ -229,3 +230,26 @@ def test_a_written_out_forest_that_does_not_fit_is_refused(tmp_path, changes, wo
     with pytest.raises(ModelError, match=words) as caught:
         read_model(tmp_path / "model.json")
     assert str(caught.value).startswith("model.json")
+
+
+def test_a_file_whose_trees_score_otherwise_than_the_estimator_did_is_refused(tmp_path):
+    draw = np.random.default_rng(4)
+    rows = draw.normal(size=(80, 3))
+    document = export(RandomForestClassifier(4, max_depth=3, random_state=0).fit(rows, rows[:, 0] > 0))
+    assert read_document(tmp_path, document).features == ("f0", "f1", "f2")
+    tree = document["trees"][0]
+    leaf = next(i for i, left in enumerate(tree["left"]) if left == -1)
+    tree["values"][leaf] = [0.123]
+    with pytest.raises(ModelError, match=r"model\.json, examples: .* score otherwise"):
+        read_document(tmp_path, document)
+    del document["examples"]  # as an earlier exporter wrote it
+    assert read_document(tmp_path, document).outputs.task == "binary"
+
+
+@pytest.mark.parametrize("change", [{"rows": [[0.0]]}, {"margins": []}, {"margins": [[0.0, 1.0]] * 64}])
+def test_examples_that_do_not_fit_the_model_are_refused(tmp_path, change):
+    rows = np.random.default_rng(4).normal(size=(80, 3))
+    document = export(RandomForestClassifier(4, max_depth=3, random_state=0).fit(rows, rows[:, 0] > 0))
+    document["examples"] |= change
+    with pytest.raises(ModelError, match=r"model\.json, examples: found"):
+        read_document(tmp_path, document)

@@ -1,0 +1,72 @@
+"""The Guest's journal: written before it is sent, the same words for whoever asks the same again, forgotten once handed over."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from backend.store.database import Database
+from backend.store.journal import KEPT, Journal
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return Journal(Database(tmp_path))
+
+
+def test_the_same_question_goes_on_where_it_was_left_and_another_one_begins(journal, tmp_path):
+    run = journal.run("question")
+    request = run.batch(0).request
+    assert run.sending(0, 0, b"first") == b"first"
+    again = Journal(Database(tmp_path)).run("question")  # after a crash
+    assert (again.name, again.batch(0)) == (run.name, run.batch(0))
+    assert again.batch(0).sent == (b"first",) and again.batch(0).request == request
+    assert again.sending(0, 0, b"other bytes") == b"first"  # what was sent is sent again
+    assert journal.run("another question").name != run.name
+
+
+def test_an_answer_takes_the_place_of_what_was_sent(journal):
+    run = journal.run("question")
+    run.sending(run.batch(3) and 3, 0, b"sent")
+    run.answered(3, b"scores")
+    assert run.batch(3).sent == () and run.batch(3).answer == b"scores"
+
+
+def test_what_was_handed_over_is_forgotten_and_what_nobody_fetched_after_a_day(journal, tmp_path):
+    first = journal.run("question")
+    first.sending(0, 0, b"sent")
+    journal.handed_over(first.name)
+    assert journal.run("question").name != first.name
+    with Database(tmp_path).write() as session:
+        assert session.execute(text("select count(*) from run_pieces")).scalar() == 0
+        old = (datetime.now(UTC) - KEPT - timedelta(minutes=1)).isoformat()
+        session.execute(text("update runs set created = :old"), {"old": old})
+    journal.run("any")
+    with Database(tmp_path).read() as session:
+        assert session.execute(text("select count(*) from runs where question = 'question'")).scalar() == 0
+
+
+def test_a_batch_that_will_never_be_answered_is_asked_under_another_name(journal):
+    run = journal.run("question")
+    before = run.batch(0).request
+    run.sending(0, 0, b"sent")
+    run.drop(0)
+    assert run.batch(0).request != before and run.batch(0).sent == ()
+
+
+def test_two_that_ask_the_same_at_once_send_the_same_bytes(tmp_path):
+    def ask(i):
+        run = Journal(Database(tmp_path)).run("question")
+        return run.name, run.batch(0).request, run.sending(0, 0, f"bytes of {i}".encode())
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(ask, range(6)))) == 1
+
+
+def test_an_answer_that_comes_after_the_run_was_handed_over_is_dropped(journal):
+    run = journal.run("question")
+    run.batch(0)
+    journal.handed_over(run.name)
+    run.answered(0, b"late")
+    assert journal.run("question").name != run.name
