@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,12 +134,17 @@ def _told(told: GivenAway, person: str) -> str:
     else:
         limit = "none" if told.limit is None else f"{told.limit:g}"
         lines = [
-            f"{told.host}: {told.people:,} people answered about in {told.days} days, at most {told.largest:.1f} about one; limit {limit}"
+            f"{told.host}: {told.people:,} people answered about in {told.days} days, at most {_up(told.largest)} about one; limit {limit}"
         ]
     if told.person is not None:
-        lines.append(f"  {person}: at most {told.person:.1f}")
-    costs = ", ".join(f"{kind} {bits:.1f}" for kind, bits in told.costs.items()) or "nothing"
-    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {told.capacity:.1f}"])
+        lines.append(f"  {person}: at most {_up(told.person)}")
+    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in told.costs.items()) or "nothing"
+    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(told.capacity)}"])
+
+
+def _up(bits: float | None) -> str:
+    """An upper bound is rounded up."""
+    return f"{math.ceil(10 * (bits or 0.0)) / 10:.1f}"
 
 
 def _named(group: Group) -> str:
