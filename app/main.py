@@ -66,6 +66,7 @@ here = st.navigation(
     expanded=True,
 )
 try:
+    frame.broken(t, session.service().federations.broken())
     with st.sidebar:
         records = session.models()
         if records:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, privacy
+from app.panels import frame, person, privacy
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -38,6 +38,14 @@ else:
         privacy.reading(t, score, read[1])
     except GlassleafError as error:
         frame.problem(t, str(error))
+
+frame.section(t, "privacy.told", "given_away")
+ids = person.options(session.samples(model_id), session.kept("sample"))
+chosen = person.known(t, ids, session.remember("privacy_told", ids)) if ids else ""
+try:
+    privacy.told(t, view, backend.leakage.given_away(model_id, chosen), chosen)
+except GlassleafError as error:
+    frame.problem(t, str(error))
 
 frame.section(t, "privacy.widths", "score_bits")
 job = session.job(f"leak:{model_id}")

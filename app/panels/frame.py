@@ -52,6 +52,17 @@ def problem(t: Texts, text: str) -> None:
     )
 
 
+def broken(t: Texts, found: Mapping[str, str]) -> None:
+    """Federations that cannot be used, each with the reason and what to do."""
+    for name, why in found.items():
+        words = "\n\n".join(markdown(line) for line in why.splitlines())
+        st.warning(
+            f"{words}\n\n{t('frame.broken_hint')}",
+            icon=":material/link_off:",
+            title=t("frame.broken", name=markdown(name)),
+        )
+
+
 def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
     """What became of the last attempt: a note that it succeeded, or why it did not."""
     if done is not None and done[0]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite, ldexp
+from math import ceil, isfinite, ldexp
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.privacy.disclosure import DisclosedField as LedgerLine
     from backend.privacy.disclosure import PartyDisclosure as LedgerRow
+    from backend.privacy.given_away import GivenAway
     from backend.privacy.leakage import LeakPoint, LeakReading
     from backend.privacy.tradeoff import TradeoffPoint
     from backend.results import Score, ScoreBatch
 
+TOLD = ("score", "reasons", "cohort")  # kinds of questions
 EXACT = 10**6  # counts above are rounded to a power of ten
 LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
 RESOLUTIONS = (
@@ -81,6 +83,65 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
     }
     with st.expander(t("privacy.fields"), icon=":material/table:"):
         frame.data(columns, "privacy_fields", t("privacy.fields"))
+
+
+def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
+    """What the Hosts' answers have given away, and what more answers about the model would: upper bounds."""
+    hosts = [palette.plain(t, view.federation, told.host) for told in found]
+    counted = [host for host in found if host.people is not None]
+    most = max(counted, key=lambda host: host.largest or 0.0, default=None)
+    st.markdown(_told_sentence(t, view, most))
+    with st.container(horizontal=True):
+        cells = (
+            ("largest", _bits(t, None if most is None else most.largest)),
+            ("score", _bits(t, max((host.costs.get("score", 0.0) for host in found), default=0.0))),
+            ("capacity", _bits(t, max((host.capacity for host in found), default=0.0))),
+        )
+        for name, value in cells:
+            st.metric(t(f"privacy.told_{name}"), value, help=t(f"privacy.told_{name}_help"), border=True)
+    heads: frame.Columns = {
+        t("privacy.told_host"): hosts,
+        t("privacy.told_people"): [
+            t("privacy.told_not_counted") if host.people is None else f"{host.people:,}" for host in found
+        ],
+        t("privacy.told_largest"): [_bits(t, host.largest) for host in found],
+        **(
+            {t("privacy.told_person", id=markdown(person)): [_bits(t, host.person) for host in found]} if person else {}
+        ),
+        t("privacy.told_limit"): [_limit(t, host) for host in found],
+    }
+    frame.table(heads, t("privacy.told"))
+    st.markdown(t("privacy.told_costs"))
+    kinds = [kind for kind in TOLD if any(kind in host.costs for host in found)]
+    more: frame.Columns = {
+        t("privacy.told_host"): hosts,
+        **{t(f"privacy.told_{kind}"): [_bits(t, host.costs.get(kind)) for host in found] for kind in kinds},
+        t("privacy.told_capacity"): [_bits(t, host.capacity) for host in found],
+    }
+    frame.table(more, t("privacy.told_costs").replace("*", ""))
+    st.caption(f":material/info: {t('privacy.told_note')}")
+
+
+def _told_sentence(t: Texts, view: View, most: GivenAway | None) -> str:
+    if most is None:
+        return t("privacy.told_uncounted")
+    if not most.people:
+        return t("privacy.told_nobody", days=most.days)
+    host, bits = palette.plain(t, view.federation, most.host), _bits(t, most.largest)
+    return t("privacy.told_sentence", n=most.people, people=f"{most.people:,}", days=most.days, host=host, bits=bits)
+
+
+def _bits(t: Texts, bits: float | None) -> str:
+    """An upper bound, rounded up."""
+    return "–" if bits is None else t("privacy.bits", bits=bare(ceil(10 * bits) / 10))
+
+
+def _limit(t: Texts, host: GivenAway) -> str:
+    """What the Host's operator allows: answers, and bits where these are limited."""
+    if host.people is None:
+        return "–"
+    allowed = t("privacy.told_answers", answers=f"{host.answers:,}", total=f"{host.total:,}")
+    return allowed if host.limit is None else t("privacy.told_limited", answers=allowed, bits=_bits(t, host.limit))
 
 
 def person(t: Texts, scores: Sequence[Score]) -> Score:

@@ -1,7 +1,8 @@
-"""Evidence measured from a shell: `disparity`, `proxies`, `elderly`."""
+"""Evidence from a shell: `disparity`, `proxies`, `elderly`, `given-away`."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from backend.services.scoring import cipher_named
 if TYPE_CHECKING:
     from backend.fairness.age_discrimination import AgeCheck
     from backend.fairness.disparity import Rate
+    from backend.privacy.given_away import GivenAway
     from backend.protocols.group_sums.grouping import Group
 
 app = typer.Typer(add_completion=False)
@@ -107,6 +109,42 @@ def _text(done: AgeCheck) -> str:
         for gap in done.gaps
     ]
     return "\n".join(lines)
+
+
+@app.command(name="given-away")
+def given_away(
+    model: ModelId,
+    person: Annotated[str, typer.Option(help="An id: print that person's total too.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print what the Hosts' answers have given away at most, in bits, and what one more about a model would (simulated Hosts)."""
+    with open_glassleaf() as glassleaf:
+        found = glassleaf.leakage.given_away(glassleaf.models.get(model).id, person)
+    lines = [
+        "Upper bounds in bits (10 single out one of 1,024 possibilities); trainings and measurements are not in them."
+    ]
+    print_result(
+        [asdict(told) for told in found], "\n".join([*lines, *(_told(told, person) for told in found)]), as_json
+    )
+
+
+def _told(told: GivenAway, person: str) -> str:
+    if told.people is None:
+        lines = [f"{told.host}: has no limit, so nothing is counted"]
+    else:
+        limit = "none" if told.limit is None else f"{told.limit:g}"
+        lines = [
+            f"{told.host}: {told.people:,} people answered about in {told.days} days, at most {_up(told.largest)} about one; limit {limit}"
+        ]
+    if told.person is not None:
+        lines.append(f"  {person}: at most {_up(told.person)}")
+    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in told.costs.items()) or "nothing"
+    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(told.capacity)}"])
+
+
+def _up(bits: float | None) -> str:
+    """An upper bound is rounded up."""
+    return f"{math.ceil(10 * (bits or 0.0)) / 10:.1f}"
 
 
 def _named(group: Group) -> str:

@@ -1,4 +1,4 @@
-"""Federations from a shell: `demo`, `init`, `credit-card`."""
+"""Federations from a shell: `demo`, `init`, `credit-card`, `federations`."""
 
 from __future__ import annotations
 
@@ -195,3 +195,21 @@ def credit_card(
         f"Federation {federation.name!r} written to {out}.\nNext: glassleaf train {out}",
         as_json,
     )
+
+
+@app.command()
+def federations(as_json: AsJson = False) -> None:
+    """List the federations of this home, and those that cannot be used with the reason."""
+    with open_glassleaf() as glassleaf:
+        broken = glassleaf.federations.broken()
+        usable = [found for found in glassleaf.federations.all() if found.name not in broken]
+    document = {
+        "federations": [
+            {"name": f.name, "title": f.title, "folder": str(f.folder), "parties": [party.name for party in f.parties]}
+            for f in usable
+        ],
+        "broken": broken,
+    }
+    lines = [f"{f.name}  {f.title}  {', '.join(party.name for party in f.parties)}  {f.folder}" for f in usable]
+    lines += [f"{name}  CANNOT BE USED; correct it, the others are not affected. {why}" for name, why in broken.items()]
+    print_result(document, "\n".join(lines) or "No federation yet. Run `glassleaf demo` or `glassleaf init`.", as_json)

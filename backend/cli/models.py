@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result, quality_text
+from backend.cli.output import AsJson, open_glassleaf, print_result, quality_text, say
 from backend.results import RANKS
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def models(as_json: AsJson = False) -> None:
-    """List the registered models, newest first."""
+    """List the registered models, newest first; a federation that cannot be used is named with its reason, and left out."""
     with open_glassleaf() as glassleaf:
-        records = glassleaf.models.all()
+        records, broken = glassleaf.models.all(), glassleaf.federations.broken()
+    for name, reason in broken.items():
+        say(f"The federation {name!r} cannot be used, and its models are not listed. {reason}")
     text = "\n".join(model_text(r) for r in records) or "No model yet. Run `glassleaf demo` or `glassleaf train`."
     print_result([asdict(r) for r in records], text, as_json)
 

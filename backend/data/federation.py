@@ -29,12 +29,19 @@ MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
+MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person
 MAX_DITHER = 0.25  # width on the margin
 
 
 def _whole_number(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_QUERIES:
         raise ValueError(f"a whole number from 0 (no limit) to {MAX_QUERIES:,}")
+    return value
+
+
+def _bits(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_BITS:
+        raise ValueError(f"a number of bits from 0 (no limit) to {MAX_BITS:,}")
     return value
 
 
@@ -45,6 +52,7 @@ def _width(value: object) -> object:
 
 
 Budget = Annotated[int, BeforeValidator(_whole_number)]
+Bits = Annotated[float, BeforeValidator(_bits)]
 Dither = Annotated[float, BeforeValidator(_width)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 
@@ -64,6 +72,10 @@ class Party(BaseModel):
         The column that holds the ids.
     budget : int, optional
         Hosts only: how often a person may be scored with a model in four weeks; 0 = not limited, none = the default.
+    budget_total : int, optional
+        Hosts only: the same over all Guests and models; 0 = not limited, none = `budget`.
+    max_bits : float, optional
+        Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
     dither : float, optional
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
     """
@@ -78,6 +90,8 @@ class Party(BaseModel):
     file: Line
     id: Line
     budget: Budget | None = None
+    budget_total: Budget | None = None
+    max_bits: Bits | None = None
     dither: Dither | None = None
     features: tuple[Feature, ...] = ()
 

@@ -175,6 +175,10 @@ class HostParty:
         """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""
         return self._partial_models.get(model_id).model.guest_hash
 
+    def capacity(self, model_id: str) -> float:
+        """What all answers about a model can tell about one record here at most, bits, for this Host's operator."""
+        return self._partial_models.get(model_id).model.capacity
+
     def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
         if not self._ciphers:

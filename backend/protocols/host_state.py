@@ -21,7 +21,7 @@ from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.accountant import Accountant, Question
+from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import Columns, HostModel
@@ -243,7 +243,7 @@ class Answering:
         Returns
         -------
         spent : ndarray of bool
-            ``(n,)``: about whom the budget was exhausted before.
+            ``(n,)``: about whom a limit was reached before.
         message : HeldRecords
             What the Guest learns of it.
         """
@@ -252,8 +252,12 @@ class Answering:
             spent[held] = accountant.count(question)
         if accountant is None or not spent.any():
             return spent, HeldRecords(conversation, to_bitmap(held))
-        limit, days = accountant.limits.of(question.kind)[0], accountant.limits.days
-        return spent, HeldRecords(conversation, to_bitmap(held), to_bitmap(spent), limit, days)
+        reached, limits = np.zeros(len(held), dtype=np.uint8), accountant.limits
+        # a question that is repeated was refused then, whatever the limits leave now
+        reached[held] = np.maximum(accountant.reached(question), 1)
+        reached[~spent] = 0
+        sizes = *limits.of(question.kind), limits.bits, limits.days
+        return spent, HeldRecords(conversation, to_bitmap(held), reached.tobytes(), *sizes)
 
     def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
         """Count a question about all of its people; or `only_look` whether it could be.
@@ -267,9 +271,15 @@ class Answering:
         if accountant is None:
             return
         refused = accountant.spent(question) if only_look else accountant.count(question, whole=True)
+        limits = accountant.limits
+        if (accountant.reached(question)[refused] == LIMITS.index("bits")).any():
+            raise SecurityError(
+                f"All answers about one person within {limits.days} days may tell at most {limits.bits:g} bits here, and this one "
+                "could tell more of some of these people. Ask about others, or wait."
+            )
         if spent := int(refused.sum()):
             raise SecurityError(
-                f"{spent} of these {len(question.people)} people were part of such an answer within {accountant.limits.days} days; two "
+                f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two "
                 "answers with a person in common could tell about that person. Ask about others, or wait."
             )
 

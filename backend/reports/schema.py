@@ -433,6 +433,16 @@ class AuditLine(Part):
     witnesses: tuple[str, ...]
 
 
+class GivenAwayLine(Part):
+    """What all answers of one Host together have told within its window, whatever the model; bits are upper bounds."""
+
+    host: str
+    days: int
+    people: int | None = Field(description="about whom anything was answered; null = the Host counts nothing")
+    largest: float | None = Field(description="bits about one of them; null = the Host counts nothing")
+    limit: float | None = Field(description="bits that the Host allows; null = no limit")
+
+
 class Issued(Part):
     """What belongs to the day of the report."""
 
@@ -442,4 +452,7 @@ class Issued(Part):
     law_of: str = Field(description="the day whose law was applied")
     sign_offs: tuple[SignOffLine, ...]
     use: Use
+    given_away: tuple[GivenAwayLine, ...] | None = Field(
+        None, description="what answers have given away, by Host; null = not known, or made before 0.3"
+    )
     audit: AuditLine

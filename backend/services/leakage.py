@@ -14,15 +14,20 @@ from backend.data.table import SampleSheet
 from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
+from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
+from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.shape import names_bits, sums_bits
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.reports.adverse_action_notice import MAX_REASONS
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.samples import Samples
 from backend.services.workspace import Workspace
+from backend.store.accountant import COHORT, REASONS, SCORE
 from backend.trees.ensemble import GuestModel
 from backend.trees.folding import fold_structure
 
@@ -83,6 +88,50 @@ class Leakage:
             table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree),
             lines(batch.transcript, record.guest, batch.cipher),
         )
+
+    def given_away(self, model_id: str, person: str = "") -> tuple[GivenAway, ...]:
+        """What each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
+
+        Only simulated Hosts show it.
+
+        Parameters
+        ----------
+        person : str
+            An id, whose total is wanted too.
+
+        Raises
+        ------
+        SampleError
+            The person is nobody of the Guest's, and no Host has answered about such an id.
+        """
+        record = self._models.get(model_id)
+        runtime = self._workspace.runtime(record.federation)
+        compiled = self._models.compiled(record).guest
+        chain, costs = [step.host for step in compiled.folding.steps], self._costs(record)
+        found = [given_away(host, runtime.account(host), person) for host in runtime.hosts]
+        if person and person not in runtime.table.row_of and not any(told.person for told in found):
+            raise SampleError(
+                f"There is no {person!r} in the Guest's table, and no Host has answered about that id. Check how it is written."
+            )
+        capacities = {host: runtime.capacity(host, record.id) for host in chain}
+        return tuple(
+            replace(told, capacity=most, costs={kind: min(bits, most) for kind, bits in costs.items()})
+            for told in found
+            for most in [capacities.get(told.host, 0.0)]
+        )
+
+    def _costs(self, record: ModelRecord) -> dict[str, float]:
+        """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
+        score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
+        try:
+            shape = CompiledTerms(self._models.partial_model(record)).shape(MAX_REASONS)
+        except ParameterError:  # nobody is given reasons with this model
+            return score
+        features, people = sum(shape.features), len(self._models.part_of(record))
+        return score | {
+            REASONS: names_bits(features, shape.names),
+            COHORT: sums_bits(features, shape.value_bits, people),
+        }
 
     def meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> LeakReading:
         """What one released score leaves open of the Hosts' answers: the naive count and its entropy.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
-from backend.errors import ParameterError
+from backend.errors import FederationError, ParameterError
+from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
 from backend.reports.document import SIGN_OFF, Report, content_hash, make, schema, sign_off_holds
@@ -191,7 +192,16 @@ class Reports:
             proxies=found.proxies or None,
             bases=found.bases,
             retrained=self._retrained(record),
+            given_away=self._given_away(record),
         )
+
+    def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
+        """What the simulated Hosts' answers have given away; None where their tables are gone."""
+        try:
+            runtime = self._workspace.runtime(record.federation)
+        except (FederationError, OSError):
+            return None
+        return tuple(given_away(host, runtime.account(host)) for host in runtime.hosts)
 
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
         """The model beside the one that it replaces, then beside those that replace it."""

@@ -91,9 +91,10 @@ class Workspace:
         return [found for found in map(self._try, self._known().values()) if isinstance(found, Federation)]
 
     def broken(self) -> dict[str, str]:
-        """Name of a federation whose file is there but cannot be used → why."""
-        tried = {name: self._try(folder) for name, folder in self._known().items()}
-        return {name: str(found) for name, found in tried.items() if isinstance(found, FederationError)}
+        """Name of a federation whose file is there but cannot be used → where it lies, and why it cannot."""
+        known = self._known()
+        tried = {name: self._try(folder) for name, folder in known.items()}
+        return {name: f"{known[name]}: {why}" for name, why in tried.items() if isinstance(why, FederationError)}
 
     def _try(self, folder: Path) -> Federation | FederationError | None:
         if not _is_there(folder):

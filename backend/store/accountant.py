@@ -34,6 +34,8 @@ QUERIES = 1
 QUERIES_SYNTHETIC = 1000  # synthetic people need no protection
 DAYS = 28  # so that scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
+# which limit leaves no room for an answer more, by its number: none, answers to one Guest about a structure, all answers, bits
+LIMITS = ("", "budget", "total", "bits")
 KINDS = ("score", "reasons", "cohort", "groups", "table")
 SCORE, REASONS, COHORT, GROUPS, TABLE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
@@ -41,7 +43,11 @@ CHUNK = 400  # people a statement
 
 _USED = """
 SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
-FROM answers WHERE kind = :kind AND subject IN ({names}) GROUP BY subject
+FROM answers WHERE kind = :kind AND day > :forgotten AND subject IN ({names}) GROUP BY subject
+"""
+_TOLD = """
+SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
+FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, structure
 """
 _COUNT = """
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
@@ -89,7 +95,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a Host answers about a person within `days` whole UTC days; 0 = no limit.
+    """How much a Host answers about a person within `days` whole UTC days; 0 = no limit. Without any, nothing is counted.
 
     Attributes
     ----------
@@ -99,7 +105,7 @@ class Limits:
     total : int
         The same over all Guests and structures; by default no more than for one.
     bits : float
-        What all answers together may tell about a person at most.
+        What all answers together may tell about a person at most; an answer more counts in full.
 
     Raises
     ------
@@ -119,13 +125,19 @@ class Limits:
                     f"A budget of {limit:,} was asked for; choose 1 to {MAX_QUERIES:,}, or 0 for no limit."
                 )
 
+    @property
+    def counted(self) -> bool:
+        """Whether there is any limit."""
+        return bool(self.answers or self.total or self.bits)
+
     def of(self, kind: str) -> tuple[int, int]:
         """Answers of a kind for one Guest and structure, and over all."""
         if kind == TABLE:  # all records, as in a training: counted, and decided by the Host's operator
             return MAX_QUERIES, MAX_QUERIES
-        if kind in (COHORT, GROUPS) and self.answers < QUERIES_SYNTHETIC:
+        answers = self.answers or MAX_QUERIES
+        if kind in (COHORT, GROUPS) and answers < QUERIES_SYNTHETIC:
             return 1, MAX_QUERIES if kind == GROUPS else 1  # other groups of the same people are other facts
-        return self.answers, self.answers if self.total is None else max(self.total, self.answers)
+        return answers, answers if self.total is None else self.total or MAX_QUERIES
 
 
 @dataclass(frozen=True)
@@ -201,17 +213,17 @@ class Accountant:
             The request id stood for another question, or for one about other records.
         """
         people = question.people
-        if not self.limits.answers or not people:
+        if not self.limits.counted or not people:
             return np.zeros(len(people), dtype=bool)
         try:
             with self._database.write() as session:
                 day = self._today().toordinal()
                 for table in (AnswerRow, QuestionRow):
-                    session.execute(delete(table).where(table.day <= day - self.limits.days))
+                    session.execute(delete(table).where(table.day <= self._forgotten()))
                 known = self._known(session, question)
                 if known is not None:
                     return known
-                spent = self._spent(session, question)
+                spent = self._reached(session, question) > 0
                 granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
                 if whole and spent.any():
                     return spent
@@ -226,10 +238,14 @@ class Accountant:
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
-        if not self.limits.answers:
-            return np.zeros(len(question.people), dtype=bool)
+        return self.reached(question) > 0
+
+    def reached(self, question: Question) -> NDArray[np.uint8]:
+        """Which limit leaves no room for an answer more now, ``(people,)``, by its number in :data:`LIMITS`; counts nothing."""
+        if not self.limits.counted:
+            return np.zeros(len(question.people), dtype=np.uint8)
         with self._database.read() as session:
-            return self._spent(session, question)
+            return self._reached(session, question)
 
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
         """Who was refused when the question was asked first; None where it was not."""
@@ -254,27 +270,31 @@ class Accountant:
             return None
         return _unpacked(row.spent, len(question.people))
 
-    def _spent(self, session: Session, question: Question) -> NDArray[np.bool_]:
-        """Whose budget leaves no room for one answer more."""
+    def _reached(self, session: Session, question: Question) -> NDArray[np.uint8]:
+        """Which limit leaves no room for one answer more about each person."""
         here, everywhere = self.limits.of(question.kind)
+        about = {"guest": question.guest, "structure": question.structure, "kind": question.kind}
         owners = self._owners(question.people)
-        rows = _rows(session, _USED, owners, guest=question.guest, structure=question.structure, kind=question.kind)
         used: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for row in rows:
+        for row in _rows(session, _USED, owners, forgotten=self._forgotten(), **about):
             person = owners.get(row.subject, row.subject)
             used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
         of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
-        told = self.given_away(question.people) if self.limits.bits else {}
-        spent = np.zeros(len(question.people), dtype=bool)
+        told = self._told(session, question.people) if self.limits.bits else {}
+        reached = np.zeros(len(question.people), dtype=np.uint8)
         asked: Counter[str] = Counter()
         for i, subject in enumerate(question.people):
             before = asked[subject]
             theirs = used[subject]
-            over = theirs[0] + of_all[0] + before >= here or theirs[1] + of_all[1] + before >= everywhere
-            over |= bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * question.bits > self.limits.bits
-            spent[i] = over
-            asked[subject] += not over
-        return spent
+            over = (  # as LIMITS
+                False,
+                theirs[0] + of_all[0] + before >= here,
+                theirs[1] + of_all[1] + before >= everywhere,
+                bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * question.bits > self.limits.bits,
+            )
+            reached[i] = over.index(True) if any(over) else 0
+            asked[subject] += not any(over)
+        return reached
 
     @staticmethod
     def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
@@ -308,7 +328,7 @@ class Accountant:
         QuestionRefused
             The same question came in other bytes before: other numbers could be another question.
         """
-        if not request or not self.limits.answers:
+        if not request or not self.limits.counted:
             return None
         with self._database.write() as session:
             row = session.get(QuestionRow, (guest, request))
@@ -323,7 +343,7 @@ class Accountant:
 
     def keep_reply(self, guest: str, request: str, reply: bytes) -> None:
         """Keep what is about to be sent, until the Guest has it."""
-        if request and self.limits.answers:
+        if request and self.limits.counted:
             with self._database.write() as session:
                 row = session.get(QuestionRow, (guest, request))
                 if row is not None:
@@ -339,28 +359,32 @@ class Accountant:
 
     def given_away(self, people: Sequence[str]) -> dict[str, float]:
         """Person → upper bound of what all answers within the window have told about them, bits."""
-        statement = """
-            SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
-            FROM answers WHERE subject IN ({names}) GROUP BY subject, structure
-        """
+        with self._database.read() as session:
+            return self._told(session, people)
+
+    def largest_given_away(self) -> tuple[int, float]:
+        """People answered about within the window, and the largest bound among them, bits."""
+        with self._database.read() as session:
+            counted = AnswerRow.subject != EVERYBODY, AnswerRow.day > self._forgotten()
+            found = set(session.scalars(select(AnswerRow.subject).distinct().where(*counted)))
+            also = {name for name, person in self._owners(found).items() if name != person}
+            told = self._told(session, sorted(found - also))  # who was forgotten and asked about again is one person
+        return len(told), max(told.values(), default=0.0)
+
+    def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
         told, owners = dict.fromkeys(people, 0.0), self._owners(people)
         answers: defaultdict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-        with self._database.read() as session:
-            for row in _rows(session, statement, owners):
-                about = owners.get(row.subject, row.subject), row.structure
-                answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
+        for row in _rows(session, _TOLD, owners, forgotten=self._forgotten()):
+            about = owners.get(row.subject, row.subject), row.structure
+            answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
         for (person, _), (bits, capacity) in answers.items():
             if person in told:
                 told[person] += min(bits, capacity) if capacity else bits
         return told
 
-    def largest_given_away(self) -> tuple[int, float]:
-        """People answered about within the window, and the largest bound among them, bits."""
-        with self._database.read() as session:
-            found = set(session.scalars(select(AnswerRow.subject).distinct().where(AnswerRow.subject != EVERYBODY)))
-        also = {name for name, person in self._owners(found).items() if name != person}
-        subjects = sorted(found - also)  # who was forgotten and asked about again is one person
-        return len(subjects), max(self.given_away(subjects).values(), default=0.0)
+    def _forgotten(self) -> int:
+        """The last day that is outside the window."""
+        return self._today().toordinal() - self.limits.days
 
     def _owners(self, people: Collection[str]) -> dict[str, str]:
         """Name in the account → who of `people` it stands for: an id, and the pseudonym of the same id once anybody was forgotten."""
@@ -425,7 +449,9 @@ class Accountant:
             return len(rows), len(questions)
 
 
-def _rows(session: Session, statement: str, people: Collection[str], **values: str) -> list[Row[tuple[object, ...]]]:
+def _rows(
+    session: Session, statement: str, people: Collection[str], **values: str | int
+) -> list[Row[tuple[object, ...]]]:
     """Rows about some people and about everybody, some hundred people a statement."""
     names = [EVERYBODY, *dict.fromkeys(p for p in people if p != EVERYBODY)]
     out: list[Row[tuple[object, ...]]] = []

@@ -21,7 +21,7 @@ from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 
 KEPT = timedelta(days=1)
-STATED = timedelta(days=28)  # an auditor comes that often at least
+STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
 
 @dataclass(frozen=True, repr=False)

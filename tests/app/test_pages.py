@@ -1,6 +1,5 @@
 """Every page opens, answers its question at once, speaks two languages and survives bad links and an empty home."""
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,10 @@ import pytest
 from app import session
 from app.texts import Texts, catalogue
 from backend import __version__
-from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World
+from backend.data.demo import write_demo
+from backend.data.federation import write_federation
+from backend.services import Glassleaf
+from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World, _fresh
 from tests.app.reading_out import everything, says
 
 
@@ -57,12 +59,35 @@ def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
 
 
 def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Opened, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "federation.toml").write_text("name = 'Broken'\n")
-    (tmp_path / "federations.json").write_text(json.dumps({"broken": str(broken)}))
+    write_demo(tmp_path / "broken", rows=100)
+    with Glassleaf(tmp_path, pools=False) as glassleaf:
+        glassleaf.federations.add(tmp_path / "broken")
+    (tmp_path / "broken" / "federation.toml").write_text("name = 'Broken'\n")
     at = opened_empty()
     assert not at.exception
+    assert "federation.toml" in at.warning[0].value.replace("\\", "")
+    assert at.button(key="prepare_demo")
+
+
+@pytest.fixture(scope="module")
+def beside_a_broken_one(home: Path) -> str:
+    """A home in which another federation's file was damaged; its name."""
+    other = write_demo(home / "other", rows=100)
+    write_federation(other.model_copy(update={"name": "other"}), home / "other")
+    with Glassleaf(home, pools=False) as glassleaf:
+        glassleaf.federations.add(home / "other")
+    (home / "other" / "federation.toml").write_text("name = [")
+    return "other"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_works_beside_a_broken_federation_and_names_it(
+    home: Path, beside_a_broken_one: str, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    at = _fresh(home, monkeypatch)(page)
+    assert not at.exception
+    assert at.title[0].value == Texts("en")(f"{page}.title")
+    assert at.warning[0].proto.title == Texts("en")("frame.broken", name=beside_a_broken_one)
     assert "federation.toml" in at.warning[0].value.replace("\\", "")
 
 

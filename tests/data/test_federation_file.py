@@ -75,6 +75,9 @@ def test_a_number_is_taken_for_the_positive_text(edit):
         ('column = "late"', 'column = "y"', "bank.csv: there is no column 'y' (label column)"),
         ('name = "home"', 'name = "house"', "bank.csv: there is no column 'house' (feature)"),
         ('positive = "yes"', 'positive = "ja"', "the positive value 'ja' does not occur, found 'no', 'yes'"),
+        ('name = "shop"', 'name = "shop"\nmax_bits = nan', "a number of bits from 0 (no limit) to 1,000,000"),
+        ('name = "shop"', 'name = "shop"\nmax_bits = true', "a number of bits from 0 (no limit) to 1,000,000"),
+        ('name = "shop"', 'name = "shop"\nbudget_total = 1.5', "a whole number from 0 (no limit) to 1,000,000"),
         ("[label]", "[label", "federation.toml: found text that is not TOML"),
     ],
 )
@@ -219,6 +222,14 @@ def test_what_is_written_is_loaded_again(tmp_path_factory, title, meaning, codes
     federation = Federation(name="f", title=title, label=label, guest=guest, hosts=(host,), folder=folder)
     write_federation(federation, folder)
     assert load_federation(folder, check_tables=False) == federation
+
+
+def test_limits_are_read_back_as_written_and_left_out_where_nobody_gave_one(tiny):
+    federation = load_federation(tiny)
+    assert {"budget_total", "max_bits"}.isdisjoint(write_federation(federation, tiny).read_text().split())
+    limited = federation.hosts[0].model_copy(update={"budget_total": 0, "max_bits": 12.5})
+    write_federation(federation.model_copy(update={"hosts": (limited,)}), tiny)
+    assert load_federation(tiny).hosts[0] == limited
 
 
 def test_a_table_that_is_a_link_to_itself_is_named(tiny):

@@ -23,7 +23,7 @@ from backend.store.key_backup import seal, unseal
 from backend.store.key_file import read_key
 from backend.store.request_log import RequestLog
 
-PASSPHRASE = "five words drawn at random"
+PASSPHRASE = "five words drawn at random"  # noqa: S105
 PAILLIER, SIGNING = "paillier-512.key", "signing.key"
 
 
@@ -141,7 +141,7 @@ def test_a_backup_of_another_federation_is_refused(glassleaf, folder, tmp_path):
     "name",
     [
         "../../../owned.key",
-        "/tmp/owned.key",
+        "/tmp/owned.key",  # noqa: S108
         "store.db",
         "paillier-512.key/x",
         "paillier-1024.key",

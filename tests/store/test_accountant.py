@@ -12,6 +12,7 @@ from backend.store.accountant import (
     COHORT,
     DAYS,
     EVERYBODY,
+    LIMITS,
     QUERIES,
     QUERIES_SYNTHETIC,
     REASONS,
@@ -106,6 +107,16 @@ def test_a_question_is_forgotten_when_its_four_weeks_are_over_and_no_day_before(
         assert session.execute(text("select count(*) from questions")).scalar() == 0
 
 
+def test_what_is_outside_the_window_stands_in_nobodys_way_and_in_no_figure_before_it_is_cleared_away():
+    day = date(2026, 1, 1)
+    one = account(today=lambda: day)
+    spent(one, "a", kind=COHORT, bits=3.0)
+    assert one.spent(asked("a", kind=COHORT)).all() and one.largest_given_away() == (1, 3.0)
+    day += timedelta(days=DAYS)
+    assert not one.spent(asked("a", kind=COHORT)).any()
+    assert one.largest_given_away() == (0, 0.0) and one.given_away(["a"]) == {"a": 0.0}
+
+
 def test_a_refused_question_is_not_counted_so_that_asking_on_does_not_shut_a_person_out():
     day = date(2026, 1, 1)
     one = account(today=lambda: day)
@@ -196,6 +207,28 @@ def test_an_operator_limits_what_a_person_s_answers_may_tell():
     limited = Accountant(Database(), Limits(10, bits=15.0))
     assert [spent(limited, "a", bits=7.0)[0] for _ in range(3)] == [False, False, True]
     assert spent(limited, "b", "b", "b", bits=7.0) == [False, False, True]
+
+
+def test_a_limit_holds_where_the_budget_is_not_limited():
+    in_bits, in_total = (Accountant(Database(), limits) for limits in (Limits(0, bits=15.0), Limits(0, total=2)))
+    for limited in (in_bits, in_total):
+        assert [spent(limited, "a", bits=7.0)[0] for _ in range(3)] == [False, False, True]
+
+
+def test_a_total_below_the_budget_holds_and_one_of_zero_limits_nothing():
+    assert [spent(Accountant(Database(), Limits(5, total=1)), *"aa")] == [[False, True]]
+    unlimited = Accountant(Database(), Limits(1, total=0))
+    assert [spent(unlimited, "a", structure=s)[0] for s in "stus"] == [False, False, False, True]
+
+
+def test_which_limit_is_reached_is_said_of_each_person():
+    one = Accountant(Database(), Limits(2, total=3, bits=8.0))
+    spent(one, "a", "a", "b", "c", bits=2.0)
+    spent(one, "c", bits=2.0, structure="t")
+    spent(one, "c", bits=2.0, structure="u")
+    spent(one, "d", bits=7.0, structure="u")
+    found = one.reached(asked("a", "b", "c", "d", bits=2.0)).tolist()
+    assert [LIMITS[limit] for limit in found] == ["budget", "", "total", "bits"]
 
 
 @pytest.mark.parametrize("limit", [-1, 10**7])

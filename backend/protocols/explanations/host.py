@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import partial
-from math import comb, log2
 from typing import Any
 
 import msgpack
@@ -29,7 +28,7 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.explanations.shape import ReasonShape, names_bits, sums_bits
 from backend.protocols.explanations.weighting import Weighting, weighting_of
 from backend.protocols.host_state import (
     Answer,
@@ -95,17 +94,16 @@ class ReasonsHandler:
         """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        told = log2(comb(sum(asked.features), min(asked.names, sum(asked.features)))) if min(asked.features) >= 0 else 0
-        spent, message = np.zeros(len(held), dtype=bool), HeldRecords(asked.conversation, to_bitmap(held))
+        told = names_bits(sum(asked.features), asked.names)
+        reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
             question = self._question(session, served, asked, asked.ids[i : i + 1], told, of_person(asked.request, i))
-            spent[only], told_guest = self.answering.count(
-                question, asked.conversation, asked.ids[i : i + 1], held[only]
-            )
-            if spent[i]:
-                message = replace(told_guest, held=message.held, spent=to_bitmap(spent))
-        self._begin(session, served, asked, columns, held, ~spent)
+            _, told_guest = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
+            if told_guest.spent:
+                reached[i] = told_guest.spent[0]
+                message = replace(told_guest, held=message.held, spent=reached.tobytes())
+        self._begin(session, served, asked, columns, held, reached == 0)
         yield sender, message
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
@@ -122,7 +120,7 @@ class ReasonsHandler:
             raise SecurityError(
                 f"A cohort of {len(people)} people with a record here was asked about; {MIN_PEOPLE} or more are needed."
             )
-        told = float(sum(asked.features) * (asked.value_bits + len(people).bit_length()))
+        told = sums_bits(sum(asked.features), asked.value_bits, len(people))
         question = self._question(session, served, asked, people, told, "")
         self.answering.count_all(question, asked.conversation, only_look=True)
         request = self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))

@@ -10,6 +10,7 @@ lie in ciphertexts depends on the cipher: :mod:`packs <backend.protocols.explana
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,16 @@ class ReasonShape:
         """
         bits = self.value_bits + people.bit_length() + 1 if people else self.ranking.slot
         return Load(len(self.features) - 1, rows, sum(self.features), max(1, people), bits)
+
+
+def names_bits(features: int, names: int) -> float:
+    """What so many names out of so many features tell about a person at most: log2 of the number of sets."""
+    return log2(comb(max(features, 0), max(min(names, features), 0)))
+
+
+def sums_bits(features: int, value_bits: int, people: int) -> float:
+    """What sums over so many people tell about one of them at most: as many bits as they have."""
+    return float(features * (value_bits + people.bit_length()))
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:

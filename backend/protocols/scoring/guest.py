@@ -37,7 +37,8 @@ from backend.protocols.scoring.packing import canaries
 from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
-from backend.protocols.transport.packing import chunks, from_bitmap, to_bitmap
+from backend.protocols.transport.packing import chunks, from_bitmap, from_numbers, to_bitmap
+from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 
 SERIAL = Workers()
@@ -307,14 +308,27 @@ class ScoringClient:
 
 
 def refusals(host: str, answer: HeldRecords, n: int, purpose: str = "") -> dict[int, str]:
-    """Which of `n` people a Host's query budget is exhausted about, each with the reason."""
+    """Which of `n` people a Host gives no answer more about, each with the limit that is reached."""
     if not answer.spent:
         return {}
-    reason = (
-        f"The budget is spent at {host}, which answers {answer.budget} time(s) in {answer.days} days about one person and model"
-        f"{purpose}. Wait, or ask {host} for a larger budget."
-    )
-    return dict.fromkeys(np.flatnonzero(from_bitmap(answer.spent, n)).tolist(), reason)
+    reached, within = from_numbers(answer.spent, len(LIMITS)), f"in {answer.days} days"
+    if len(reached) != n:
+        raise SecurityError(
+            f"{host} was to say of {n} people whether a limit is reached, and said it of {len(reached)}."
+        )
+    spent = f"The budget is spent at {host}, which answers"
+    reasons = {
+        "budget": f"{spent} {answer.budget} time(s) {within} about one person and model{purpose}. Wait, or ask {host} for a larger budget.",
+        "total": (
+            f"{spent} {answer.total} time(s) {within} about one person{purpose}, all models and Guests taken together. Wait, or ask "
+            f"{host} for a larger total."
+        ),
+        "bits": (
+            f"The limit in bits is reached at {host}: all its answers {within} together may tell at most {answer.bits:g} bits about one "
+            f"person, and one more could exceed that. Wait, or ask {host} for a larger limit."
+        ),
+    }
+    return {i: reasons[LIMITS[reached[i]]] for i in np.flatnonzero(reached).tolist()}
 
 
 def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:

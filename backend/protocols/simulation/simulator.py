@@ -111,6 +111,7 @@ class FederationRuntime:
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
         self._databases: dict[str, Database] = {}
+        self._accounts: dict[str, Accountant] = {}
         self._home, self.key_floor, self._pools = home, key_floor, pools
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
@@ -130,11 +131,13 @@ class FederationRuntime:
     def _host(self, name: str) -> HostParty:
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
         budgets = self._budget, party.budget, usual_limit(synthetic)
-        limits = Limits(next(limit for limit in budgets if limit is not None))
+        answers = next(limit for limit in budgets if limit is not None)
+        limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
         database, table = Database(home), self.federation.folder / party.file
         self._databases[name] = database
+        self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
         return HostParty(
             name,
             read_table(self.federation, name),
@@ -145,7 +148,7 @@ class FederationRuntime:
             pool=HOST_POOL if self._pools else 0,
             tables=home,
             products=BinProducts(Workers(cores())),
-            accountant=Accountant(database, limits, sha256(table.read_bytes()).hexdigest()),
+            accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
         )
@@ -228,6 +231,14 @@ class FederationRuntime:
         """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
         party = self._simulated.hosts[host]
         return party.requests, party.registered
+
+    def account(self, host: str) -> Accountant:
+        """What `host` shows its operator: the account of its answers."""
+        return self._accounts[host]
+
+    def capacity(self, host: str, model_id: str) -> float:
+        """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
+        return self._simulated.hosts[host].capacity(model_id)
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.

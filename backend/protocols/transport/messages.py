@@ -50,13 +50,18 @@ class Acknowledge(Message):
 class HeldRecords(Message):
     """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 
-    `spent` marks those about which its query budget is exhausted (empty: none): `budget` questions about a person and model in `days` days.
+    `spent` says of each id which limit of `days` days is reached (empty: none of any), a byte an id: 0 none; 1 `budget` answers about a
+    person and model; 2 `total` answers about a person, all models and Guests taken together; 3 `bits` that all answers may tell of one.
     """
 
-    HOLDS: ClassVar[str] = "which of the ids the Host holds; about which of them the query budget is exhausted"
+    HOLDS: ClassVar[str] = (
+        "which of the ids the Host holds; about which of them which limit is reached, and how large the limits are"
+    )
     READABLE_BY: ClassVar[str] = "the Guest"
     MAX_BYTES: ClassVar[int] = LISTS
     held: bytes
     spent: bytes = b""
     budget: int = 0
+    total: int = 0
+    bits: float = 0.0
     days: int = 0

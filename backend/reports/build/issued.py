@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
-from backend.reports.build.fill import fill
+from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
 from backend.reports.document import content_hash
 from backend.store.audit_log import Entry, Verdict
@@ -25,6 +25,7 @@ def issued_of(
         law_of=sources.compliance.on,
         sign_offs=sign_offs_of(sources, content),
         use=_use(sources),
+        given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
     )
 

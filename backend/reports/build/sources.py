@@ -13,6 +13,7 @@ from backend.evaluation.performance import Performance, Stability
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Basis, Evidence
+from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
@@ -56,6 +57,8 @@ class Sources:
         What that was measured on.
     retrained : tuple of SideBySide
         The model beside the one it replaces, and those that replace it.
+    given_away : tuple of GivenAway, optional
+        What the Hosts' answers have given away; None = not known.
     """
 
     record: ModelRecord
@@ -72,6 +75,7 @@ class Sources:
     proxies: Mapping[str, tuple[Evidence, ...]] | None = None
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
+    given_away: tuple[GivenAway, ...] | None = None
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

@@ -7,7 +7,7 @@ from collections import defaultdict
 from backend.reports.blocks import Block, Code, Table, Text
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
-from backend.reports.sections.writer import Writer, minute, percent, problems, whole
+from backend.reports.sections.writer import Writer, figure, minute, percent, problems, whole
 
 # Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
 VERIFY = """\
@@ -44,6 +44,7 @@ def privacy(write: Writer) -> list[Block]:
         *problems((*plaintext, *compared)),
         *([_traffic(write, use.traffic)] if use.traffic else []),
         *_leak(write),
+        *_given_away(write),
     ]
 
 
@@ -91,6 +92,22 @@ def _leak(write: Writer) -> list[Block]:
     )
     without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))
     return [write.heading("leak"), Text(text + without), write.note("leak_note")]
+
+
+def _given_away(write: Writer) -> list[Block]:
+    """What all answers together have told, Host by Host."""
+    lines = write.report.issued.given_away
+    if lines is None:
+        return []
+    table = write.table(
+        lines,
+        ("party", 4, lambda told: write.party(told.host)),
+        ("days", 2, lambda told: whole(told.days)),
+        ("answered_about", 3, lambda told: write("not_counted") if told.people is None else whole(told.people)),
+        ("most_bits", 3, lambda told: figure(told.largest)),
+        ("limit_bits", 3, lambda told: write("no_limit") if told.limit is None else figure(told.limit)),
+    )
+    return [write.heading("given_away"), table, write.note("given_away_note")]
 
 
 def limits(write: Writer) -> list[Block]:

@@ -33,7 +33,7 @@ from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import HeldRecords, OfferKey
-from backend.store.accountant import Accountant, Limits
+from backend.store.accountant import Accountant, Limits, Question
 from backend.store.database import Database
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
@@ -375,11 +375,12 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
     ids = world.tables[GUEST].ids
     budgets = {host: {"accountant": Accountant(Database(), Limits(1))} for host in world.hosts}
     for (_, options), person in zip(budgets.items(), ("id1", "id3"), strict=True):
-        options["budget"].take(MODEL_ID, [person], REASONS)
+        options["accountant"].count(Question(GUEST, "", REASONS, "other trees", (person,)))
     with running(world, options=budgets) as (guest, network, _):
         held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
         _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
     assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
+    assert all("larger total" in text for text in found.refused.values())
     wanted = plain(world)
     for i, names in enumerate(found.names):
         values = {item: v[i] for item, v in wanted.items()}

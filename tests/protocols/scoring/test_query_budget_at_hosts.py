@@ -10,12 +10,15 @@ from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
+from backend.data.federation import load_federation, write_federation
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.guest import refusals
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.messages import HeldRecords
 from backend.store.accountant import QUERIES_SYNTHETIC, Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -60,6 +63,29 @@ def test_a_row_over_budget_comes_back_empty_wherever_in_the_chain_it_is_refused(
     assert "EncryptedScores" in {e.kind for e in transcript}  # nobody was told less than in any other scoring
 
 
+@pytest.mark.parametrize(("limits", "named"), [(Limits(9, total=1), "larger total"), (Limits(9, bits=0.5), "0.5 bits")])
+def test_a_refused_row_names_the_limit_that_is_reached(limits, named):
+    world = random_world(3, 1, n=6)
+    with running(world, options={"host0": {"accountant": Accountant(Database(), limits)}}) as (guest, network, _):
+        for name in ("c", "d"):
+            refused = score(world, guest, network, PlainKeySide(), name=name)[0].refused
+    held = [i for i, person in enumerate(world.tables[GUEST].ids) if person in world.tables["host0"].row_of]
+    assert sorted(refused) == held and all(named in text for text in refused.values())
+
+
+def test_people_refused_for_different_limits_are_each_told_theirs():
+    answer = HeldRecords("c", b"", bytes([0, 1, 2, 3]), 4, 5, 6.5, 28)
+    told = refusals("shop", answer, 4)
+    assert sorted(told) == [1, 2, 3]
+    assert "4 time(s)" in told[1] and "5 time(s)" in told[2] and "6.5 bits" in told[3]
+
+
+@pytest.mark.parametrize("spent", [bytes(3), bytes([0, 0, 0, 4])])
+def test_limits_that_no_host_has_are_refused(spent):
+    with pytest.raises(SecurityError):
+        refusals("shop", HeldRecords("c", b"", spent, 1, 1, 0.0, 28), 4)
+
+
 def test_people_of_whom_a_host_holds_no_record_are_not_counted():
     world = random_world(3, 1, n=6)
     with counting(world, [1]) as (guest, network, _):
@@ -99,7 +125,7 @@ def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tm
     def limits(given, **more):
         runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         runtime.close()
-        return [h.accountant.limits.answers for h in runtime._simulated.hosts.values()]
+        return [runtime.account(host).limits.answers for host in runtime.hosts]
 
     assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}
@@ -109,6 +135,17 @@ def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tm
     monkeypatch.setenv("GLASSLEAF_BUDGET", "-1")
     with pytest.raises(ParameterError, match="GLASSLEAF_BUDGET"):
         limits(federation)
+
+
+def test_a_host_has_the_limits_that_its_operator_wrote_into_the_federation_file(tmp_path):
+    federation = write_demo(tmp_path, rows=100)
+    written = {"budget": 2, "budget_total": 3, "max_bits": 20.5}
+    hosts = (federation.hosts[0].model_copy(update=written), *federation.hosts[1:])
+    write_federation(federation.model_copy(update={"hosts": hosts}), tmp_path)
+    runtime = FederationRuntime(load_federation(tmp_path), tmp_path / "parties", key_floor=512, pools=False)
+    runtime.close()
+    assert runtime.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5)
+    assert runtime.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC)
 
 
 def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_key):
