@@ -35,6 +35,7 @@ EXAMPLES = {
     "import": "glassleaf import model.json --federation credit_card",
     "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
     "models": "glassleaf models",
+    "federations": "glassleaf federations",
     "compare-models": "glassleaf compare-models MODEL MODEL",
     "samples": "glassleaf samples latest | head -20 > people.csv",
     "score": "glassleaf score latest people.csv --out scores.csv --check\nglassleaf score latest many.csv --cipher rlwe\n"
