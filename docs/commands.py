@@ -36,6 +36,7 @@ EXAMPLES = {
     "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
     "models": "glassleaf models",
     "federations": "glassleaf federations",
+    "given-away": "glassleaf given-away latest",
     "compare-models": "glassleaf compare-models MODEL MODEL",
     "samples": "glassleaf samples latest | head -20 > people.csv",
     "score": "glassleaf score latest people.csv --out scores.csv --check\nglassleaf score latest many.csv --cipher rlwe\n"

@@ -61,7 +61,7 @@ class Workspace:
 
         federation = load_federation(path)
         folder = federation.folder.resolve()
-        with self._database(self.home).write() as session:
+        with self._own().write() as session:
             self.check_name(federation.name, folder)
             # a home that is moved takes along what lies in it
             inside = folder.is_relative_to(self.home.resolve())
@@ -82,7 +82,7 @@ class Workspace:
 
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
 
-        with self._database(self.home).read() as session:
+        with self._own().read() as session:
             rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
         return {row.name: self.home / row.folder for row in rows}
 
@@ -182,8 +182,11 @@ class Workspace:
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def database(self, federation: str) -> Database:
-        """The Guest's database."""
-        return self._database(self.guest_folder(federation))
+        """The Guest's database, opened once."""
+        from backend.store.database import party_database  # noqa: PLC0415 (as below)
+
+        folder, guest = self.guest_folder(federation), self.federation(federation).guest.name
+        return self._opened(folder, lambda: party_database(folder, federation, guest))
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
@@ -215,13 +218,16 @@ class Workspace:
 
         return Journal(self.database(federation))
 
-    def _database(self, folder: Path) -> Database:
-        """The database in a folder, opened once."""
+    def _own(self) -> Database:
+        """The home's database, opened once: which federations there are."""
         from backend.store.database import Database  # noqa: PLC0415 (as above)
 
+        return self._opened(self.home, lambda: Database(self.home))
+
+    def _opened(self, folder: Path, open_: Callable[[], Database]) -> Database:
         with self._lock:
             if folder not in self._databases:
-                self._databases[folder] = Database(folder)
+                self._databases[folder] = open_()
             return self._databases[folder]
 
     def signing_key(self, federation: str) -> SigningKey:

@@ -6,6 +6,7 @@ on both: what is read in it is still so when it is committed. A commit returns o
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -22,6 +23,9 @@ from backend.errors import StoreError
 from backend.store.schema import Base
 
 FILE = "store.db"
+VARIABLE = (
+    "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
+)
 HEAD = "0001"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database
@@ -193,6 +197,26 @@ def _begin_sqlite(connection: Connection) -> None:
 def _lock_server(connection: Connection) -> None:
     if connection.get_execution_options().get("write"):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def party_database(folder: Path, federation: str, party: str) -> Database:
+    """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
+
+    Raises
+    ------
+    StoreError
+        It cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
+    """
+    url = os.environ.get(VARIABLE, "").strip()
+    if not url:
+        return Database(folder)
+    try:
+        return Database(url.format(federation=federation, party=party))
+    except (LookupError, ValueError) as error:
+        raise StoreError(
+            f"{VARIABLE} is a URL with {{federation}} and {{party}} in it, each party has a database of its own; what it holds cannot be "
+            f"filled in ({error})."
+        ) from error
 
 
 def column_values(row: DeclarativeBase) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.audit_log import AuditLog, Head, KeptHead
-from backend.store.database import Database
+from backend.store.database import Database, party_database
 from backend.store.journal import Journal
 from backend.store.key_file import fingerprint, kept_key, read_key, retired, retired_keys
 from backend.store.party_store import PartyStore
@@ -135,7 +135,7 @@ class FederationRuntime:
         limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
-        database, table = Database(home), self.federation.folder / party.file
+        database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
         self._databases[name] = database
         self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
         return HostParty(
@@ -386,3 +386,5 @@ class FederationRuntime:
         self._simulated.stop()
         for key in self._keys.values():
             key.obfuscators.close()
+        for database in self._databases.values():
+            database.close()
