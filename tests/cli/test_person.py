@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from backend.cli import app
 from backend.store.retention import RETENTION
 
-PASSPHRASE = "five words drawn at random"
+PASSPHRASE = "five words drawn at random"  # noqa: S105
 
 
 @pytest.fixture

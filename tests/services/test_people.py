@@ -157,7 +157,7 @@ def test_one_party_can_be_asked_for_and_an_unknown_one_not(glassleaf, people):
         glassleaf.people.show("demo", "somebody", "nowhere")
 
 
-@pytest.mark.parametrize("text", ["", " ", " *", "a ", "a\nb", "\x00"])
+@pytest.mark.parametrize("text", ["", " ", " *", "a ", "\udcff"])
 def test_what_can_be_no_id_is_refused(glassleaf, text):
     for ask in (glassleaf.people.show, glassleaf.people.preview):
         with pytest.raises(ParameterError):
@@ -198,9 +198,8 @@ def test_the_id_stands_in_no_file_of_any_party_afterwards(glassleaf, people):
     assert quoted not in files(glassleaf) and beside in files(glassleaf)
     for host in hosts(glassleaf):
         rows = sqlite3.connect(glassleaf.home / "parties" / "demo" / host / "store.db")
-        for table in ("answers", "requests"):
-            subjects = {subject for (subject,) in rows.execute(f"SELECT subject FROM {table}")}
-            assert person not in subjects and (table == "requests" or other in subjects)
+        subjects = {s for (s,) in rows.execute("SELECT subject FROM answers UNION SELECT subject FROM requests")}
+        assert person not in subjects and other in subjects
         rows.close()
 
 

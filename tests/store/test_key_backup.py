@@ -7,7 +7,7 @@ import pytest
 from backend.errors import ParameterError, SecurityError
 from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
 
-PASSPHRASE = "five words drawn at random"
+PASSPHRASE = "five words drawn at random"  # noqa: S105
 BODY = b"the numbers of a key"
 
 
