@@ -10,7 +10,7 @@ from inside import runtime_of, workspace_of
 
 from backend.data.demo import write_demo
 from backend.data.table import SampleSheet, read_table
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, SecurityError, StoreError
 from backend.protocols.simulation import simulator
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
@@ -301,3 +301,19 @@ def test_what_is_too_old_goes_when_a_federation_is_used_and_the_log_says_so(glas
         assert last(fresh).action == "retention" and last(fresh).body["deleted"] == {host: {"questions": old}}
         assert fresh.people.expire("demo") == {}
         assert workspace_of(fresh).expire("demo") == {} and last(fresh).body["deleted"] == {host: {"questions": old}}
+
+
+def test_what_cannot_be_deleted_stops_nobody_but_who_asked_for_it(glassleaf, people):
+    score(glassleaf, next(people))
+    rows = sqlite3.connect(glassleaf.home / "parties" / "demo" / hosts(glassleaf)[0] / "store.db")
+    rows.execute("UPDATE questions SET day = day - 40")
+    rows.execute("CREATE TRIGGER full BEFORE DELETE ON questions BEGIN SELECT RAISE(ABORT, 'full'); END")
+    rows.commit()
+    try:
+        with Glassleaf(glassleaf.home, pools=False, key_floor=512) as fresh:
+            assert runtime_of(fresh).hosts
+            with pytest.raises(StoreError):
+                fresh.people.expire("demo")
+    finally:
+        rows.execute("DROP TRIGGER full")
+        rows.close()
