@@ -183,6 +183,14 @@ class People:
                 KEEP,
                 "scorings under way, of anybody: by position, without ids, so that nobody can be found in them; gone within a day",
             ),
+            Holding(
+                party,
+                "stated",
+                (),
+                KEEP,
+                "values like those with which reasons were asked for, in the same intervals of the model, of anybody: by a hash of the "
+                f"encrypted terms, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
+            ),
             Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
             Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),
         ]
