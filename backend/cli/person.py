@@ -46,7 +46,9 @@ def show(
 def forget(
     federation: Federation,
     person_id: Person,
-    because: Annotated[str, typer.Option(help="Why; stands in the audit log, so without the id.")],
+    because: Annotated[
+        str, typer.Option(help="Why; stands in the audit log, so without the id. Needed unless nothing is done.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ from backend.crypto.rlwe.scheme import RlweSecretKey
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
 from backend.services.audit import OPERATOR, Note, recorded
-from backend.store.key_backup import seal, unseal
+from backend.store.key_backup import MAX_BYTES, seal, unseal
 from backend.store.key_file import RETIRED, fingerprint, kept_key, read_key, retired
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class Keys:
             The passphrase is wrong, or another key of the same name is here: nothing is changed then.
         """
         self._only_operator()
-        about, body = unseal(file.read_bytes(), passphrase)
+        with file.open("rb") as opened:
+            about, body = unseal(opened.read(MAX_BYTES + 1), passphrase)
         if about != self._about(federation):
             raise ParameterError(f"This is a backup of {about}; expected one of {self._about(federation)}.")
         numbers = _checked(body)
@@ -122,7 +123,7 @@ class Keys:
         return keys
 
     @recorded("keys")
-    def rotate(self, note: Note, federation: str, file: str = "") -> tuple[Key, ...]:
+    def rotate(self, note: Note, federation: str, file: str = "", *, now: bool = False) -> tuple[Key, ...]:
         """Retire keys of ciphers; the next scoring makes new ones. Returns those that were retired.
 
         A retired key stays, so that an auditor's sample of requests can still be opened (90 days at most, see ``RETENTION``).
@@ -131,13 +132,15 @@ class Keys:
         ----------
         file : str
             One key file; empty = every key of a cipher. The signing key is not rotated: Hosts know its first public half alone.
+        now : bool
+            Also while a scoring is under way or its scores were not fetched: they are lost, and counted at the Hosts.
 
         Raises
         ------
         ParameterError
             There is no such key, or it is the signing key.
         SecurityError
-            A scoring has not got its answer yet, or another process rotated the key in this moment.
+            A scoring is under way or not fetched, or another process rotated the key in this moment.
         """
         self._only_operator()
         chosen = [
@@ -153,12 +156,13 @@ class Keys:
                 f"There is no key {file or 'of a cipher'} to rotate in {federation}; see `glassleaf keys list`."
             )
         folder = self._workspace.guest_folder(federation)
-        note.federation, note.body = federation, {"what": "rotate", **_of(chosen)}
+        note.federation, note.body = federation, {"what": "rotate", "now": now, **_of(chosen)}
 
         def retire() -> None:  # in the transaction of the entry, so one process at a time
-            if self._workspace.journal(federation).kept()[1]:
+            if self._workspace.journal(federation).kept()[0] and not now:
                 raise SecurityError(
-                    "A scoring still waits for its answer under the key. Score the same samples again first, or wait a day."
+                    "A scoring is under way, or was broken off and can be resumed under the keys that are here. Score the same samples "
+                    "again first or wait a day; `--now` gives those scores up."
                 )
             for key in chosen:
                 if _fingerprint_in(folder / key.file) != key.fingerprint:

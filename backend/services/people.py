@@ -183,6 +183,14 @@ class People:
                 KEEP,
                 "scorings under way, of anybody: by position, without ids, so that nobody can be found in them; gone within a day",
             ),
+            Holding(
+                party,
+                "stated",
+                (),
+                KEEP,
+                "values like those with which reasons were asked for, in the same intervals of the model, of anybody: by a hash of the "
+                f"encrypted terms, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
+            ),
             Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
             Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),
         ]
@@ -230,11 +238,19 @@ def _forget(database: Database, person: str) -> dict[str, int]:
 
 def _checked(person: str) -> str:
     """An id as files hold it; raises ParameterError where it can be none."""
-    if not person or person != person.strip() or not person.isprintable():
+    if not person or person != person.strip() or not _is_text(person):
         raise ParameterError(
             f"{person[:80]!r} is no id: expected the text in a party's id column, without spaces around it."
         )
     return person
+
+
+def _is_text(person: str) -> bool:
+    try:
+        person.encode()
+    except UnicodeEncodeError:  # bytes of a shell that are no UTF-8
+        return False
+    return True
 
 
 def _reason(because: str, person: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.data.federation import Federation, load_federation
-from backend.errors import FederationError
+from backend.errors import FederationError, StoreError
 
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from backend.store.measurements import Measurements
     from backend.store.party_store import PartyStore
     from backend.store.reviews import Reviews
+
+_log = logging.getLogger("glassleaf")
 
 
 class Workspace:
@@ -151,7 +154,10 @@ class Workspace:
 
     def _expire_daily(self, name: str) -> None:
         if self._expired.get(name) != datetime.now(UTC).date():
-            self.expire(name)
+            try:
+                self.expire(name)
+            except StoreError as error:  # nobody's work waits for it
+                _log.warning("What is too old in %s was not deleted: %s", name, error)
 
     def expire(self, name: str) -> dict[str, dict[str, int]]:
         """Delete what is older than its table's period at every party; returns party → table → rows, where there were any."""
