@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from backend.privacy.request_audit import Replayed, replay
+import msgpack
+
+from backend.privacy.request_audit import LoggedTerms, Replayed, replay, replay_terms
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.store.accountant import REASONS, SCORE
 from backend.store.party_store import PartyStore
+from backend.store.request_log import LoggedRow
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,19 @@ def replay_requests(runtime: FederationRuntime, store: PartyStore) -> tuple[Host
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)
         for model_id, rows in by_model.items():
-            found = replay(
-                rows, runtime.open_request, store.artefact(model_id), registered(model_id), runtime.key_floor
-            )
+            about = store.artefact(model_id), registered(model_id), runtime.key_floor
+            scores = replay([row for row in rows if row.kind == SCORE], runtime.open_request, *about)
+            terms = [_terms(host, row) for row in rows if row.kind == REASONS]
+            named = replay_terms(terms, lambda row: runtime.open_terms(row.public_key, row.terms), *about)
+            found = Replayed(scores.rows + named.rows, scores.problems + named.problems)
             bad = {number for number, _ in found.problems}
             if log is not None:
                 log.forget([row.number for row in rows if row.number not in bad])
             out.append(HostReplay(host, model_id, found))
     return tuple(out)
+
+
+def _terms(host: str, row: LoggedRow) -> LoggedTerms:
+    """Terms of reasons as a Host keeps them: with what came with them."""
+    terms, shares, features, value_bits = msgpack.unpackb(row.vector)
+    return LoggedTerms(row.number, row.public_key, terms, host, tuple(shares), tuple(features), value_bits)

@@ -6,17 +6,22 @@ is deleted after :data:`KEPT` (docs/decisions/0016-questions.md).
 
 from __future__ import annotations
 
+import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from backend.errors import SecurityError
 from backend.store.database import Database
-from backend.store.schema import RunBatchRow, RunPieceRow, RunRow
+from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 
 KEPT = timedelta(days=1)
+STATED = timedelta(days=28)  # an auditor comes that often at least
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +54,14 @@ class Run:
 
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name = database, name
+
+    def state(self, terms: bytes, values: Mapping[str, float | str | None]) -> None:
+        """Write down which values terms were made with, for an auditor who may have drawn them."""
+        row = StatedRow(
+            digest=sha256(terms).hexdigest(), created=datetime.now(UTC).isoformat(), body=json.dumps(values)
+        )
+        with self._database.write() as session:
+            session.merge(row)
 
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
@@ -104,11 +117,21 @@ class Journal:
         now = datetime.now(UTC)
         with self._database.write() as session:
             session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
+            session.execute(delete(StatedRow).where(StatedRow.created < (now - STATED).isoformat()))
             known = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created)).first()
             if known is None:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
             return Run(self._database, known.run)
+
+    def stated(self, terms: bytes) -> dict[str, float | str | None]:
+        """Which values terms were made with; raises SecurityError where that is not known (any more)."""
+        with self._database.read() as session:
+            row = session.get(StatedRow, sha256(terms).hexdigest())
+        if row is None:
+            raise SecurityError("The Guest cannot state with which values these terms were made.")
+        values: dict[str, float | str | None] = json.loads(row.body)
+        return values
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""

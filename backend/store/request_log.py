@@ -38,7 +38,7 @@ class LoggedRow:
     public_key : bytes
         The modulus, big-endian.
     vector : bytes
-        Ciphertexts, entry by entry.
+        Ciphertexts, entry by entry; of terms with the shares, features and value_bits that came with them (msgpack).
     """
 
     number: int

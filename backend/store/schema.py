@@ -184,6 +184,15 @@ class RunPieceRow(Base):
     sent: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class StatedRow(Base):
+    """With which values of its own the Guest made the terms that it sent; it states them where an auditor has drawn these terms."""
+
+    __tablename__ = "stated"
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    body: Mapped[str] = mapped_column(Text)
+
+
 class FederationRow(Base):
     """A federation that a home knows; the folder is relative to the home where it lies in it."""
 

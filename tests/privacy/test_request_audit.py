@@ -13,7 +13,9 @@ from backend.privacy.request_audit import HonestWeights, replay
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.scoring.packing import canaries
-from backend.store.request_log import KEPT, LoggedRow, RequestLog
+from backend.store.accountant import SCORE
+from backend.store.database import Database
+from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.serialization import content_hash, dump_guest
 
 
@@ -24,7 +26,7 @@ def sent(world, secret_key, change=lambda numbers: numbers, canary=True):
     columns = {name: column[:1] for name, column in table.columns.items()}
     numbers = change([int(v) for v in compiled.encode(columns, 1, riding)[1][0]])
     vector = key.public.dump(key.encrypt_numbers(numbers))
-    return LoggedRow(1, "2026-01-01", "m", table.ids[0], key.public.to_bytes(), vector), key
+    return LoggedRow(1, "2026-01-01", SCORE, "m", table.ids[0], key.public.to_bytes(), vector), key
 
 
 def audit(world, row, opener, partial_model=None):
@@ -106,29 +108,36 @@ def test_a_ciphertext_opens_to_what_was_encrypted(secret_key):
         assert key.public.encrypt_with(m, pow(int(r), int(key.public.n), int(key.public.n2))) == c
 
 
-def test_a_log_keeps_rows_at_its_rate_and_forgets_the_oldest(tmp_path):
-    log = RequestLog(tmp_path, rate=0.25)
+def test_a_log_keeps_rows_at_its_rate_until_they_are_audited(tmp_path):
+    log = RequestLog(Database(tmp_path), rate=0.25)
     ids = tuple(f"id{i}" for i in range(400))
-    log.note("m", ids, b"key", b"".join(i.to_bytes(2, "big") for i in range(400)))
-    kept = RequestLog(tmp_path).rows()
+    log.note("m", ids, b"key", [i.to_bytes(2, "big") for i in range(400)])
+    kept = RequestLog(Database(tmp_path)).rows()
     assert 50 < len(kept) < 150 and len({row.subject for row in kept}) == len(kept)
     assert all(int.from_bytes(row.vector, "big") == int(row.subject[2:]) for row in kept)
     log.forget([row.number for row in kept[1:]])
     assert [row.subject for row in log.rows()] == [kept[0].subject]
-    everything = RequestLog(rate=1.0)
-    for _ in range(2):
-        everything.note("m", ids[:200], b"key", bytes(200))
-    assert [row.number for row in everything.rows()] == list(range(401 - KEPT, 401))
-    never = RequestLog(rate=0.0)
-    never.note("m", ids, b"key", bytes(400))
-    never.note("m", (), b"key", b"")
+    never = RequestLog(Database(), rate=0.0)
+    never.note("m", ids, b"key", [b"x"] * 400)
+    never.note("m", (), b"key", [])
     assert never.rows() == []
 
 
+def test_a_flood_of_later_requests_displaces_none_of_the_earlier_ones_more_than_of_its_own():
+    log = RequestLog(Database(), rate=1.0, kept=100)
+    log.note("m", [f"crafted{i}" for i in range(100)], b"key", [b"x"] * 100)
+    for k in range(9):
+        log.note("m", [f"flood{k} {i}" for i in range(100)], b"key", [b"x"] * 100)
+    kept = [row.subject for row in log.rows()]
+    crafted = sum(subject.startswith("crafted") for subject in kept)
+    assert len(kept) == 100 and 0 < crafted < 35  # a tenth of all that came, as of the others
+
+
 def test_a_log_that_cannot_be_written_answers_nothing(tmp_path):
-    (tmp_path / "requests.db").mkdir()
+    log = RequestLog(Database(tmp_path), rate=1.0)
+    (tmp_path / "store.db").write_bytes(b"no database" * 1000)
     with pytest.raises(SecurityError, match="cannot keep requests"):
-        RequestLog(tmp_path, rate=1.0).note("m", ("a",), b"key", b"x")
+        log.note("m", ("a",), b"key", [b"x"])
 
 
 def test_numbers_of_another_count_are_refused():

@@ -13,10 +13,15 @@ from backend.errors import ParameterError
 from backend.privacy.request_audit import LoggedTerms, replay_terms
 from backend.protocols.explanations.encryption import paillier_numbers
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.opening import honest_numbers, open_terms, values_alike
+from backend.protocols.explanations.opening import TermsOpening, honest_numbers, values_alike
 from backend.protocols.explanations.paillier_layout import PaillierLayout
-from backend.protocols.scoring.opening import Opening
+from backend.protocols.scoring.opening import Opening, open_vector
 from backend.trees.serialization import content_hash, dump_guest
+
+
+def open_terms(key, model, columns, terms):
+    """What the Guest shows of terms that it made of these columns."""
+    return TermsOpening(open_vector(key, terms), values_alike(model, columns))
 
 
 def world_of(seed, n_hosts=2, **kwargs):

@@ -5,12 +5,14 @@ are not the Guest's show.
 from functools import partial
 
 import pytest
-from inside import runtime_of
+from inside import runtime_of, workspace_of
+from sqlalchemy import text
 
 from backend.data.table import SampleSheet
 from backend.protocols.simulation import simulator
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.store.request_log import RequestLog
@@ -57,7 +59,27 @@ def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     [(log, row)] = [(log, row) for host in here.hosts for log in [here.logged(host)[0]] for row in log.rows()]
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])
-    log.note(row.model_id, (row.subject,), other, row.vector)
+    log.note(row.model_id, (row.subject,), other, [row.vector])
     [found] = glassleaf.audit.replay("demo")
     assert "a key that this Guest does not have" in found.found.problems[0][1]
     assert len(glassleaf.audit.replay("demo")) == 1  # what is wrong stays in the log
+
+
+def test_terms_of_reasons_are_sampled_opened_and_forgotten_like_scores(glassleaf):
+    record = glassleaf.models.get("latest")
+    sheet = glassleaf.samples.of_person(record.id, runtime_of(glassleaf).table.ids[0])
+    request = ReasonsRequest(record.id, sheet, names=2, cipher="paillier", key_bits=1024)
+    assert not glassleaf.reasons.start(request).get().people[0].problem
+    [found] = glassleaf.audit.replay("demo")
+    assert found.found.rows == 2 and found.found.problems == ()  # the score and the terms
+    assert glassleaf.audit.replay("demo") == ()
+
+
+def test_terms_that_the_guest_can_state_no_values_for_stay_in_the_log(glassleaf):
+    record = glassleaf.models.get("latest")
+    sheet = glassleaf.samples.of_person(record.id, runtime_of(glassleaf).table.ids[0])
+    glassleaf.reasons.start(ReasonsRequest(record.id, sheet, names=2, cipher="paillier", key_bits=1024)).get()
+    with workspace_of(glassleaf).database("demo").write() as session:
+        session.execute(text("delete from stated"))
+    [found] = glassleaf.audit.replay("demo")
+    assert len(found.found.problems) == 1 and len(glassleaf.audit.replay("demo")) == 1

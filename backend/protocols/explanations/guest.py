@@ -30,6 +30,7 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
+from backend.protocols.explanations.opening import values_alike
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.shape import RankingShape
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
@@ -188,9 +189,11 @@ class ReasonsClient:
         self._on_stage("encrypt", self._guest, i)
         with self._timings.measured("encrypt", self._guest):
             sent = () if self._run is None else self._run.batch(i).sent
-            terms_enc = sent[0] if sent else encryption.encrypted(people.take(np.array([i], dtype=np.intp)).columns)
+            person = people.take(np.array([i], dtype=np.intp)).columns
+            terms_enc = sent[0] if sent else encryption.encrypted(person)
             if self._run is not None and not sent:
                 terms_enc = self._run.sending(i, 0, terms_enc)
+                self._run.state(terms_enc, values_alike(self._compiled.model, person))
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:

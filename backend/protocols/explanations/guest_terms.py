@@ -72,7 +72,7 @@ class CompiledTerms:
             raise ParameterError(
                 "No Host owns a split of this model, so its reasons need no encryption; none are given."
             )
-        self._model, self._entries = model, folding.n_entries
+        self.model, self._entries = model, folding.n_entries
         self._points, self._point_weights = quadrature(model.skeletons)
         self.chain = tuple(step.host for step in folding.steps)
         features = {(t, i): s.feature for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
@@ -92,7 +92,7 @@ class CompiledTerms:
     def _prepare(self, entry_of_leaf: list[int | None], own: list[str]) -> None:
         """Matrices that add leaves up by entry, and factors by entry and feature; what has no entry comes last."""
         entry = np.array([self._entries if e is None else e for e in entry_of_leaf])
-        weights, n_own = leaf_weights(self._model), len(own)
+        weights, n_own = leaf_weights(self.model), len(own)
         self._by_entry = csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry)))
         row = self._factors.row
         line = entry[row] * n_own + np.array([own.index(name) for name in self._factors.features], dtype=np.intp)
@@ -114,7 +114,7 @@ class CompiledTerms:
 
     def _span(self) -> float:
         """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""
-        leaves = [[n.weight for n in tree.nodes if isinstance(n, Leaf)] for tree in self._model.trees]
+        leaves = [[n.weight for n in tree.nodes if isinstance(n, Leaf)] for tree in self.model.trees]
         return float(sum(max(w) - min(w) for w in leaves))
 
     @property

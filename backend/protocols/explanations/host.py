@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgpack
 import numpy as np
 
 from backend.crypto.paillier.scheme import PaillierPublicSide
@@ -206,7 +207,9 @@ class ReasonsHandler:
             return
         if request.served.index == 0 and self.sessions.counts(message.conversation):
             subject = request.asked.ids[message.person]
-            requests.note(request.asked.model_id, [subject], cipher.key.to_bytes(), [message.terms], REASONS)
+            asked = request.asked.shares, request.asked.features, request.asked.value_bits
+            row: bytes = msgpack.packb([message.terms, *asked])
+            requests.note(request.asked.model_id, [subject], cipher.key.to_bytes(), [row], REASONS)
 
     def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
         session = self.sessions.of(message.conversation)

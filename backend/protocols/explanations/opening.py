@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.protocols.explanations.encryption import paillier_numbers
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.paillier_layout import PaillierLayout
-from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.scoring.opening import Opening
 from backend.trees.ensemble import Columns, GuestModel, SplitRule
 
 Value = float | str | None
@@ -35,17 +34,6 @@ class TermsOpening:
 
     sent: Opening
     values: Mapping[str, Value] = field(repr=False)
-
-
-def open_terms(key: PaillierKeySide, model: GuestModel, columns: Columns, terms: bytes) -> TermsOpening:
-    """Open the terms of one person, columns ``(1,)`` each as they were when the terms were sent.
-
-    Raises
-    ------
-    SecurityError
-        They are no ciphertexts under this key.
-    """
-    return TermsOpening(open_vector(key, terms), values_alike(model, columns))
 
 
 def values_alike(model: GuestModel, columns: Columns) -> dict[str, Value]:

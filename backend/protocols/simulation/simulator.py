@@ -32,6 +32,7 @@ from backend.data.table import PartyTable, read_labels, read_table
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
+from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
@@ -238,11 +239,22 @@ class FederationRuntime:
         SecurityError
             It was not made under a key of this Guest.
         """
-        modulus = int.from_bytes(row.public_key, "big")
+        return open_vector(self._key_of(row.public_key), row.vector)
+
+    def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
+        """The Guest opens terms of reasons for an auditor, and states with which values it made them; raises as the above."""
+        if self.journal is None:
+            raise SecurityError(
+                "The Guest keeps no journal, so it cannot state with which values these terms were made."
+            )
+        return TermsOpening(open_vector(self._key_of(public_key), terms), self.journal.stated(terms))
+
+    def _key_of(self, public_key: bytes) -> PaillierKeySide:
+        modulus = int.from_bytes(public_key, "big")
         key = self.pair_key("paillier", modulus.bit_length())
         if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
             raise SecurityError("The request was made under a key that this Guest does not have.")
-        return open_vector(key, row.vector)
+        return key
 
     def _own(self, file: str) -> Path:
         return self._home / self.federation.guest.name / file

@@ -211,6 +211,7 @@ def _make_tables() -> dict[str, sa.Table]:
             whole("piece", primary_key=True, autoincrement=False),
             blob("sent"),
         ),
+        "stated": (text("digest", 64, **key), text("created", 40, index=True), long("body")),
         "federations": (text("name", 200, **key), long("folder")),
     }
     return {name: op.create_table(name, *these) for name, these in columns.items()}
