@@ -140,7 +140,8 @@ def _limit(t: Texts, host: GivenAway) -> str:
     """What the Host's operator allows: answers, and bits where these are limited."""
     if host.people is None:
         return "–"
-    allowed = t("privacy.told_answers", answers=f"{host.answers:,}", total=f"{host.total:,}")
+    words = "told_answers" if host.answers < host.total else "told_total"
+    allowed = t(f"privacy.{words}", answers=f"{host.answers:,}", total=f"{host.total:,}")
     return allowed if host.limit is None else t("privacy.told_limited", answers=allowed, bits=_bits(t, host.limit))
 
 
