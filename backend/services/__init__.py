@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
+    from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_import import ModelImport
+    from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
     from backend.services.reports import Reports
@@ -91,7 +93,7 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made)
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made, self._expired)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -130,6 +132,9 @@ class Glassleaf:
 
     def _key_made(self, federation: str, cipher: str, bits: int) -> None:
         self._auditor.note(federation, "key", {"cipher": cipher, "key_bits": bits}, tell=False)
+
+    def _expired(self, federation: str, deleted: dict[str, dict[str, int]]) -> None:
+        self._auditor.note(federation, "retention", {"deleted": deleted}, tell=False)
 
     @property
     def models(self) -> Registry:
@@ -252,6 +257,20 @@ class Glassleaf:
         from backend.services.attack_runs import AttackRuns
 
         return AttackRuns()
+
+    @cached_property
+    def people(self) -> People:
+        """What is kept about a person, and for how long: shown and forgotten."""
+        from backend.services.people import People
+
+        return People(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The Guest's keys: listed, backed up, restored, rotated."""
+        from backend.services.keys import Keys
+
+        return Keys(self._shared.workspace, self._auditor)
 
     @cached_property
     def reviews(self) -> ReviewService:

@@ -117,18 +117,25 @@ class Registry:
 
         store = self._workspace.guest_store(record.federation)
         with self._workspace.database(record.federation).write():
-            store.put_artefact(f"{record.id}.parts", json.dumps(dict(part_of)))
+            store.put_artefact(parts_of(record), json.dumps(dict(part_of)))
             store.put_artefact(record.id, dump_guest(model))
             store.put_record(record.id, asdict(record))
 
     def part_of(self, record: ModelRecord) -> dict[str, str]:
         """Id of a joint record → the part it had in training; not to be changed in place."""
+        store = self._workspace.guest_store(record.federation)
 
         def read() -> dict[str, str]:
-            text = self._workspace.guest_store(record.federation).artefact(f"{record.id}.parts")
-            return cast(dict[str, str], json.loads(text))
+            return cast(dict[str, str], json.loads(store.artefact(parts_of(record))))
 
-        return self.derived(f"parts of {record.created}", record, read)
+        # by what is stored: somebody may have been forgotten since
+        return self.derived(("parts", store.content_hash(parts_of(record))), record, read)
+
+    def forget(self, record: ModelRecord, person: str) -> None:
+        """Take a person out of the parts of a model's joint records; metrics and counts stay those of the training."""
+        with self._workspace.database(record.federation).write():
+            parts = {i: part for i, part in self.part_of(record).items() if i != person}
+            self._workspace.guest_store(record.federation).put_artefact(parts_of(record), json.dumps(parts))
 
     def test_ids(self, record: ModelRecord) -> list[str]:
         """Records that the model was not trained on; any joint ones of an imported model."""
@@ -188,6 +195,11 @@ class Registry:
         first = sample.guest.take(np.array([0], dtype=np.intp))
         kept = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
         return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, kept, strict=True) if k)
+
+
+def parts_of(record: ModelRecord) -> str:
+    """Name of the artefact that holds the part of every joint record."""
+    return f"{record.id}.parts"
 
 
 def _read(text: str) -> ModelRecord:

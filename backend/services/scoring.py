@@ -188,11 +188,19 @@ def score(
 
 
 def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
-    """The journal of a request: the one of the same request that was broken off, if any; None where nothing is counted."""
+    """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None
     canaries = getattr(request, "canaries", False)
-    asked = [what, record.content_hash, audit.sheet_hash(request.samples), request.cipher, request.key_bits, canaries]
+    asked = [
+        what,
+        record.content_hash,
+        audit.sheet_hash(request.samples),
+        request.cipher,
+        request.key_bits,
+        canaries,
+        *runtime.retired,
+    ]
     return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ class Workspace:
         Whether obfuscators are made in the background.
     on_key : callable
         Told (federation, cipher, bits) of every key that a Guest makes.
+    on_expired : callable
+        Told (federation, party → table → rows) what was deleted because its time was over.
     """
 
     def __init__(
@@ -42,8 +45,10 @@ class Workspace:
         key_floor: int | None = None,
         pools: bool = True,
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
+        on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
     ) -> None:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
+        self._on_expired, self._expired = on_expired, dict[str, date]()
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._signing_keys: dict[str, SigningKey] = {}
@@ -56,7 +61,7 @@ class Workspace:
 
         federation = load_federation(path)
         folder = federation.folder.resolve()
-        with self._database(self.home).write() as session:
+        with self._own().write() as session:
             self.check_name(federation.name, folder)
             # a home that is moved takes along what lies in it
             inside = folder.is_relative_to(self.home.resolve())
@@ -77,7 +82,7 @@ class Workspace:
 
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
 
-        with self._database(self.home).read() as session:
+        with self._own().read() as session:
             rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
         return {row.name: self.home / row.folder for row in rows}
 
@@ -120,15 +125,18 @@ class Workspace:
         return self._loaded[folder][1]
 
     def runtime(self, name: str) -> FederationRuntime:
-        """The running federation; set up again when one of its files has changed."""
+        """The running federation; set up again when a file has changed or a key was rotated. What is too old is deleted once a day."""
         from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415
+        from backend.store.key_file import retired_keys  # noqa: PLC0415
 
         with self._lock:
             federation = self.federation(name)
             files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
-            stamp = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+            read = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+            stamp = read, retired_keys(self.guest_folder(name))
             if name in self._runtimes and self._runtimes[name][0] == stamp:
+                self._expire_daily(name)
                 return self._runtimes[name][1]
             if name in self._runtimes:
                 self._runtimes.pop(name)[1].close()
@@ -141,7 +149,31 @@ class Workspace:
                 journal=self.journal(name),
             )
             self._runtimes[name] = (stamp, runtime)
+            self._expire_daily(name)
             return runtime
+
+    def _expire_daily(self, name: str) -> None:
+        if self._expired.get(name) != datetime.now(UTC).date():
+            self.expire(name)
+
+    def expire(self, name: str) -> dict[str, dict[str, int]]:
+        """Delete what is older than its table's period at every party; returns party → table → rows, where there were any."""
+        from backend.store.retention import expire  # noqa: PLC0415 (the services are imported without a database)
+
+        self._expired[name] = datetime.now(UTC).date()
+        found = {party: expire(database) for party, database in self.databases(name).items()}
+        deleted = {party: tables for party, tables in found.items() if tables}
+        if deleted:
+            self._on_expired(name, deleted)
+        return deleted
+
+    def databases(self, name: str) -> dict[str, Database]:
+        """Party → its database; a Host's for whoever operates the simulation alone."""
+        runtime = self.runtime(name)
+        return {
+            runtime.guest.name: self.database(name),
+            **{host: runtime.host_database(host) for host in runtime.hosts},
+        }
 
     def warm_up(self, name: str, bits: int) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""
@@ -153,8 +185,11 @@ class Workspace:
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def database(self, federation: str) -> Database:
-        """The Guest's database."""
-        return self._database(self.guest_folder(federation))
+        """The Guest's database, opened once."""
+        from backend.store.database import party_database  # noqa: PLC0415 (as below)
+
+        folder, guest = self.guest_folder(federation), self.federation(federation).guest.name
+        return self._opened(folder, lambda: party_database(folder, federation, guest))
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
@@ -186,13 +221,16 @@ class Workspace:
 
         return Journal(self.database(federation))
 
-    def _database(self, folder: Path) -> Database:
-        """The database in a folder, opened once."""
+    def _own(self) -> Database:
+        """The home's database, opened once: which federations there are."""
         from backend.store.database import Database  # noqa: PLC0415 (as above)
 
+        return self._opened(self.home, lambda: Database(self.home))
+
+    def _opened(self, folder: Path, open_: Callable[[], Database]) -> Database:
         with self._lock:
             if folder not in self._databases:
-                self._databases[folder] = Database(folder)
+                self._databases[folder] = open_()
             return self._databases[folder]
 
     def signing_key(self, federation: str) -> SigningKey:

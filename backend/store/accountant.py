@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
@@ -25,7 +25,8 @@ from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused, SecurityError, StoreError
-from backend.store.database import Database
+from backend.store.database import Database, column_values
+from backend.store.party_store import PSEUDONYMS, PartyStore
 from backend.store.schema import AnswerRow, QuestionRow
 
 # per person: a second score identifies the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
@@ -139,6 +140,30 @@ class Limits:
         return answers, answers if self.total is None else self.total or MAX_QUERIES
 
 
+@dataclass(frozen=True)
+class Answered:
+    """Answers about one person on one day, as the account has them.
+
+    Attributes
+    ----------
+    day : str
+        UTC date.
+    times : int
+    bits : float
+        Upper bound of what they told.
+    under : {"id", "pseudonym", "everybody"}
+        What names the person in the account.
+    """
+
+    kind: str
+    structure: str
+    guest: str
+    day: str
+    times: int
+    bits: float
+    under: str
+
+
 class Accountant:
     """The account of one Host.
 
@@ -162,6 +187,7 @@ class Accountant:
     ) -> None:
         self.limits = limits or Limits()
         self._database, self._records, self._today = database, records, today
+        self._store = PartyStore(database)
 
     def __repr__(self) -> str:
         return f"Accountant({self.limits})"
@@ -248,15 +274,18 @@ class Accountant:
         """Which limit leaves no room for one answer more about each person."""
         here, everywhere = self.limits.of(question.kind)
         about = {"guest": question.guest, "structure": question.structure, "kind": question.kind}
-        rows = _rows(session, _USED, question.people, forgotten=self._forgotten(), **about)
-        used = {row.subject: (row.here, row.everywhere) for row in rows}
-        of_all = used.get(EVERYBODY, (0, 0)) if question.people != (EVERYBODY,) else (0, 0)
+        owners = self._owners(question.people)
+        used: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for row in _rows(session, _USED, owners, forgotten=self._forgotten(), **about):
+            person = owners.get(row.subject, row.subject)
+            used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
+        of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
         told = self._told(session, question.people) if self.limits.bits else {}
         reached = np.zeros(len(question.people), dtype=np.uint8)
         asked: Counter[str] = Counter()
         for i, subject in enumerate(question.people):
             before = asked[subject]
-            theirs = used.get(subject, (0, 0))
+            theirs = used[subject]
             over = (  # as LIMITS
                 False,
                 theirs[0] + of_all[0] + before >= here,
@@ -336,23 +365,93 @@ class Accountant:
     def largest_given_away(self) -> tuple[int, float]:
         """People answered about within the window, and the largest bound among them, bits."""
         with self._database.read() as session:
-            known = AnswerRow.subject != EVERYBODY, AnswerRow.day > self._forgotten()
-            told = self._told(session, list(session.scalars(select(AnswerRow.subject).distinct().where(*known))))
+            counted = AnswerRow.subject != EVERYBODY, AnswerRow.day > self._forgotten()
+            found = set(session.scalars(select(AnswerRow.subject).distinct().where(*counted)))
+            also = {name for name, person in self._owners(found).items() if name != person}
+            told = self._told(session, sorted(found - also))  # who was forgotten and asked about again is one person
         return len(told), max(told.values(), default=0.0)
 
     def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
-        told = dict.fromkeys(people, 0.0)
-        for row in _rows(session, _TOLD, people, forgotten=self._forgotten()):
-            if row.subject in told:
-                told[row.subject] += min(row.told, row.capacity) if row.capacity else row.told
+        told, owners = dict.fromkeys(people, 0.0), self._owners(people)
+        answers: defaultdict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+        for row in _rows(session, _TOLD, owners, forgotten=self._forgotten()):
+            about = owners.get(row.subject, row.subject), row.structure
+            answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
+        for (person, _), (bits, capacity) in answers.items():
+            if person in told:
+                told[person] += min(bits, capacity) if capacity else bits
         return told
 
     def _forgotten(self) -> int:
         """The last day that is outside the window."""
         return self._today().toordinal() - self.limits.days
 
+    def _owners(self, people: Collection[str]) -> dict[str, str]:
+        """Name in the account → who of `people` it stands for: an id, and the pseudonym of the same id once anybody was forgotten."""
+        owners = {person: person for person in people}
+        if self._store.has_secret(PSEUDONYMS):
+            owners |= {self._store.pseudonym(person): person for person in owners if person != EVERYBODY}
+        return owners
 
-def _rows(session: Session, statement: str, people: Sequence[str], **values: object) -> list[Row[tuple[object, ...]]]:
+    def about(self, person: str) -> list[Answered]:
+        """Every answer that counts for a person: under the id, under its pseudonym, and those about everybody."""
+        owners = self._owners((person,)) | {EVERYBODY: person}
+        with self._database.read() as session:
+            rows = session.scalars(
+                select(AnswerRow).where(AnswerRow.subject.in_(owners)).order_by(AnswerRow.day, AnswerRow.kind)
+            )
+            return [
+                Answered(
+                    row.kind,
+                    row.structure,
+                    row.guest,
+                    date.fromordinal(row.day).isoformat(),
+                    row.asked,
+                    row.bits,
+                    {person: "id", EVERYBODY: "everybody"}.get(row.subject, "pseudonym"),
+                )
+                for row in rows
+            ]
+
+    def questions(self, person: str) -> tuple[list[tuple[str, str]], int]:
+        """(Guest, request id) of the questions about this person alone, and how many others there are.
+
+        A question keeps a hash of those it is about. About one person the hash can be made again from the counted answers; about several
+        it cannot, without the others' ids.
+        """
+        alone = {
+            Question("", "", one.kind, one.structure, (person,)).asked
+            for one in self.about(person)
+            if one.under != "everybody"
+        }
+        with self._database.read() as session:
+            rows = session.execute(select(QuestionRow.guest, QuestionRow.request, QuestionRow.asked)).all()
+        found = [(row.guest, row.request) for row in rows if row.asked in alone]
+        return found, len(rows) - len(found)
+
+    def forget(self, person: str) -> tuple[int, int]:
+        """Put a pseudonym in place of a person's id, so that what was answered still counts, and delete the questions about them alone.
+
+        Returns
+        -------
+        counts, questions : int
+            Rows that were changed, and deleted.
+        """
+        with self._database.write() as session:
+            questions, _ = self.questions(person)
+            for key in questions:
+                session.delete(session.get_one(QuestionRow, key))
+            rows = session.scalars(select(AnswerRow).where(AnswerRow.subject == person)).all()
+            if rows:
+                subject = self._store.pseudonym(person)
+                session.execute(text(_COUNT), [{**column_values(row), "subject": subject} for row in rows])
+                session.execute(delete(AnswerRow).where(AnswerRow.subject == person))
+            return len(rows), len(questions)
+
+
+def _rows(
+    session: Session, statement: str, people: Collection[str], **values: str | int
+) -> list[Row[tuple[object, ...]]]:
     """Rows about some people and about everybody, some hundred people a statement."""
     names = [EVERYBODY, *dict.fromkeys(p for p in people if p != EVERYBODY)]
     out: list[Row[tuple[object, ...]]] = []

@@ -6,9 +6,10 @@ on both: what is read in it is still so when it is committed. A commit returns o
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from backend.errors import StoreError
 from backend.store.schema import Base
 
 FILE = "store.db"
+VARIABLE = (
+    "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
+)
 HEAD = "0001"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database
@@ -143,18 +147,19 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A transaction that only reads; within one that writes it sees what that one has written."""
-        outer: Session | None = getattr(self._open, "session", None)
+        """A transaction that only reads, part of one that the thread has begun; within one that writes it sees what that wrote."""
+        outer: Session | None = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
         if outer is not None:
             yield outer
             return
+        alone = self._lock if self._shared else nullcontext()  # one connection for all threads
         try:
-            if not self._shared:
-                with Session(self._engine) as session:
+            with alone, Session(self._engine) as session:
+                self._open.reading = session
+                try:
                     yield session
-                return
-            with self._lock, Session(self._engine) as session:  # one connection for all threads
-                yield session
+                finally:
+                    self._open.reading = None
         except SQLAlchemyError as error:
             raise self._failed("read", error) from error
 
@@ -181,6 +186,7 @@ def _version(connection: Connection) -> str | None:
 def _set_up_sqlite(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions begin where SQLAlchemy begins them
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # who is forgotten stands in no free page either
     connection.execute("PRAGMA synchronous = FULL")  # what was counted is counted after a power cut, too
 
 
@@ -191,6 +197,26 @@ def _begin_sqlite(connection: Connection) -> None:
 def _lock_server(connection: Connection) -> None:
     if connection.get_execution_options().get("write"):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def party_database(folder: Path, federation: str, party: str) -> Database:
+    """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
+
+    Raises
+    ------
+    StoreError
+        It cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
+    """
+    url = os.environ.get(VARIABLE, "").strip()
+    if not url:
+        return Database(folder)
+    try:
+        return Database(url.format(federation=federation, party=party))
+    except (LookupError, ValueError) as error:
+        raise StoreError(
+            f"{VARIABLE} is a URL with {{federation}} and {{party}} in it, each party has a database of its own; what it holds cannot be "
+            f"filled in ({error})."
+        ) from error
 
 
 def column_values(row: DeclarativeBase) -> dict[str, Any]:

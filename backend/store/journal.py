@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from backend.errors import SecurityError
@@ -21,7 +21,7 @@ from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 
 KEPT = timedelta(days=1)
-STATED = timedelta(days=28)  # an auditor comes that often at least
+STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,6 +132,18 @@ class Journal:
             raise SecurityError("The Guest cannot state with which values these terms were made.")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def kept(self) -> tuple[int, int, int]:
+        """Runs, messages that wait for their answer, and batches whose scores wait to be handed over; none of them names a person."""
+        waiting = RunBatchRow.answer.is_not(None)
+        counts = (
+            select(func.count()).select_from(RunRow),
+            select(func.count()).select_from(RunPieceRow),
+            select(func.count()).select_from(RunBatchRow).where(waiting),
+        )
+        with self._database.read() as session:
+            runs, sent, answered = (session.scalars(count).one() for count in counts)
+        return runs, sent, answered
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""

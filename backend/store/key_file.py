@@ -1,7 +1,11 @@
-"""A party's secret keys on disk: readable by their owner only, written once, never replaced."""
+"""A party's secret keys on disk: readable by their owner only, written once, never replaced.
+
+One that is rotated is renamed, ``paillier-3072.key`` to ``paillier-3072.FINGERPRINT.retired``: what was encrypted can still be opened.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -12,7 +16,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.errors import SecurityError
 
+RETIRED = ".retired"
 _NUMBERS = TypeAdapter(dict[str, str])
+
+
+def fingerprint(public: bytes) -> str:
+    """A public key's: the first half of its SHA-256, in hexadecimal."""
+    return hashlib.sha256(public).hexdigest()[:32]
+
+
+def retired(path: Path, mark: str) -> Path:
+    """Where the key in `path` lies once it is rotated; `mark` is its fingerprint."""
+    return path.with_name(f"{path.stem}.{mark}{RETIRED}")
+
+
+def retired_keys(folder: Path) -> tuple[str, ...]:
+    """Names of the files of keys that were rotated, sorted."""
+    return tuple(sorted(file.name for file in folder.glob(f"*{RETIRED}")))
 
 
 def read_key(path: Path) -> dict[str, str] | None:

@@ -6,6 +6,7 @@ A database is opened for one party, so whoever holds the Guest's cannot reach a 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import secrets
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from backend.store.database import Database
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 
 SECRET_BYTES = 32
+PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
 class PartyStore:
@@ -53,6 +55,11 @@ class PartyStore:
                 f"The stored partial model of {model_id} does not have its content hash: it was changed. Train it again."
             )
         return row.text
+
+    def content_hash(self, model_id: str) -> str:
+        """The hash that an artefact was stored with; empty where there is none."""
+        with self._database.read() as session:
+            return session.scalar(select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)) or ""
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""
@@ -102,6 +109,15 @@ class PartyStore:
                     session.flush()
                 return row.value
         return row.value
+
+    def has_secret(self, name: str) -> bool:
+        """Whether a secret was drawn yet."""
+        with self._database.read() as session:
+            return session.get(SecretRow, name) is not None
+
+    def pseudonym(self, person: str) -> str:
+        """Stands for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""
+        return f" {hmac.digest(self.secret(PSEUDONYMS), person.encode(errors='surrogatepass'), 'sha256').hex()}"
 
 
 def memory_store(texts: Mapping[str, str] | None = None) -> PartyStore:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from backend.errors import SecurityError, StoreError
 from backend.store.accountant import SCORE
@@ -121,7 +121,15 @@ class RequestLog:
                 for row in session.scalars(select(RequestRow).order_by(RequestRow.number))
             ]
 
+    def about(self, person: str) -> list[tuple[int, str, str, str, int]]:
+        """A person's rows without their ciphertexts: number, day, kind, model, bytes."""
+        size = func.length(RequestRow.body)
+        columns = RequestRow.number, RequestRow.day, RequestRow.kind, RequestRow.model_id, size
+        with self._database.read() as session:
+            rows = session.execute(select(*columns).where(RequestRow.subject == person).order_by(RequestRow.number))
+            return [(number, day, kind, model, size) for number, day, kind, model, size in rows]
+
     def forget(self, numbers: Sequence[int]) -> None:
-        """Delete rows that were audited."""
+        """Delete rows that were audited, or whose person is forgotten."""
         with self._database.write() as session:
             session.execute(delete(RequestRow).where(RequestRow.number.in_(list(numbers))))

@@ -24,7 +24,29 @@ def result(off, on, chance=0.5):
 
 
 def test_the_attacks_stand_in_the_order_of_the_security_page():
-    rows = ["A1", "A2", "A2-key", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "P10", "T1", "T2", "T3", "T4", "T5"]
+    rows = [
+        "A1",
+        "A2",
+        "A2-key",
+        "A3",
+        "A4",
+        "A5",
+        "A6",
+        "A7",
+        "A8",
+        "A9",
+        "P1",
+        "P2",
+        "P3",
+        "P4",
+        "P5",
+        "P10",
+        "T1",
+        "T2",
+        "T3",
+        "T4",
+        "T5",
+    ]
     assert list(ATTACKS) == rows
     assert all(id_ == attack.id for id_, attack in ATTACKS.items())
 

@@ -25,6 +25,7 @@ from backend.store.accountant import (
     usual_limit,
 )
 from backend.store.database import Database
+from backend.store.party_store import PartyStore
 
 
 def account(limit=1, where=None, **more):
@@ -244,3 +245,102 @@ def test_the_usual_budget_is_the_variable_s_or_depends_on_whether_there_is_anybo
     monkeypatch.setenv(VARIABLE, "many")
     with pytest.raises(ParameterError):
         usual_limit(False)
+
+
+def test_who_is_forgotten_gets_no_new_budget_and_keeps_what_was_given_away():
+    one = account()
+    assert spent(one, "a", "b", bits=2.0, capacity=9.0) == [False, False]
+    before = one.given_away(["a"])
+    assert one.forget("a") == (1, 0) and one.forget("a") == (0, 0) and one.forget("nobody") == (0, 0)
+    assert spent(one, "a", "b") == [True, True]
+    assert spent(one, "a", structure="another") == [True]  # nor for other trees
+    assert one.given_away(["a"]) == before == {"a": 2.0}
+    assert one.largest_given_away() == (2, 2.0)
+
+
+def test_who_is_forgotten_is_forgotten_with_the_window_too():
+    today = [date(2026, 5, 1)]
+    one = account(today=lambda: today[0])
+    spent(one, "a")
+    one.forget("a")
+    today[0] += timedelta(days=DAYS)
+    assert spent(one, "a") == [False] and one.about("b") == []
+    assert [answer.under for answer in one.about("a")] == ["id"]
+
+
+def test_answers_before_and_after_a_forgetting_add_up_and_are_one_person():
+    two = account(2)
+    spent(two, "a", bits=3.0, capacity=4.0)
+    two.forget("a")
+    assert spent(two, "a", bits=3.0, capacity=4.0) == [False]
+    assert two.largest_given_away() == (
+        1,
+        4.0,
+    )  # one structure tells no more than its capacity, under however many names
+    assert spent(two, "a") == [True]
+    assert [(answer.under, answer.times) for answer in two.about("a")] == [("pseudonym", 1), ("id", 1)]
+    two.forget("a")  # on the same day: the rows become one
+    assert [(answer.under, answer.times) for answer in two.about("a")] == [("pseudonym", 2)]
+    assert spent(two, "a") == [True]
+
+
+def test_a_bound_in_bits_holds_over_a_forgetting():
+    bound = Accountant(Database(), Limits(9, bits=5.0))
+    assert bound.spent(asked("a", bits=3.0)).tolist() == [False]
+    assert spent(bound, "a", bits=3.0) == [False]
+    bound.forget("a")
+    assert spent(bound, "a", bits=3.0) == [True]
+
+
+def test_what_is_given_back_after_a_forgetting_is_given_back_to_the_same_person(tmp_path):
+    spent(account(where=tmp_path), "a", "b", request="r")
+    other = account(where=tmp_path, records="other records")
+    other.forget("a")
+    assert spent(other, "a", "b", request="r") == [
+        False,
+        False,
+    ]  # nothing was answered yet: given back and counted anew
+    assert spent(other, "a", "b") == [True, True]
+
+
+def test_a_question_about_a_forgotten_person_alone_goes_and_no_other(tmp_path):
+    one = account(where=tmp_path)
+    spent(one, "a", request="alone")
+    spent(one, "b", "a", request="together", kind=REASONS)
+    spent(one, "b", request="another")
+    one.keep_reply("bank", "alone", b"a score")
+    assert one.questions("a") == ([("bank", "alone")], 2)
+    assert one.forget("a") == (2, 1)
+    assert one.questions("a") == ([], 2)
+    assert spent(one, "a", request="alone") == [True]  # repeating it is asking again
+
+
+def test_no_byte_of_a_forgotten_id_stays_in_the_file(tmp_path):
+    database, person = Database(tmp_path), "customer-0815-of-the-bank"
+    one = Accountant(database, Limits(1))
+    spent(one, person, *(f"p{i}" for i in range(500)))
+    assert person.encode() in (tmp_path / "store.db").read_bytes()
+    one.forget(person)
+    database.close()
+    assert all(person.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_two_hosts_have_two_pseudonyms_of_one_person():
+    names = {PartyStore(Database()).pseudonym("a") for _ in range(2)}
+    assert len(names) == 2 and all(name.startswith(" ") and name != "a" for name in names)
+
+
+def test_forgetting_beside_questions_loses_no_count(tmp_path):
+    """Whoever is first: two processes' databases, one forgets while the other asks."""
+    asking, forgetting = account(20, where=tmp_path), account(20, where=tmp_path)
+    granted = []
+
+    def ask():
+        granted.extend(not spent(asking, "a")[0] for _ in range(30))
+
+    worker = threading.Thread(target=ask)
+    worker.start()
+    while worker.is_alive():
+        forgetting.forget("a")
+    worker.join()
+    assert sum(granted) == 20

@@ -150,3 +150,12 @@ def test_no_value_stands_in_an_error(tmp_path):
         PartyStore(database).put_artefact("m", "a Host's threshold")
     chain = [str(error.value), str(error.value.__cause__)]
     assert not any("threshold" in words for words in chain)
+
+
+def test_what_is_read_within_a_reading_is_part_of_it(tmp_path):
+    for where in (None, tmp_path):
+        database = Database(where)
+        with database.read() as outer, database.read() as inner:
+            assert inner is outer
+        with database.read() as after:
+            assert after is not outer

@@ -43,9 +43,9 @@ from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.audit_log import AuditLog, Head, KeptHead
-from backend.store.database import Database
+from backend.store.database import Database, party_database
 from backend.store.journal import Journal
-from backend.store.key_file import kept_key
+from backend.store.key_file import fingerprint, kept_key, read_key, retired, retired_keys
 from backend.store.party_store import PartyStore
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
@@ -88,6 +88,11 @@ class FederationRuntime:
         Called with (cipher, bits or degree) of every key that the Guest makes.
     journal : Journal, optional
         The Guest's; without one, what is broken off is asked anew.
+
+    Attributes
+    ----------
+    retired : tuple of str
+        Files of the Guest's keys that were rotated before the runtime was set up.
     """
 
     def __init__(
@@ -105,13 +110,16 @@ class FederationRuntime:
         self.federation, self._on_key, self.journal = federation, on_key, journal
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
+        self._databases: dict[str, Database] = {}
         self._accounts: dict[str, Accountant] = {}
         self._home, self.key_floor, self._pools = home, key_floor, pools
         self._network = Network()
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
+        self.retired = retired_keys(self._own(""))
         self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
+        self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
         self._key_lock = threading.Lock()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
@@ -127,7 +135,8 @@ class FederationRuntime:
         limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
-        database, table = Database(home), self.federation.folder / party.file
+        database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
+        self._databases[name] = database
         self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
         return HostParty(
             name,
@@ -164,7 +173,7 @@ class FederationRuntime:
         with self._key_lock:
             if (short, bits) not in self._keys:
                 path = self._own(f"paillier-{bits}.key")
-                numbers, new = kept_key(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
+                numbers, new = self._kept(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
                 secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
                 if new:
                     self._on_key("paillier", bits)
@@ -201,7 +210,7 @@ class FederationRuntime:
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")
-                numbers, new = kept_key(path, lambda: RlweSecretKey.generate(parameters).to_numbers())
+                numbers, new = self._kept(path, lambda: RlweSecretKey.generate(parameters).to_numbers())
                 self._lattice_keys[parameters.name] = RlweKeySide(RlweSecretKey.from_numbers(numbers))
                 if new:
                     self._on_key("rlwe", parameters.degree)
@@ -251,10 +260,33 @@ class FederationRuntime:
 
     def _key_of(self, public_key: bytes) -> PaillierKeySide:
         modulus = int.from_bytes(public_key, "big")
-        key = self.pair_key("paillier", modulus.bit_length())
+        key = self._retired_key(public_key) or self.pair_key("paillier", modulus.bit_length())
         if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
             raise SecurityError("The request was made under a key that this Guest does not have.")
         return key
+
+    def _retired_key(self, public: bytes) -> PaillierKeySide | None:
+        """The key of this modulus, if the Guest had it before a rotation."""
+        mark = fingerprint(public)
+        with self._key_lock:
+            if mark not in self._retired_keys:
+                bits = int.from_bytes(public, "big").bit_length()
+                numbers = read_key(retired(self._own(f"paillier-{bits}.key"), mark))
+                if numbers is None:
+                    return None
+                self._retired_keys[mark] = PaillierKeySide(PaillierSecretKey.from_numbers(numbers, self.key_floor))
+            return self._retired_keys[mark]
+
+    def _kept(self, path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
+        """A key of the Guest; raises SecurityError where keys were rotated since the runtime was set up: its runs go with those."""
+        kept = kept_key(path, make)
+        if retired_keys(path.parent) != self.retired:
+            raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
+        return kept
+
+    def host_database(self, host: str) -> Database:
+        """What a simulated Host keeps, for whoever operates it: people's rights and retention. The Guest's work never asks for it."""
+        return self._databases[host]
 
     def _own(self, file: str) -> Path:
         return self._home / self.federation.guest.name / file
@@ -354,3 +386,5 @@ class FederationRuntime:
         self._simulated.stop()
         for key in self._keys.values():
             key.obfuscators.close()
+        for database in self._databases.values():
+            database.close()

@@ -1,0 +1,106 @@
+"""The Guest's keys from a shell: `keys list`, `backup`, `restore`, `rotate`.
+
+A passphrase is typed in or read from a file; an argument would stand in the list of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, open_glassleaf, print_result
+from backend.errors import ParameterError, SecurityError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backend.services.keys import Key
+
+Federation = Annotated[str, typer.Argument(help="A federation's name.")]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
+    ),
+]
+MOST = 4096  # bytes of a passphrase file
+app = typer.Typer(
+    add_completion=False,
+    name="keys",
+    no_args_is_help=True,
+    help="The Guest's keys: list, backup, restore, rotate. No number of a key is ever shown.",
+)
+
+
+@app.command("list")
+def list_keys(federation: Federation, as_json: AsJson = False) -> None:
+    """List every key: kind, size, when it was made, fingerprint."""
+    with open_glassleaf() as glassleaf:
+        keys = glassleaf.keys.all(glassleaf.federations.get(federation).name)
+    _print(keys, "No key yet; the first scoring or training makes one.", as_json)
+
+
+@app.command()
+def backup(
+    federation: Federation,
+    out: Annotated[Path, typer.Option(help="File to write; it may not be there yet.")],
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write every key into one file, encrypted under a passphrase (scrypt, AES-256-GCM)."""
+    passphrase = _passphrase(passphrase_file, new=True)
+    with open_glassleaf() as glassleaf:
+        keys = glassleaf.keys.backup(glassleaf.federations.get(federation).name, passphrase, out)
+    _print(keys, "", as_json)
+
+
+@app.command()
+def restore(
+    federation: Federation,
+    file: Annotated[Path, typer.Argument(help="What `keys backup` wrote.")],
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back the keys that are not here; one that is here and another is never overwritten."""
+    passphrase = _passphrase(passphrase_file, new=False)
+    with open_glassleaf() as glassleaf:
+        keys = glassleaf.keys.restore(glassleaf.federations.get(federation).name, passphrase, file)
+    _print(keys, "Every key of the backup is here already.", as_json)
+
+
+@app.command()
+def rotate(
+    federation: Federation,
+    file: Annotated[str, typer.Option("--key", help="One key, by its file (default: every key of a cipher).")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Retire keys: the next scoring makes new ones, and an auditor's sample can still be opened under the old."""
+    with open_glassleaf() as glassleaf:
+        keys = glassleaf.keys.rotate(glassleaf.federations.get(federation).name, file)
+    _print(keys, "", as_json)
+
+
+def _print(keys: Sequence[Key], nothing: str, as_json: bool) -> None:
+    lines = [
+        f"{key.kind:9} {key.bits:>5}  {key.made}  {key.fingerprint}  {key.file}{' (retired)' if key.retired else ''}"
+        for key in keys
+    ]
+    print_result([asdict(key) for key in keys], "\n".join(lines) or nothing, as_json)
+
+
+def _passphrase(file: Path | None, new: bool) -> str:
+    if file is None:
+        return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
+    if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        raise SecurityError(f"The passphrase file {file} can be read by others; run `chmod 600` on it.")
+    with file.open("rb") as opened:
+        lines = opened.read(MOST).splitlines()
+    try:
+        return lines[0].decode() if lines else ""
+    except UnicodeDecodeError:
+        raise ParameterError(f"The first line of {file} is not UTF-8; write the passphrase as text.") from None

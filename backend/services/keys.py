@@ -1,0 +1,239 @@
+"""The Guest's keys: listed by fingerprint, backed up under a passphrase, brought back, rotated. Never shows a number of a key."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend.atomic_file import write_whole
+from backend.crypto.paillier.keys import PaillierSecretKey
+from backend.crypto.rlwe.scheme import RlweSecretKey
+from backend.crypto.signing import SigningKey
+from backend.errors import ParameterError, SecurityError
+from backend.services.audit import OPERATOR, Note, recorded
+from backend.store.key_backup import seal, unseal
+from backend.store.key_file import RETIRED, fingerprint, kept_key, read_key, retired
+
+if TYPE_CHECKING:
+    from backend.services.audit import Auditor
+    from backend.services.workspace import Workspace
+
+FLOOR = 2  # bits: how long a key must be is said where it is used
+SIGNING = "signing.key"
+_FILE = re.compile(r"(signing|paillier-\d{1,5}|rlwe-[\w-]{1,40})(\.[0-9a-f]{32}\.retired|\.key)", re.ASCII)
+_BODY = TypeAdapter(dict[str, dict[str, str]])
+
+
+@dataclass(frozen=True)
+class Key:
+    """What may be known about a key of the Guest.
+
+    Attributes
+    ----------
+    file : str
+        In the Guest's folder.
+    kind : {"paillier", "rlwe", "ed25519"}
+    bits : int
+        Of Paillier's modulus or Ed25519's field; RLWE: degree of the ring.
+    made : str
+        UTC, ISO 8601, as the file system has it.
+    fingerprint : str
+        First half of the SHA-256 of the public key, in hexadecimal.
+    retired : bool
+        Whether it was rotated, and only opens what was encrypted before.
+    """
+
+    file: str
+    kind: str
+    bits: int
+    made: str
+    fingerprint: str
+    retired: bool
+
+
+class Keys:
+    """The key files of one Guest."""
+
+    def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
+        self._workspace, self._auditor = workspace, auditor
+
+    def all(self, federation: str) -> tuple[Key, ...]:
+        """Every key, by file name; raises SecurityError where a file is damaged or others can read it."""
+        return tuple(_described(file, _read(file)) for file in self._files(federation))
+
+    @recorded("keys")
+    def backup(self, note: Note, federation: str, passphrase: str, out: Path) -> tuple[Key, ...]:
+        """Write every key into one new file, encrypted; returns what is in it.
+
+        Raises
+        ------
+        ParameterError
+            The passphrase is too short, there is no key, or the file is there already.
+        """
+        self._only_operator()
+        numbers = {file.name: _read(file) for file in self._files(federation)}
+        if not numbers:
+            raise ParameterError(f"The Guest of {federation} has no key yet; there is nothing to back up.")
+        if out.exists():
+            raise ParameterError(f"{out} is there already, and may hold keys that are nowhere else. Name a new file.")
+        body = seal(json.dumps(numbers).encode(), passphrase, self._about(federation))
+        write_whole(out, body)
+        keys = self.all(federation)
+        note.federation, note.body = federation, {"what": "backup", **_of(keys)}
+        return keys
+
+    @recorded("keys")
+    def restore(self, note: Note, federation: str, passphrase: str, file: Path) -> tuple[Key, ...]:
+        """Bring back the keys of a backup that are not here; returns those.
+
+        Raises
+        ------
+        ParameterError
+            The file is no backup, or one of another federation.
+        SecurityError
+            The passphrase is wrong, or another key of the same name is here: nothing is changed then.
+        """
+        self._only_operator()
+        about, body = unseal(file.read_bytes(), passphrase)
+        if about != self._about(federation):
+            raise ParameterError(f"This is a backup of {about}; expected one of {self._about(federation)}.")
+        numbers = _checked(body)
+        folder = self._workspace.guest_folder(federation)
+        with self._workspace.database(federation).write():  # no rotation in between
+            here = {name: read_key(folder / name) for name in numbers}
+            others = [name for name, kept in here.items() if kept not in (None, numbers[name])]
+            if others:
+                raise SecurityError(
+                    f"Another key than the backup's is in {', '.join(others)}; no key is overwritten. Move it away first if the "
+                    "backup's is the one to use; what was encrypted or signed with it is lost then."
+                )
+            back = [name for name, kept in here.items() if kept is None]
+            for name in back:
+                if kept_key(folder / name, lambda name=name: numbers[name])[0] != numbers[name]:  # type: ignore[misc]
+                    raise SecurityError(f"A key was made in {name} in this moment; it was not overwritten.")
+        keys = tuple(_described(folder / name, numbers[name]) for name in back)
+        note.federation, note.body = federation, {"what": "restore", **_of(keys)}
+        return keys
+
+    @recorded("keys")
+    def rotate(self, note: Note, federation: str, file: str = "") -> tuple[Key, ...]:
+        """Retire keys of ciphers; the next scoring makes new ones. Returns those that were retired.
+
+        A retired key stays, so that an auditor's sample of requests can still be opened (90 days at most, see ``RETENTION``).
+
+        Parameters
+        ----------
+        file : str
+            One key file; empty = every key of a cipher. The signing key is not rotated: Hosts know its first public half alone.
+
+        Raises
+        ------
+        ParameterError
+            There is no such key, or it is the signing key.
+        SecurityError
+            A scoring has not got its answer yet, or another process rotated the key in this moment.
+        """
+        self._only_operator()
+        chosen = [
+            key for key in self.all(federation) if not key.retired and key.kind != "ed25519" and file in ("", key.file)
+        ]
+        if file == SIGNING:
+            raise ParameterError(
+                "The signing key cannot be rotated: every Host knows its public half since the first head of the audit log, and "
+                "refuses another. Keep a backup of it."
+            )
+        if not chosen:
+            raise ParameterError(
+                f"There is no key {file or 'of a cipher'} to rotate in {federation}; see `glassleaf keys list`."
+            )
+        folder = self._workspace.guest_folder(federation)
+        note.federation, note.body = federation, {"what": "rotate", **_of(chosen)}
+
+        def retire() -> None:  # in the transaction of the entry, so one process at a time
+            if self._workspace.journal(federation).kept()[1]:
+                raise SecurityError(
+                    "A scoring still waits for its answer under the key. Score the same samples again first, or wait a day."
+                )
+            for key in chosen:
+                if _fingerprint_in(folder / key.file) != key.fingerprint:
+                    raise SecurityError(
+                        f"{key.file} was rotated by somebody else in this moment; it is not rotated twice."
+                    )
+            for key in chosen:
+                path = folder / key.file
+                path.rename(retired(path, key.fingerprint))
+                for tables in (".tables", ".short.tables"):
+                    path.with_suffix(tables).unlink(missing_ok=True)
+
+        note.keep = retire
+        return tuple(chosen)
+
+    def _only_operator(self) -> None:
+        if self._auditor.role != OPERATOR:
+            raise SecurityError(f"Only the Guest's operator handles its keys; the role is {self._auditor.role}.")
+
+    def _files(self, federation: str) -> list[Path]:
+        folder = self._workspace.guest_folder(federation)
+        return sorted(file for file in folder.glob("*") if _FILE.fullmatch(file.name))
+
+    def _about(self, federation: str) -> str:
+        about = self._workspace.federation(federation)
+        return f"{about.guest.name} in {about.name}"
+
+
+def _of(keys: tuple[Key, ...] | list[Key]) -> dict[str, Any]:
+    return {"keys": {key.file: key.fingerprint for key in keys}}
+
+
+def _read(file: Path) -> dict[str, str]:
+    numbers = read_key(file)
+    if numbers is None:
+        raise SecurityError(f"The key file {file} is gone in this moment. Try again.")
+    return numbers
+
+
+def _fingerprint_in(file: Path) -> str:
+    numbers = read_key(file)
+    return "" if numbers is None else _public(file.name, numbers)[2]
+
+
+def _described(file: Path, numbers: dict[str, str]) -> Key:
+    made = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    kind, bits, mark = _public(file.name, numbers)
+    return Key(file.name, kind, bits, made, mark, file.name.endswith(RETIRED))
+
+
+def _public(name: str, numbers: dict[str, str]) -> tuple[str, int, str]:
+    """Kind, bits and fingerprint; raises SecurityError where the numbers are no key, or not the one that the name says."""
+    if name.startswith("signing"):
+        public = SigningKey.from_numbers(numbers).public
+        kind, bits, stem, mark = "ed25519", 256, "signing", fingerprint(bytes.fromhex(public))
+    elif name.startswith("paillier"):
+        modulus = PaillierSecretKey.from_numbers(numbers, FLOOR).public
+        kind, bits, stem, mark = "paillier", modulus.bits, f"paillier-{modulus.bits}", fingerprint(modulus.to_bytes())
+    else:
+        lattice = RlweSecretKey.from_numbers(numbers)
+        kind, bits, mark = "rlwe", lattice.parameters.degree, fingerprint(lattice.public)
+        stem = f"rlwe-{lattice.parameters.name}"
+    if name not in (f"{stem}.key", f"{stem}.{mark}{RETIRED}"):
+        raise SecurityError(f"The key file {name} holds another key than its name says. Bring it back from a backup.")
+    return kind, bits, mark
+
+
+def _checked(body: bytes) -> dict[str, dict[str, str]]:
+    """Numbers by file name; every one a usable key under its own name, so that no other file can be written."""
+    try:
+        numbers = _BODY.validate_json(body)
+    except ValidationError:
+        raise ParameterError("The backup opens, but holds no keys.") from None
+    for name, of_key in numbers.items():
+        if not _FILE.fullmatch(name):
+            raise ParameterError(f"The backup holds a file {name[:80]!r}, which is no key's.")
+        _public(name, of_key)
+    return numbers

@@ -1,0 +1,248 @@
+"""What the parties keep about a person, shown and erased (GDPR Art. 15 and 17): ids, counts and days; never a value, a label or a score.
+
+A Guest never learns what a Host keeps: in a simulation the operator runs all parties and may ask each of them, nobody else may.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from backend.data.table import read_table
+from backend.errors import ParameterError, SecurityError
+from backend.services.audit import OPERATOR, Note, recorded
+from backend.services.registry import parts_of
+from backend.store.accountant import Accountant
+from backend.store.journal import Journal
+from backend.store.request_log import RequestLog
+from backend.store.retention import RETENTION
+from backend.store.reviews import REASON_MIN, TEXT_MAX
+
+if TYPE_CHECKING:
+    from backend.services.audit import Auditor
+    from backend.services.registry import Registry
+    from backend.services.workspace import Workspace
+    from backend.store.database import Database
+
+__all__ = ["RETENTION", "Holding", "People"]
+
+DELETE, PSEUDONYM, KEEP = "deleted", "under a pseudonym", "kept"
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one table of a party holds about a person.
+
+    Attributes
+    ----------
+    table : str
+        Of the party's database; ``records file`` = the CSV table that the party brought.
+    about : tuple of dict
+        A row each: ids of models, days, counts; no ciphertext, no value.
+    erasure : {"deleted", "under a pseudonym", "kept"}
+        What becomes of it when the person is forgotten.
+    note : str
+        What cannot be seen in the rows, and why a thing is kept.
+    """
+
+    party: str
+    table: str
+    about: tuple[dict[str, Any], ...]
+    erasure: str
+    note: str
+
+
+class People:
+    """The rights of a person to what is kept about them."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+
+    @recorded("person")
+    def show(self, note: Note, federation: str, person: str, party: str = "") -> tuple[Holding, ...]:
+        """Everything that the parties' databases hold about an id.
+
+        Parameters
+        ----------
+        party : str
+            One party; empty = the Guest and, for the operator of the simulation, every Host.
+
+        Raises
+        ------
+        SecurityError
+            A Host was asked for by somebody else than the operator.
+        ParameterError
+            There is no such party, or it is no id.
+        """
+        parties = self._allowed(federation, party)
+        found = self._held(federation, _checked(person), parties)
+        note.federation = federation
+        note.body = {"what": "show", "parties": list(parties), **self._named(federation, person)}
+        return found
+
+    def preview(self, federation: str, person: str) -> tuple[Holding, ...]:
+        """What :meth:`forget` would do; changes nothing. The operator's, as that is."""
+        self._only_operator()
+        return self._held(federation, _checked(person), self._allowed(federation, ""))
+
+    @recorded("person")
+    def forget(self, note: Note, federation: str, person: str, because: str) -> tuple[Holding, ...]:
+        """Erase a person from every party's database, except what protects them; returns what was held before.
+
+        Answers keep counting under a pseudonym, since a new budget would let somebody ask more about the same record.
+
+        Parameters
+        ----------
+        because : str
+            Goes into the audit log for good, so it may not name the id.
+
+        Raises
+        ------
+        SecurityError
+            Somebody else than the operator asked.
+        ParameterError
+            There is no reason, or it names the id.
+        """
+        self._only_operator()
+        because = _reason(because, _checked(person))
+        found = self._held(federation, person, self._allowed(federation, ""))
+        note.federation = federation
+        note.body = {"what": "forget", "because": because, **self._named(federation, person)}
+        databases = self._workspace.databases(federation)
+        guest = self._workspace.federation(federation).guest.name
+        # the Hosts first: what the Guest forgets is in one transaction with the entry that says that all did
+        note.body["changed"] = {host: _forget(db, person) for host, db in databases.items() if host != guest}
+        held_in = [one["model"] for h in found if h.party == guest and h.table == "artefacts" for one in h.about]
+        note.body["changed"][guest] = {"artefacts": len(held_in)}
+
+        def keep() -> None:
+            for model in held_in:
+                self._models.forget(self._models.get(model), person)
+
+        note.keep = keep
+        return found
+
+    def expire(self, federation: str) -> dict[str, dict[str, int]]:
+        """Delete at every party what is older than its table's period; party → table → rows. The operator's."""
+        self._only_operator()
+        return self._workspace.expire(federation)
+
+    def _only_operator(self) -> None:
+        if self._auditor.role != OPERATOR:
+            raise SecurityError(
+                f"Only the operator of the simulation may do that at every party; the role is {self._auditor.role}. "
+                "Ask each party's operator."
+            )
+
+    def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
+        """The parties to ask; raises where the actor may not."""
+        about = self._workspace.federation(federation)
+        names = tuple(one.name for one in about.parties)
+        if party and party not in names:
+            raise ParameterError(f"There is no party {party!r} in {federation}; choose one of {', '.join(names)}.")
+        if self._auditor.role == OPERATOR:
+            return (party,) if party else names
+        if party not in ("", about.guest.name):
+            raise SecurityError(
+                f"What {party} keeps is not for the Guest to see; only the operator of a simulation may ask, the role is "
+                f"{self._auditor.role}. Ask {party} itself."
+            )
+        return (about.guest.name,)
+
+    def _named(self, federation: str, person: str) -> dict[str, str]:
+        """A person in the log: a hash under the Guest's secret, so that who reads the log cannot try ids until one fits."""
+        return {"person": self._workspace.guest_store(federation).pseudonym(person).strip()}
+
+    def _held(self, federation: str, person: str, parties: tuple[str, ...]) -> tuple[Holding, ...]:
+        about, databases = self._workspace.federation(federation), self._workspace.databases(federation)
+        out: list[Holding] = []
+        for party in parties:
+            there = person in read_table(about, party).row_of
+            file = about.party(party).file
+            note = f"{party}'s own file: delete the record there" if there else f"no record in {file}"
+            out.append(Holding(party, "records file", ({"file": file},) if there else (), KEEP, note))
+            guest = party == about.guest.name
+            out += self._at_guest(federation, party, person) if guest else _at_host(databases[party], party, person)
+        return tuple(out)
+
+    def _at_guest(self, federation: str, party: str, person: str) -> list[Holding]:
+        store = self._workspace.guest_store(federation)
+        parts = tuple(
+            {"model": record.id, "part": self._models.part_of(record)[person]}
+            for record in self._models.all(federation)
+            if store.content_hash(parts_of(record)) and person in self._models.part_of(record)
+        )
+        runs, sent, answered = Journal(self._workspace.database(federation)).kept()
+        return [
+            Holding(party, "artefacts", parts, DELETE, "part that the record had in the training of each model"),
+            Holding(
+                party,
+                "runs",
+                ({"runs": runs, "messages": sent, "answered batches": answered},) if runs else (),
+                KEEP,
+                "scorings under way, of anybody: by position, without ids, so that nobody can be found in them; gone within a day",
+            ),
+            Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
+            Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),
+        ]
+
+
+def _at_host(database: Database, party: str, person: str) -> list[Holding]:
+    accountant, days = Accountant(database), RETENTION["answers"].days
+    alone, others = accountant.questions(person)
+    answers = tuple(asdict(one) for one in accountant.about(person))
+    requests = tuple(
+        {"number": number, "day": day, "kind": kind, "model": model, "bytes": size}
+        for number, day, kind, model, size in RequestLog(database).about(person)
+    )
+    questions = tuple({"guest": guest, "request": request} for guest, request in alone)
+    return [
+        Holding(
+            party,
+            "answers",
+            answers,
+            PSEUDONYM,
+            f"how often it answered: kept for {days} days, since a new count would let the Guest ask about the same record again",
+        ),
+        Holding(
+            party,
+            "questions",
+            questions,
+            DELETE,
+            f"about this person alone; {others} others name those that they are about by one hash of all of them only, gone "
+            f"within {days} days",
+        ),
+        Holding(party, "requests", requests, DELETE, "sampled for an auditor, encrypted under the Guest's key"),
+        Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
+    ]
+
+
+def _forget(database: Database, person: str) -> dict[str, int]:
+    """Erase a person from a Host's database, in one transaction."""
+    log = RequestLog(database)
+    with database.write():
+        requests = [row[0] for row in log.about(person)]
+        log.forget(requests)
+        answers, questions = Accountant(database).forget(person)
+    return {"answers": answers, "questions": questions, "requests": len(requests)}
+
+
+def _checked(person: str) -> str:
+    """An id as files hold it; raises ParameterError where it can be none."""
+    if not person or person != person.strip() or not person.isprintable():
+        raise ParameterError(
+            f"{person[:80]!r} is no id: expected the text in a party's id column, without spaces around it."
+        )
+    return person
+
+
+def _reason(because: str, person: str) -> str:
+    because = because.strip()
+    if not REASON_MIN <= len(because) <= TEXT_MAX:
+        raise ParameterError(
+            f"The reason has {len(because)} characters, expected {REASON_MIN} to {TEXT_MAX:,}: say why the person is forgotten."
+        )
+    if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", because, re.IGNORECASE):
+        raise ParameterError("The reason names the id, and stands in the audit log for good. Write it without the id.")
+    return because

@@ -1,0 +1,78 @@
+"""A party's keys in one file under a passphrase: scrypt (RFC 7914) makes the file's key, AES-256-GCM encrypts. Knows no key's meaning."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import unicodedata
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from pydantic import TypeAdapter, ValidationError
+
+from backend.errors import ParameterError, SecurityError
+
+FORMAT = "glassleaf keys 1"
+N, R, P = 1 << 17, 8, 1  # 128 MiB and some 0.4 s a guess; OWASP's cheat sheet on storing passwords
+SALT = 16  # bytes, RFC 7914 §2
+NONCE = 12  # bytes, NIST SP 800-38D §5.2.1.1
+PASSPHRASE_MIN = 12  # characters
+MAX_BYTES = 1 << 24  # of a backup file
+_ENVELOPE = TypeAdapter(dict[str, str])
+
+
+def seal(body: bytes, passphrase: str, about: str) -> bytes:
+    """Encrypt; `about` is said in the file in the clear and cannot be changed.
+
+    Raises
+    ------
+    ParameterError
+        The passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
+    """
+    if len(passphrase) < PASSPHRASE_MIN:
+        raise ParameterError(
+            f"The passphrase has {len(passphrase)} characters; take at least {PASSPHRASE_MIN}, e.g. five words drawn at random."
+        )
+    salt, nonce = secrets.token_bytes(SALT), secrets.token_bytes(NONCE)
+    blob = AESGCM(_file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
+    parts = {"salt": salt.hex(), "nonce": nonce.hex(), "body": blob.hex()}
+    return json.dumps({"format": FORMAT, "about": about, **parts}).encode()
+
+
+def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:
+    """What the file says it is about, and the body.
+
+    Raises
+    ------
+    ParameterError
+        It is no backup of keys, or was cut.
+    SecurityError
+        The passphrase is another one, or the file was changed.
+    """
+    try:
+        parts = _ENVELOPE.validate_json(file if len(file) <= MAX_BYTES else b"")
+        salt, nonce, blob = (bytes.fromhex(parts[name]) for name in ("salt", "nonce", "body"))
+        whole = parts["format"] == FORMAT and len(salt) == SALT and len(nonce) == NONCE
+        about = parts["about"]
+    except (ValidationError, ValueError, KeyError):
+        whole = False
+    if not whole:
+        raise ParameterError(
+            f"This is no whole backup of keys ({FORMAT!r} was expected). Copy it again from where it was written."
+        )
+    try:
+        return about, AESGCM(_file_key(passphrase, salt)).decrypt(nonce, blob, _bound(about))
+    except InvalidTag:
+        raise SecurityError(
+            "The backup does not open: the passphrase is another one, or the file was changed."
+        ) from None
+
+
+def _file_key(passphrase: str, salt: bytes) -> bytes:
+    text = unicodedata.normalize("NFKC", passphrase)  # the same letters from every keyboard
+    return Scrypt(salt, 32, N, R, P).derive(text.encode(errors="surrogatepass"))
+
+
+def _bound(about: str) -> bytes:
+    return json.dumps([FORMAT, about]).encode()

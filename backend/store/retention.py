@@ -1,0 +1,74 @@
+"""How long each table of a party's database keeps a row, and why; deletes what is older. Knows no row's meaning beyond its age."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import CursorResult, Integer, delete
+
+from backend.store.accountant import DAYS
+from backend.store.database import Database
+from backend.store.journal import KEPT, STATED
+from backend.store.schema import Base
+
+REQUEST_DAYS = 90  # an auditor who comes once a quarter sees every request of the sample
+BUSINESS_DAYS = 761  # 25 months, 12 CFR 1002.12(b): as long as what a creditor keeps of an application
+
+
+@dataclass(frozen=True)
+class Period:
+    """How long a table's rows are kept.
+
+    Attributes
+    ----------
+    days : int or None
+        None = no limit.
+    why : str
+    column : str
+        What a row's age is read from; empty where rows have no limit, or go with another table's.
+    """
+
+    days: int | None
+    why: str
+    column: str = ""
+
+
+RETENTION = {
+    "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
+    "questions": Period(DAYS, "as long as a question may be repeated without being counted again", "day"),
+    "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
+    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks anew", "created"),
+    "run_batches": Period(KEPT.days, "with their run"),
+    "run_pieces": Period(KEPT.days, "until the answer is there, at most as long as their run"),
+    "stated": Period(STATED.days, "as long as an auditor may have drawn the terms; names nobody", "created"),
+    "score_jobs": Period(
+        BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
+    ),
+    "artefacts": Period(None, "the model, and which part of the training each joint record had"),
+    "records": Period(None, "what is known about the model"),
+    "measurements": Period(None, "evidence about the model, of groups; measured again, it is replaced"),
+    "reviews": Period(None, "evidence about the model: who decided what, and why"),
+    "signoffs": Period(None, "evidence about the model: who stated what"),
+    "audit": Period(None, "a chain of hashes: no entry can go without breaking it; names no person that was scored"),
+    "audit_heads": Period(None, "what the other party's log is checked against"),
+    "secrets": Period(None, "dither must never change for a person, and a pseudonym must be found again"),
+    "federations": Period(None, "which federations the home has"),
+}
+"""Table → how long its rows are kept."""
+
+
+def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
+    """Delete every row that is older than its table's period; returns how many, by table, where there were any."""
+    now, deleted = now or datetime.now(UTC), dict[str, int]()
+    with database.write() as session:
+        for name, period in RETENTION.items():
+            if period.days is None or not period.column:
+                continue
+            table = Base.metadata.tables[name]
+            column, until = table.c[period.column], now - timedelta(days=period.days)
+            old = column <= until.toordinal() if isinstance(column.type, Integer) else column < until.isoformat()
+            done = session.execute(delete(table).where(old))
+            if isinstance(done, CursorResult) and done.rowcount:
+                deleted[name] = done.rowcount
+    return deleted

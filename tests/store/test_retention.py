@@ -1,0 +1,80 @@
+"""How long rows are kept: every table has a period and a reason, and what is older goes, nothing else."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from backend.store.accountant import DAYS, Accountant, Limits, Question
+from backend.store.audit_log import AuditLog
+from backend.store.database import Database
+from backend.store.journal import Journal
+from backend.store.party_store import PartyStore
+from backend.store.request_log import RequestLog
+from backend.store.retention import REQUEST_DAYS, RETENTION, expire
+from backend.store.schema import AnswerRow, Base, RequestRow, RunBatchRow, RunPieceRow, RunRow, ScoreJobRow
+
+NOW = datetime.now(UTC)
+
+
+def rows(database, table):
+    with database.read() as session:
+        return session.scalars(select(func.count()).select_from(table)).one()
+
+
+@pytest.fixture
+def database():
+    database = Database()
+    Accountant(database, Limits(1)).count(Question("bank", "r", "score", "s", ("a", "b")))
+    RequestLog(database, rate=1.0).note("m", ["a"], b"k", [b"body"])
+    run = Journal(database).run("0" * 64)
+    run.batch(0)
+    run.sending(0, 0, b"sent")
+    PartyStore(database).put_score_job("m", {"rows": 1})
+    AuditLog(database).add("score", {}, "ana", "operator")
+    PartyStore(database).secret("dither")
+    return database
+
+
+def test_every_table_has_a_period_a_reason_and_where_it_expires_a_column():
+    assert set(RETENTION) == set(Base.metadata.tables)
+    for table, period in RETENTION.items():
+        assert period.why
+        assert not period.column or period.column in Base.metadata.tables[table].c
+        assert not period.column or period.days
+
+
+def test_nothing_goes_before_its_time(database):
+    assert expire(database, NOW) == {} and rows(database, AnswerRow) == 2
+
+
+@pytest.mark.parametrize(
+    ("days", "gone"),
+    [
+        (1.01, {"runs"}),
+        (DAYS - 1, {"runs"}),
+        (DAYS, {"runs", "answers", "questions"}),
+        (REQUEST_DAYS + 1, {"runs", "answers", "questions", "requests"}),
+        (10_000, {"runs", "answers", "questions", "requests", "score_jobs"}),
+    ],
+)
+def test_what_is_older_goes_and_nothing_else(database, days, gone):
+    deleted = expire(database, NOW + timedelta(days=days))
+    assert set(deleted) == gone and all(deleted.values())
+    assert expire(database, NOW + timedelta(days=days)) == {}
+    assert {table: rows(database, table) > 0 for table in (AnswerRow, RequestRow, ScoreJobRow)} == {
+        AnswerRow: "answers" not in gone,
+        RequestRow: "requests" not in gone,
+        ScoreJobRow: "score_jobs" not in gone,
+    }
+    assert rows(database, RunRow) == rows(database, RunBatchRow) == rows(database, RunPieceRow) == 0
+    assert len(AuditLog(database).entries()) == 1 and PartyStore(database).has_secret("dither")
+
+
+def test_the_account_and_its_retention_agree_on_the_last_day_that_counts(database):
+    for days in (DAYS - 1, DAYS):
+        later = NOW + timedelta(days=days)
+        account = Accountant(database, Limits(1), today=later.date)
+        expire(database, later)
+        refused = account.spent(Question("bank", "", "score", "s", ("a",))).tolist()
+        assert refused == [days < DAYS]
