@@ -127,20 +127,21 @@ def _told_sentence(t: Texts, view: View, most: GivenAway | None) -> str:
         return t("privacy.told_uncounted")
     if not most.people:
         return t("privacy.told_nobody", days=most.days)
-    host, bits = palette.plain(t, view.federation, most.host), _bits(t, most.largest)
+    host, bits = markdown(t.party(view.federation, most.host)), _bits(t, most.largest)
     return t("privacy.told_sentence", n=most.people, people=f"{most.people:,}", days=most.days, host=host, bits=bits)
 
 
 def _bits(t: Texts, bits: float | None) -> str:
     """An upper bound, rounded up."""
-    return "–" if bits is None else t("privacy.bits", bits=bare(ceil(10 * bits) / 10))
+    return "–" if bits is None else t("privacy.bits", bits=bare(ceil(10 * bits) / 10)).replace(" ", "\u00a0")
 
 
 def _limit(t: Texts, host: GivenAway) -> str:
     """What the Host's operator allows: answers, and bits where these are limited."""
     if host.people is None:
         return "–"
-    allowed = t("privacy.told_answers", answers=f"{host.answers:,}", total=f"{host.total:,}")
+    words = "told_answers" if host.answers < host.total else "told_total"
+    allowed = t(f"privacy.{words}", answers=f"{host.answers:,}", total=f"{host.total:,}")
     return allowed if host.limit is None else t("privacy.told_limited", answers=allowed, bits=_bits(t, host.limit))
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from backend.errors import ModelError, ParameterError, StoreError
+from backend.errors import ModelError, ParameterError
 from backend.results import JOINT, ModelRecord, read_record
 from backend.services.cache import Cache
 
@@ -58,19 +58,10 @@ class Registry:
 
     def all(self, federation: str | None = None) -> list[ModelRecord]:
         """Records of all models, newest first."""
-        if federation:
-            texts = self._workspace.guest_store(federation).records()
-        else:
-            texts = [text for found in self._workspace.federations() for text in self._records_of(found.name)]
+        names = [federation] if federation else [f.name for f in self._workspace.federations()]
+        texts = [text for name in names for text in self._workspace.guest_store(name).records()]
         records = [self._records.get(text, partial(_read, text)) for text in texts]
         return sorted(records, key=lambda r: r.created, reverse=True)
-
-    def _records_of(self, federation: str) -> list[str]:
-        """None where they cannot be read: a broken store stops no other federation."""
-        try:
-            return self._workspace.guest_store(federation).records()
-        except StoreError:
-            return []
 
     def get(self, model_id: str) -> ModelRecord:
         """A model by id, unique beginning of an id, or ``latest``.

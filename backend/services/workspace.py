@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.data.federation import Federation, load_federation
-from backend.errors import FederationError, StoreError
+from backend.errors import FederationError, GlassleafError, StoreError
 
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
@@ -90,21 +90,24 @@ class Workspace:
         return {row.name: self.home / row.folder for row in rows}
 
     def federations(self) -> list[Federation]:
-        """Every remembered federation whose file is there and can be read; see :meth:`broken` for the others."""
-        return [found for found in map(self._try, self._known().values()) if isinstance(found, Federation)]
+        """Every remembered federation that is there and can be used; see :meth:`broken` for the others."""
+        tried = (self._try(name, folder) for name, folder in self._known().items())
+        return [found for found in tried if isinstance(found, Federation)]
 
     def broken(self) -> dict[str, str]:
-        """Name of a federation whose file is there but cannot be used → where it lies, and why it cannot."""
+        """Name of a federation that is there but cannot be used → where it lies, and why it cannot."""
         known = self._known()
-        tried = {name: self._try(folder) for name, folder in known.items()}
-        return {name: f"{known[name]}: {why}" for name, why in tried.items() if isinstance(why, FederationError)}
+        tried = {name: self._try(name, folder) for name, folder in known.items()}
+        return {name: f"{known[name]}: {why}" for name, why in tried.items() if isinstance(why, GlassleafError)}
 
-    def _try(self, folder: Path) -> Federation | FederationError | None:
+    def _try(self, name: str, folder: Path) -> Federation | GlassleafError | None:
+        """A federation whose file can be read and whose Guest's database can be opened."""
         if not _is_there(folder):
             return None
         try:
+            self.database(name)
             return self._load(folder)
-        except FederationError as error:
+        except (FederationError, StoreError) as error:
             return error
 
     def federation(self, name: str) -> Federation:

@@ -25,7 +25,6 @@ def host_thresholds(world: World) -> list[float]:
         store = PartyStore(Database(world.home / "parties" / "demo" / host.name))
         rules = load_host(store.artefact(world.record.id)).rules.values()
         found += [rule.threshold for rule in rules if rule.threshold is not None and rule.threshold > OFFSET / 2]
-        store.close()
     return found
 
 

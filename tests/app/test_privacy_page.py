@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.panels.privacy import _many
+from app.panels.privacy import _bits, _many
 from app.texts import Texts, percent
 from backend.errors import SampleError
 from backend.jobs import Job
+from backend.privacy.given_away import GivenAway
 from backend.privacy.leakage import LeakPoint, LeakReading
 from backend.results import ScoreBatch
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Answers, Opened, World
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 
@@ -47,7 +48,7 @@ def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
     at = opened("privacy")
     assert not at.exception
     assert says(at, "privacy.no_run") and says(at, "privacy.nobody")
-    assert not at.table
+    assert not any(T("privacy.information") in table.value for table in at.table)
 
 
 def test_without_a_model_the_page_says_what_to_do(opened_empty: Opened) -> None:
@@ -83,6 +84,45 @@ def test_the_widths_are_drawn_with_a_sentence_and_a_table(seen: AppTest, points:
     assert [point.people for point in points] == [8] * 6
 
 
+def test_what_answers_have_given_away_is_shown_by_host_and_for_a_person(
+    opened: Opened, glassleaf: Glassleaf, world: World
+) -> None:
+    model, person = world.record.id, glassleaf.models.test_ids(world.record)[-1]
+    request = ScoringRequest(model, glassleaf.samples.of_person(model, person), cipher="none")
+    glassleaf.scoring.start(request).get()
+    at = opened("privacy")
+    at.selectbox(key="privacy_told").select(person).run()
+    assert not at.exception
+    told = glassleaf.leakage.given_away(model, person)
+    tables = [table.value for table in at.table]
+    (answered,) = [table for table in tables if T("privacy.told_people") in table]
+    (costs,) = [table for table in tables if T("privacy.told_capacity") in table]
+    assert answered[T("privacy.told_people")].tolist() == [f"{host.people:,}" for host in told]
+    assert answered[T("privacy.told_person", id=person)].tolist() == [_bits(T, host.person) for host in told]
+    assert costs[T("privacy.told_score")].tolist() == [_bits(T, host.costs["score"]) for host in told]
+    assert says(at, "privacy.told_sentence.other") or says(at, "privacy.told_sentence.one")
+    assert not leaks(world, everything(at))
+
+
+@pytest.mark.parametrize("limit", [None, 20.0])
+def test_a_host_that_counts_nothing_and_a_limit_are_called_what_they_are(
+    opened: Opened, answers: Answers, limit: float | None
+) -> None:
+    silent = GivenAway("telecom", 28, None, None, None, 0, 0)
+    counting = GivenAway("platform", 28, 0, 0.0, limit, 1, 2)
+    answers["leakage.given_away"] = lambda model, person: (silent, counting)
+    at = opened("privacy")
+    assert not at.exception
+    (table,) = [table.value for table in at.table if T("privacy.told_people") in table.value]
+    assert table[T("privacy.told_people")].tolist() == [T("privacy.told_not_counted"), "0"]
+    assert (_bits(T, 20.0) in table[T("privacy.told_limit")].iloc[1]) == (limit is not None)
+    assert says(at, "privacy.told_nobody")
+
+
+def test_an_upper_bound_is_never_rounded_down() -> None:
+    assert [_bits(T, bits) for bits in (16.61, 0.01, 0.0)] == [_bits(T, bits) for bits in (16.7, 0.1, 0.0)]
+
+
 def test_the_page_shows_no_host_number(seen: AppTest, world: World) -> None:
     assert not leaks(world, everything(seen))
 
@@ -97,7 +137,7 @@ def test_it_speaks_chinese(seen: AppTest) -> None:
 def test_a_run_of_another_model_is_not_shown(seen: AppTest, batch: ScoreBatch) -> None:
     seen.session_state["job:score"].result = replace(batch, model_id="m-other")
     seen.run()
-    assert not seen.table
+    assert not any(T("privacy.information") in table.value for table in seen.table)
     assert says(seen, "privacy.other_model")
 
 

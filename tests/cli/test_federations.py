@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from backend.data.federation import load_federation
+from backend.data.demo import write_demo
+from backend.data.federation import load_federation, write_federation
+from backend.services import Glassleaf
 
 HEADER = 'key,age,"amount, ""net""",phone,opened,rank,flat,void,class'
 ROWS = [
@@ -123,3 +125,32 @@ def test_the_shipped_dictionary_is_pointed_to_where_it_fits(run, tmp_path):
     words = ("--label", "y", "--guest", "LIMIT_BAL,SEX", "--host", "p=EDUCATION,PAY_0,PAY_2", "--out", tmp_path / "o")
     status, text, _ = run("init", tmp_path / "c.csv", *words, "--json")
     assert status == 0 and json.loads(text)["dictionary"]["shipped"].endswith("credit_card/dictionary.csv")
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A home with a federation that works and one whose file was damaged."""
+    home = tmp_path / "home"
+    for name in ("demo", "other"):
+        written = write_demo(home / name, rows=100)
+        write_federation(written.model_copy(update={"name": name}), home / name)
+        with Glassleaf(home, pools=False) as glassleaf:
+            glassleaf.federations.add(home / name)
+    (home / "other" / "federation.toml").write_text("name = [")
+    return home
+
+
+@pytest.mark.usefixtures("broken")
+def test_federations_are_listed_and_a_broken_one_with_its_reason(run):
+    status, text, _ = run("federations", "--json")
+    body = json.loads(text)
+    assert status == 0 and [f["name"] for f in body["federations"]] == ["demo"]
+    assert list(body["broken"]) == ["other"] and "federation.toml" in body["broken"]["other"]
+    status, text, _ = run("federations")
+    assert status == 0 and [line.split()[0] for line in text.splitlines()] == ["demo", "other"]
+
+
+@pytest.mark.usefixtures("broken")
+def test_models_are_listed_beside_a_broken_federation_which_is_named(run):
+    status, text, beside = run("models", "--json")
+    assert status == 0 and json.loads(text) == [] and "'other'" in beside and "federation.toml" in beside

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+
 WORDS = ("--cipher", "none")
 
 
@@ -40,3 +43,20 @@ def test_the_exit_status_says_whether_everybody_some_or_nobody_was_scored(run, i
 def test_scores_that_cannot_be_written_are_not_asked_for(run, ids, sheet, tmp_path):
     status, text, error = run("score", "latest", sheet(ids[0]), *WORDS, "--out", tmp_path / "no" / "scores.csv")
     assert (status, text) == (1, "") and "cannot be written" in error
+
+
+def test_what_answers_have_given_away_is_printed_and_adds_up(run, home):
+    glassleaf = Glassleaf(home, pools=False)
+    person = glassleaf.models.test_ids(glassleaf.models.get("latest"))[-1]
+    before = {told.host: told.person for told in glassleaf.leakage.given_away("latest", person)}
+    glassleaf.scoring.start(
+        ScoringRequest("latest", glassleaf.samples.of_person("latest", person), cipher="none")
+    ).get()
+    glassleaf.close()
+    status, text, _ = run("given-away", "latest", "--person", person, "--json")
+    told = json.loads(text)
+    assert status == 0 and {host["host"] for host in told} == set(before)
+    assert all(host["person"] - before[host["host"]] == pytest.approx(host["costs"]["score"]) for host in told)
+    status, text, _ = run("given-away", "latest", "--person", person)
+    assert status == 0 and all(host["host"] in text for host in told) and person in text
+    assert run("given-away", "latest", "--person", "nobody")[0] == 1

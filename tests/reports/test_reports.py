@@ -305,6 +305,27 @@ def test_the_report_counts_what_travelled(glassleaf, report):
     assert report.issued.use.rows == report.issued.use.in_the_clear == 2
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_answers_have_given_away_is_in_every_form_by_host(glassleaf, report, language):
+    told, words = glassleaf.leakage.given_away("latest"), Catalogue(language)
+    lines = report.issued.given_away
+    assert [(line.host, line.people, line.limit) for line in lines] == [(t.host, t.people, t.limit) for t in told]
+    assert all(line.people == 2 and line.largest > 0 for line in lines)
+    for text in (
+        html_text(to_html(report, language)),
+        *([pdf_text(to_pdf(report, language))] if language == "en" else []),
+    ):
+        assert squeezed(words("document.given_away")) in squeezed(text)
+        assert all(squeezed(figure(line.largest)) in squeezed(text) for line in lines)
+
+
+def test_a_report_that_cannot_ask_the_hosts_says_nothing_of_their_answers(report):
+    issued = report.issued.model_copy(update={"given_away": None})
+    without = make(report.content, issued, SigningKey.generate())
+    assert read(to_json(without)) == without
+    assert Catalogue("en")("document.given_away") not in html_text(to_html(without, "en"))
+
+
 def test_an_unknown_form_or_language_is_refused(glassleaf):
     with pytest.raises(ParameterError, match="json, html, pdf"):
         glassleaf.reports.export("latest", "docx")

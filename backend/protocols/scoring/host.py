@@ -120,6 +120,8 @@ class ScoringHandler:
             raise SecurityError("Scores were asked for before a key was offered.")
         if request.entries != entries:
             raise SecurityError(f"{entries} entries a sample were expected, {request.entries} came.")
+        if request.sum_bits < 0:
+            raise SecurityError(f"Scores of {request.sum_bits} bits were announced; no answer gives anything back.")
         if not 1 <= request.pieces <= MAX_PIECES:
             raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
         if served.index == 0 and request.pieces > 1 and isinstance(session.cipher, PaillierPublicSide):

@@ -28,7 +28,7 @@ NUMBERS = itertools.count()
 
 
 @contextmanager
-def counting(world, folders):
+def counting(world, folders, limits=None):
     """The world's Guest, and its one Host in as many processes as there are folders; who asks chooses one."""
     networks, served = [], []
     partial_model = dump_host(world.hosts["host0"])
@@ -36,7 +36,7 @@ def counting(world, folders):
     for folder in folders:
         network, store = Network(), memory_store({MODEL_ID: partial_model, OTHER_ID: again})
         features = federation_of(world).party("host0").features
-        accountant = Accountant(Database(folder), Limits())
+        accountant = Accountant(Database(folder), limits or Limits())
         host = HostParty(
             "host0", world.tables["host0"], features, store, simulated=True, key_floor=512, accountant=accountant
         )
@@ -113,6 +113,13 @@ def test_a_question_that_is_broken_off_costs_nobody_anything(tmp_path):
         assert accountant.given_away(["id0"]) == {"id0": 0.0}
         assert ask_about(range(60)).people == 60
     assert accountant.given_away(["id0"])["id0"] > 0 and accountant.limits.of(COHORT) == (1, 1)
+
+
+def test_sums_that_could_tell_more_than_the_limit_in_bits_are_refused_and_say_so(tmp_path):
+    refused, limits = pytest.raises(SecurityError, match=r"at most 0\.25 bits"), Limits(bits=0.25)
+    with counting(world_of_everybody(), [tmp_path], limits) as ask_about, refused:
+        ask_about(range(60))
+    assert Accountant(Database(tmp_path)).largest_given_away() == (0, 0.0)
 
 
 def test_fewer_than_fifty_people_and_somebody_twice_are_refused(tmp_path):

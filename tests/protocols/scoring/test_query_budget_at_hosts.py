@@ -15,10 +15,11 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import refusals
+from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.messages import HeldRecords
+from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.store.accountant import QUERIES_SYNTHETIC, Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -71,6 +72,19 @@ def test_a_refused_row_names_the_limit_that_is_reached(limits, named):
             refused = score(world, guest, network, PlainKeySide(), name=name)[0].refused
     held = [i for i, person in enumerate(world.tables[GUEST].ids) if person in world.tables["host0"].row_of]
     assert sorted(refused) == held and all(named in text for text in refused.values())
+
+
+def test_a_score_of_fewer_than_no_bits_is_refused_and_lowers_nobodys_account():
+    world = random_world(3, 1, n=6)
+    ids = world.tables[GUEST].ids
+    _, entries = CompiledGuest(world.model).encode(world.tables[GUEST].columns, len(ids))
+    asked = DecisionVectors("c", MODEL_ID, ids, entries.shape[1], 1, PlainKeySide().encrypt(entries), sum_bits=-1000)
+    with counting(world, [9]) as (_, _, served):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        with pytest.raises(SecurityError, match="-1000 bits"):
+            list(host.answer(GUEST, asked))
+        assert host.accountant.largest_given_away() == (0, 0.0)
 
 
 def test_people_refused_for_different_limits_are_each_told_theirs():

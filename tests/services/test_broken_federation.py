@@ -1,0 +1,60 @@
+"""A federation that cannot be used is shown as broken, and stops nobody else."""
+
+import pytest
+
+from backend.data.demo import write_demo
+from backend.data.federation import write_federation
+from backend.errors import FederationError, StoreError
+from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
+
+
+@pytest.fixture
+def home(demo_home):
+    """With a second federation beside the demo."""
+    home = demo_home()
+    other = write_demo(home / "other", rows=100)
+    write_federation(other.model_copy(update={"name": "other"}), home / "other")
+    with Glassleaf(home, pools=False) as glassleaf:
+        glassleaf.federations.add(home / "other")
+        assert glassleaf.federations.broken() == {}
+    return home
+
+
+def damaged_file(home):
+    (home / "other" / "federation.toml").write_text("name = [")
+    return FederationError
+
+
+def damaged_store(home):
+    store = home / "parties" / "other" / "bank" / "store.db"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    store.write_bytes(b"no database" * 100)
+    return StoreError
+
+
+@pytest.mark.parametrize("damage", [damaged_file, damaged_store])
+def test_a_broken_federation_is_named_with_its_place_and_stops_no_other(home, damage):
+    error = damage(home)
+    with Glassleaf(home, pools=False) as glassleaf:
+        assert list(glassleaf.federations.broken()) == ["other"]
+        assert str(home) in glassleaf.federations.broken()["other"]
+        (record,) = glassleaf.models.all()
+        person = glassleaf.samples.of_person(record.id, glassleaf.models.test_ids(record)[0])
+        batch = glassleaf.scoring.start(ScoringRequest(record.id, person, cipher="none")).get()
+        assert [score.status for score in batch.scores] == ["ok"]
+        assert glassleaf.reports.make(record.id).content.identity.federation == "demo"
+        issued = glassleaf.reports.export(record.id, "json")
+        assert glassleaf.reports.check(issued).verdict == "issued"
+        with pytest.raises(error):  # who asks for it by its name is told
+            glassleaf.models.all("other")
+
+
+def test_a_federation_that_was_mended_is_there_again(home):
+    file = home / "other" / "federation.toml"
+    whole = file.read_text()
+    damaged_file(home)
+    with Glassleaf(home, pools=False) as glassleaf:
+        assert "other" in glassleaf.federations.broken()
+        file.write_text(whole)
+        assert glassleaf.federations.broken() == {} and glassleaf.federations.get("other").name == "other"
