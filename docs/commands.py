@@ -56,7 +56,6 @@ EXAMPLES = {
     "audit replay": "glassleaf audit replay credit_card",
     "audit show": "glassleaf audit show --action score --last 20",
     "audit export": "glassleaf audit export credit_card --out audit.jsonl",
-    "audit key": "glassleaf audit key credit_card --out bank.pem",
     "person show": "glassleaf person show credit_card A152504",
     "person forget": 'glassleaf person forget credit_card A152504 --because "asked to be erased on 3 May" --dry-run',
     "retention show": "glassleaf retention show",
