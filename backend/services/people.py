@@ -109,6 +109,8 @@ class People:
         found = self._held(federation, person, self._allowed(federation, ""))
         note.federation = federation
         note.body = {"what": "forget", "because": because, **self._named(federation, person)}
+        # said before anything goes: what a sudden end leaves half-done is in the log, and doing it again ends it
+        self._auditor.note(federation, "person", {**note.body, "outcome": "begun"}, tell=False)
         databases = self._workspace.databases(federation)
         guest = self._workspace.federation(federation).guest.name
         # the Hosts first: what the Guest forgets is in one transaction with the entry that says that all did

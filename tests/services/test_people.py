@@ -276,6 +276,23 @@ def test_a_guest_that_fails_to_forget_says_so_and_can_do_it_again(glassleaf, peo
     assert person not in glassleaf.models.part_of(record) and score(glassleaf, person) == ["failed"]
 
 
+def test_a_sudden_end_leaves_an_entry_of_what_was_begun(glassleaf, people, monkeypatch):
+    person, record = next(people), glassleaf.models.get("latest")
+    score(glassleaf, person)
+
+    def killed(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as broken:
+        broken.setattr(glassleaf.people._models, "get", killed)  # the Hosts have forgotten, the Guest has not
+        with pytest.raises(SystemExit):
+            glassleaf.people.forget("demo", person, WHY)
+    entry = last(glassleaf)
+    assert (entry.body["what"], entry.body["outcome"]) == ("forget", "begun") and entry.body["person"]
+    glassleaf.people.forget("demo", person, WHY)
+    assert last(glassleaf).body["outcome"] == "done" and person not in glassleaf.models.part_of(record)
+
+
 def test_what_is_too_old_goes_when_a_federation_is_used_and_the_log_says_so(glassleaf, people):
     score(glassleaf, next(people))
     host = hosts(glassleaf)[0]
