@@ -77,7 +77,8 @@ class ReasonShape:
 
 def names_bits(features: int, names: int) -> float:
     """What so many names out of so many features tell about a person at most: log2 of the number of sets."""
-    return log2(comb(max(features, 0), max(min(names, features), 0)))
+    # fewer names come where fewer contributions are above 0
+    return log2(sum(comb(max(features, 0), k) for k in range(max(min(names, features), 0) + 1)))
 
 
 def sums_bits(features: int, value_bits: int, people: int) -> float:

@@ -1,6 +1,7 @@
 """Sums of contributions over a group: whoever was in one is in no other for four weeks, so that no two answers differ by a person."""
 
 import itertools
+import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, SecurityError
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.shape import names_bits
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Network, Session
@@ -127,3 +129,8 @@ def test_fewer_than_fifty_people_and_somebody_twice_are_refused(tmp_path):
         for rows in (range(49), [*range(60), 0]):
             with pytest.raises(SecurityError):
                 ask_about(rows)
+
+
+@pytest.mark.parametrize(("names", "bits"), [(0, 0.0), (1, math.log2(25)), (4, 13.66), (8, 20.28)])
+def test_names_tell_as_many_bits_as_there_are_sets_of_so_many_or_fewer(names, bits):
+    assert names_bits(24, names) == pytest.approx(bits, abs=0.005)
