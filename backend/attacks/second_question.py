@@ -18,7 +18,6 @@ from backend.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, attack_se
 from backend.crypto.plain import PlainKeySide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.explain.contribution import Expectation
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE
@@ -53,11 +52,13 @@ def run_changed_row(seed: int, people: int = PEOPLE, targets: int = 6) -> Attack
 def run_other_id(seed: int, people: int = PEOPLE, targets: int = 6) -> AttackOutcome:
     """P2: read the margin of `targets` people, each the one by whom two groups differ that are asked about under two ids."""
     setup, draw = attack_setup(people), np.random.default_rng(seed)
-    base = float(Expectation(setup.rounded()).base[0])
+    twin = _host(setup, None)
 
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
         whole, rest = setup.guest.take(group), setup.guest.take(group[1:])
         difference = _sum(setup, host, whole, IDS[0]) - _sum(setup, host, rest, IDS[1])
+        # what the model adds to nobody in particular: margins less contributions
+        base = (_margins(setup, rest).sum() - _sum(setup, twin, rest, IDS[0])) / len(rest.ids)
         return difference, _margin(setup, setup.guest.take(group[:1])) - base
 
     return _differences(setup, draw, targets, MIN_PEOPLE + 1, groups)
@@ -128,5 +129,9 @@ def _scored(setup: AttackSetup, host: HostParty, people: PartyTable, model_id: s
 
 def _margin(setup: AttackSetup, person: PartyTable) -> float:
     """The truth: one person's margin."""
-    units = _scored(setup, _host(setup, None), person, IDS[0])
-    return float(setup.compiled().margins(units)[0, 0])
+    return float(_margins(setup, person)[0])
+
+
+def _margins(setup: AttackSetup, people: PartyTable) -> NDArray[np.float64]:
+    margins: NDArray[np.float64] = setup.compiled().margins(_scored(setup, _host(setup, None), people, IDS[0]))[:, 0]
+    return margins

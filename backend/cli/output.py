@@ -106,6 +106,7 @@ def check_out(out: Path) -> None:
 
 def save(out: Path, blob: bytes) -> None:
     """Write a file; raises GlassleafError where that cannot be done."""
+    check_out(out)
     try:
         if out.exists() and not out.is_file():  # a pipe
             out.write_bytes(blob)

@@ -213,7 +213,7 @@ class Accountant:
             The request id stood for another question, or for one about other records.
         """
         people = question.people
-        if not self.limits.counted or not people:
+        if not self.limits.counted or not (people or question.request):
             return np.zeros(len(people), dtype=bool)
         try:
             with self._database.write() as session:

@@ -23,7 +23,8 @@ OWNERS = {  # imported name: distribution, where they differ
     "xgboost": "xgboost-cpu",
     "yaml": "PyYAML",
 }
-NOT_ASKED_FOR = {"backend", "bench", "ray"}  # ourselves, what a clone has beside the wheel, an option of the user's
+# ourselves, what a clone has beside the wheel, options of the user's (an import is proved with the library where it is installed)
+NOT_ASKED_FOR = {"backend", "bench", "lightgbm", "ray"}
 TESTS_ONLY = {"pytest"}  # in requirements.txt, which also runs the tests, and not in the wheel
 
 

@@ -120,8 +120,8 @@ def test_a_notice_as_pdf_is_the_same_every_time():
 
 
 @pytest.mark.parametrize("control", ["\n", "\r", "\t", "\x0b", "\x1f", "\x85"])
-def test_line_breaks_and_controls_in_a_meaning_leave_no_glyph_missing(control, caplog):
-    line = NoticeLine(feature(f"Late{control}payments"), f"Lender{control}Two", "乙", False, "up")
+def test_line_breaks_and_controls_in_a_text_leave_no_glyph_missing(control, caplog):
+    line = NoticeLine(feature("Late payments"), f"Lender{control}Two", "乙", False, "up")
     assert draw(notice(line), "en", "pdf")
     page = Page(Catalogue("en"), datetime(2026, 11, 22, tzinfo=UTC))
     page.add_page()

@@ -160,6 +160,13 @@ def test_a_question_that_is_repeated_is_counted_once_and_tells_the_same():
     assert spent(one, "a") == [True]
 
 
+def test_a_question_about_nobody_who_is_held_can_be_repeated_like_any_other():
+    one = account()
+    for _ in range(2):
+        assert spent(one, request="r") == []
+        assert one.reply_to("bank", "r", "digest") is None
+
+
 def test_a_request_id_stands_for_one_question():
     one = account()
     spent(one, "a", request="r")
