@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result
+from backend.cli.output import AsJson, check_out, open_glassleaf, print_result
 from backend.errors import ParameterError, SecurityError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Write every key into one file, encrypted under a passphrase (scrypt, AES-256-GCM)."""
+    check_out(out)
     passphrase = _passphrase(passphrase_file, new=True)
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.backup(glassleaf.federations.get(federation).name, passphrase, out)

@@ -90,7 +90,7 @@ class Keys:
 
     @recorded("keys")
     def restore(self, note: Note, federation: str, passphrase: str, file: Path) -> tuple[Key, ...]:
-        """Bring back the keys of a backup that are not here; returns those.
+        """Bring back the keys of a backup that are not here, current or retired; returns those.
 
         Raises
         ------
@@ -107,7 +107,9 @@ class Keys:
         numbers = _checked(body)
         folder = self._workspace.guest_folder(federation)
         with self._workspace.database(federation).write():  # no rotation in between
-            here = {name: read_key(folder / name) for name in numbers}
+            # a key that was rotated since is here as a retired one, and stays that
+            wanted = [name for name, of in numbers.items() if not retired(folder / name, _public(name, of)[2]).exists()]
+            here = {name: read_key(folder / name) for name in wanted}
             others = [name for name, kept in here.items() if kept not in (None, numbers[name])]
             if others:
                 raise SecurityError(

@@ -99,3 +99,9 @@ def test_a_passphrase_is_asked_for_twice_and_never_echoed(home, tmp_path, monkey
         done = CliRunner().invoke(app, ["keys", "backup", "demo", "--out", str(out), "--json"], input=typed)
         assert done.exit_code == status and out.exists() is (status == 0) and PASSPHRASE not in done.output
     assert CliRunner().invoke(app, ["keys", "restore", "demo", str(out)], input=f"{PASSPHRASE}\n").exit_code == 0
+
+
+def test_where_no_backup_can_be_written_no_passphrase_is_asked_for(run, passphrase, tmp_path):
+    out = tmp_path / "no folder" / "keys.backup"
+    assert run("keys", "backup", "demo", "--out", out, "--passphrase-file", passphrase)[0] == 1
+    assert run("keys", "backup", "demo", "--out", out)[0] == 1 and not out.parent.exists()

@@ -115,6 +115,18 @@ def test_another_key_is_never_overwritten_and_then_none_is_written(glassleaf, fo
     assert (folder / PAILLIER).read_text() == other and not (folder / SIGNING).exists()
 
 
+@pytest.mark.parametrize("remade", [False, True])
+def test_an_older_backup_does_not_undo_a_rotation(glassleaf, folder, tmp_path, remade):
+    out = tmp_path / "keys.backup"
+    glassleaf.keys.backup("demo", PASSPHRASE, out)
+    glassleaf.keys.rotate("demo")
+    if remade:
+        runtime_of(glassleaf).pair_key("paillier", 512)
+    before = glassleaf.keys.all("demo")
+    assert glassleaf.keys.restore("demo", PASSPHRASE, out) == ()
+    assert glassleaf.keys.all("demo") == before
+
+
 def test_a_wrong_passphrase_or_a_cut_file_brings_nothing_back(glassleaf, folder, tmp_path):
     out = tmp_path / "keys.backup"
     glassleaf.keys.backup("demo", PASSPHRASE, out)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from backend.store.audit_log import AuditLog
 from backend.store.database import VARIABLE, Database
 from backend.store.journal import Journal
 from backend.store.request_log import RequestLog
+from backend.store.retention import expire
 from backend.store.schema import Base
 
 pytest.importorskip("psycopg", reason="psycopg is not installed; PostgreSQL cannot be reached")
@@ -133,6 +135,22 @@ def test_the_journal_and_the_sample_of_requests_keep_their_word(url, opened):
     assert len(log.rows()) == 5
 
 
+def test_who_is_forgotten_gets_no_new_budget_and_old_rows_go(url, opened):
+    database = opened(url("shop"))
+    one, two = (Accountant(database, Limits(2)) for _ in range(2))
+    log = RequestLog(database, rate=1.0)
+    for account in (one, two):
+        assert not account.count(Question("bank", "", SCORE, "s", ("a", "b"), bits=3.0)).any()
+        assert account.forget("a") == (1, 0)
+    assert one.count(Question("bank", "r", SCORE, "s", ("a", "b"))).all() and one.given_away(["a"]) == {"a": 6.0}
+    assert [(answer.under, answer.times) for answer in one.about("a")] == [("pseudonym", 2)]
+    log.note("m", ["a"], b"key", [b"body"])
+    assert [row[4] for row in log.about("a")] == [4]
+    assert expire(database) == {}
+    gone = expire(database, datetime.now(UTC) + timedelta(days=1000))
+    assert gone == {"answers": 2, "questions": 1, "requests": 1}
+
+
 def test_people_are_scored_and_counted_with_every_party_on_the_server(url, tmp_path, monkeypatch):
     federation = write_demo(tmp_path / "demo", rows=150)
     for party in federation.parties:
@@ -146,6 +164,9 @@ def test_people_are_scored_and_counted_with_every_party_on_the_server(url, tmp_p
         sheet = glassleaf.samples.of_person(record.id, glassleaf.models.test_ids(record)[0])
         batch = glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)).get()
         assert batch.scores[0].status == "ok" and glassleaf.audit.verify("demo").holds
+        [person] = sheet.ids
+        glassleaf.people.forget("demo", person, "asked to be erased")
+        assert person not in glassleaf.models.test_ids(record) and glassleaf.people.expire("demo") == {}
     assert not list((tmp_path / "home" / "parties").rglob("store.db"))
     monkeypatch.setenv(VARIABLE, "postgresql://{nobody}")
     with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as glassleaf, pytest.raises(StoreError):
