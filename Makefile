@@ -40,7 +40,7 @@ fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 tim
 	@FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -q tests/fuzz
 
 .PHONY: faults
-faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers: make faults KILLS=10); make test does a tenth
+faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers: make faults KILLS=10); make test-slow does a tenth
 	@FAULT_KILLS=$(KILLS) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m faults
 
 .PHONY: e2e

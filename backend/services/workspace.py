@@ -54,6 +54,7 @@ class Workspace:
         self._on_expired, self._expired = on_expired, dict[str, date]()
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._databases: dict[Path, Database] = {}
+        self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
         self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
@@ -83,11 +84,16 @@ class Workspace:
     def _known(self) -> dict[str, Path]:
         from sqlalchemy import select  # noqa: PLC0415 (the services are imported without a database)
 
+        from backend.store.database import FILE  # noqa: PLC0415 (as above)
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
 
-        with self._own().read() as session:
-            rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
-        return {row.name: self.home / row.folder for row in rows}
+        database, file = self._own(), self.home / FILE
+        stamp = file.stat().st_mtime_ns, file.stat().st_size
+        if self._folders[0] != stamp:  # asked for by nearly everything, and seldom changed
+            with database.read() as session:
+                rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
+            self._folders = stamp, {row.name: self.home / row.folder for row in rows}
+        return self._folders[1]
 
     def federations(self) -> list[Federation]:
         """Every remembered federation that is there and can be used; see :meth:`broken` for the others."""

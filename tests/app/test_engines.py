@@ -222,6 +222,7 @@ def test_a_batch_shows_its_speed_and_bytes(bulk: AppTest) -> None:
     assert says(bulk, "engine.measured", n=PEOPLE, people=PEOPLE)
 
 
+@pytest.mark.slow
 def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Opened, world: World) -> None:
     at = scored(opened("score"))
     assert not says(at, "engine.many")

@@ -97,6 +97,7 @@ def shipped(setup, tmp_path):
 
 @pytest.mark.parametrize("second", ["the same", "row changed", "other id", "tree fewer", "other process", "one fewer"])
 @pytest.mark.parametrize("kind", ["score", "reasons", "cohort"])
+@pytest.mark.slow
 def test_nobody_is_answered_about_twice_in_one_kind_of_question(kind, second, shipped):
     rows = list(GROUP) if kind == "cohort" else [0]
     shipped.ask(kind, shipped.people(rows))

@@ -36,6 +36,7 @@ def test_a_changed_report_is_refused_with_exit_status_1(run, tmp_path):
     assert status == 1 and "does not have its hash" in error
 
 
+@pytest.mark.slow
 def test_the_exit_status_tells_issued_from_changed_from_whole_but_not_known(run, home, tmp_path, monkeypatch):
     out, pages = tmp_path / "report.json", tmp_path / "report.pdf"
     for file in (out, pages):

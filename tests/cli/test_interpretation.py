@@ -44,6 +44,7 @@ def test_another_measure_is_refused_in_one_sentence(run):
     assert status == 1 and "choose one of gain, splits, cover, permutation" in error
 
 
+@pytest.mark.slow
 def test_what_if_sets_a_guests_feature_and_groups_a_hosts(run, used):
     guest, host = used[0], used[-1]
     status, text, _ = run("what-if", "latest", guest[1], "--json")

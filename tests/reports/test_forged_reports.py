@@ -164,6 +164,7 @@ def test_a_second_attachment_or_another_name_is_refused(report):
         check(pdf(canonical(report.body())).replace(b"report.json", b"raport.json"))
 
 
+@pytest.mark.slow
 def test_forged_pages_around_the_true_report_are_not_called_issued(glassleaf, report, written):
     around = pdf(canonical(report.body()))
     later = written["pdf"] + b"\n% one more line"
@@ -178,6 +179,7 @@ def test_a_page_of_html_that_begins_like_a_pdf_is_refused(report):
         check(page.encode())
 
 
+@pytest.mark.slow
 def test_a_pdf_that_was_issued_here_is_known_again_where_other_fonts_are_installed(glassleaf, monkeypatch):
     blob = glassleaf.reports.export("latest", "pdf")
     monkeypatch.setattr(pdf_page, "LATIN", ())

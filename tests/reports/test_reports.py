@@ -201,6 +201,7 @@ def test_a_changed_word_on_the_page_shows(report):
         read_html("<html lang='en'></html>")
 
 
+@pytest.mark.slow
 def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
     blob = to_pdf(report, "en")
     assert pdf_form.is_drawn_here(blob, report)

@@ -85,6 +85,7 @@ def test_worker_processes_encrypt_what_this_process_would(home):
 
 
 @pytest.mark.usefixtures("shared")
+@pytest.mark.slow
 def test_a_dask_cluster_of_two_workers_gives_the_same_scores(home):
     distributed = pytest.importorskip("distributed", reason="Dask is an extra; it is not installed")
     glassleaf = opened(home)

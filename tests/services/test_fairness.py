@@ -36,6 +36,7 @@ def context(tmp_path_factory):
     made.glassleaf.close()
 
 
+@pytest.mark.slow
 def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are_not(context):
     party, attribute = PLANTED.gender
     found = context.proxies(attribute).start().get()

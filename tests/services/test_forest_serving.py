@@ -19,6 +19,7 @@ def glassleaf(demo_home):
     opened.close()
 
 
+@pytest.mark.slow
 def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(glassleaf, monkeypatch):
     monkeypatch.setattr(forest_serving, "BATCH_INTERVAL", 0.03)
     done = glassleaf.forest_serving.start(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()

@@ -291,6 +291,7 @@ with Glassleaf(Path(sys.argv[1]), pools=False, key_floor=512) as glassleaf:
 """
 
 
+@pytest.mark.slow
 def test_of_processes_that_rotate_at_once_one_does_and_no_key_is_lost(home, folder):
     numbers = read_key(folder / PAILLIER)
     command = [sys.executable, "-c", _ROTATE, home, str(time.time() + 6)]

@@ -3,6 +3,8 @@
 import json
 from dataclasses import asdict
 
+import pytest
+
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import read_record
 from backend.services import Glassleaf
@@ -11,6 +13,7 @@ from backend.services.training import TrainingRequest
 SMALL = {"trees": 3, "cipher": "none"}
 
 
+@pytest.mark.slow
 def test_a_bound_shows_in_the_record_and_records_of_older_versions_have_no_figure(demo_home):
     with Glassleaf(demo_home(), key_floor=512, pools=False) as glassleaf:
         told = {}

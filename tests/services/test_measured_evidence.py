@@ -31,6 +31,7 @@ def test_a_disparity_is_on_the_finding_and_in_the_report(glassleaf):
     assert glassleaf.audit.entries(record.federation)[-1].action == "disparity"
 
 
+@pytest.mark.slow
 def test_the_planted_proxy_is_found_and_kept(glassleaf):
     [record] = glassleaf.models.all()
     found = glassleaf.fairness.start_proxies(ProxyRequest(record.id, "gender", cipher="none")).get()
@@ -49,6 +50,7 @@ def test_rules_of_ones_own_apply_and_broken_ones_are_named(glassleaf, tmp_path, 
     assert listed.exit_code == 0 and "ecoa" in listed.output
 
 
+@pytest.mark.slow
 def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_finding_and_in_the_report(
     glassleaf, monkeypatch
 ):

@@ -70,6 +70,7 @@ def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, m
     assert glassleaf.training.start(TrainingRequest("demo", asked)).get().release.named > 0.0
 
 
+@pytest.mark.slow
 def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
     fine = glassleaf.training.start(TrainingRequest("demo", asked)).get()
@@ -114,6 +115,7 @@ def test_the_finest_resolution_that_fits_is_named():
     assert (refused.value.named, refused.value.most, refused.value.bits) == (0.9, 0.001, None)
 
 
+@pytest.mark.slow
 def test_one_tree_that_names_its_leaves_is_refused_with_what_would_pass(glassleaf):
     tree = DecisionTreeParameters(depth=3, cipher="none", alignment="dh")
     with pytest.raises(ReleaseRefused) as refused:

@@ -75,6 +75,7 @@ def test_terms_of_reasons_are_sampled_opened_and_forgotten_like_scores(glassleaf
     assert glassleaf.audit.replay("demo") == ()
 
 
+@pytest.mark.slow
 def test_terms_that_the_guest_can_state_no_values_for_stay_in_the_log(glassleaf):
     record = glassleaf.models.get("latest")
     sheet = glassleaf.samples.of_person(record.id, runtime_of(glassleaf).table.ids[0])
