@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import deque
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 BATCH = 64  # items per request to the second process, so that an urgent request is served soon
 BULK = 512  # from this many on the second process helps even without a stock
@@ -12,6 +14,7 @@ UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
 T = TypeVar("T")
+_pools: weakref.WeakSet[Pool[Any]] = weakref.WeakSet()
 
 
 class Maker(Protocol[T]):
@@ -65,6 +68,7 @@ class Pool(Generic[T]):
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
+        _pools.add(self)
 
     @property
     def ready(self) -> int:
@@ -108,6 +112,10 @@ class Pool(Generic[T]):
         if self._process is not None:
             self._process.close()
 
+    def start_anew(self) -> None:
+        """In a process that was forked: what the other one has on hand is used there, and its thread and process are its own."""
+        self._ready, self._wake, self._thread, self._process = deque(), threading.Event(), None, None
+
     def _keep_full(self) -> None:
         self._maker.prepare()
         while not self._closed:
@@ -124,3 +132,12 @@ class Pool(Generic[T]):
             if made is not None:
                 return made
         return self._maker.make_unlocked(UNLOCKED_BATCH)
+
+
+def _forked() -> None:
+    for pool in list(_pools):
+        pool.start_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)  # no item is used by two processes
