@@ -71,15 +71,17 @@ def score(
         sheet = glassleaf.samples.read(model, samples)
         request = ScoringRequest(model, sheet, cutoff, chosen, bits, hold=True)
         batch = watched(glassleaf.scoring.start(request))
-        if out is not None:
-            save(out, glassleaf.scoring.csv(batch))
+        failed = sum(s.status == "failed" for s in batch.scores)
+        # whoever repeats a command that had ended after all keeps the scores that it wrote
+        written = out if out is not None and (failed < len(batch.scores) or not out.exists()) else None
+        if written is not None:
+            save(written, glassleaf.scoring.csv(batch))
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
-        document, text = _told(batch, sheet.notes, plain, out)
+        document, text = _told(batch, sheet.notes, plain, written)
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
-    failed = sum(s.status == "failed" for s in batch.scores)
     if document.get("equal_to_plain") is False or failed == len(batch.scores):
         raise typer.Exit(1)
     if failed:
