@@ -230,6 +230,10 @@ def _read_toml(file: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise FederationError(f"{file.name}: found text that is not TOML: {error}. Correct that line.") from None
+    except RecursionError:
+        raise FederationError(
+            f"{file.name}: found brackets in brackets beyond what can be read, expected a federation file. Correct it."
+        ) from None
 
 
 def _with_earlier_meaning(file: str, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

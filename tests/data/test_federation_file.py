@@ -238,3 +238,9 @@ def test_a_table_that_is_a_link_to_itself_is_named(tiny):
     table.symlink_to(table)
     with pytest.raises(FederationError, match=rf"{table.name}: cannot be read"):
         load_federation(tiny)
+
+
+def test_brackets_in_brackets_without_end_are_refused(tmp_path):
+    (tmp_path / "federation.toml").write_text("a = " + "[" * 50_000)
+    with pytest.raises(FederationError):
+        load_federation(tmp_path)
