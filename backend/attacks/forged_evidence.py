@@ -1,6 +1,6 @@
-"""P3, P4: evidence that its owner makes anew, or washes away. Plays a Guest that has something to hide from an auditor.
+"""P3, P4: evidence that its owner recomputes, or washes away. Plays a Guest that has something to hide from an auditor.
 
-P3: the Guest deletes an entry of its audit log, makes the chain of hashes anew and appends two ordinary entries. P4: it sends crafted
+P3: the Guest deletes an entry of its audit log, recomputes the chain of hashes and appends two ordinary entries. P4: it sends crafted
 vectors, then a flood of vectors about people whom the Host does not know. Witnesses that take any longer log, and a sample of the newest
 requests whoever they are about, exist only here.
 """
@@ -47,7 +47,7 @@ def _rewritten(consistent: bool, gone: int) -> bool:
         log.add("score", {"rows": i, "salt": secrets.token_hex(16)}, "analyst", "analyst")
     keep_head(witness, GUEST, signed_report("c", log.proof(0), key))
     kept = log.head()
-    _make_anew(database, gone)
+    _recompute(database, gone)
     for _ in range(2):
         log.add("score", {"salt": secrets.token_hex(16)}, "analyst", "analyst")
     if not consistent:  # a longer log takes the place of the one before
@@ -60,7 +60,7 @@ def _rewritten(consistent: bool, gone: int) -> bool:
     return log.verify({"witness": witness.audit_heads(GUEST, 1 << 20, 100)}).holds
 
 
-def _make_anew(database: Database, gone: int) -> None:
+def _recompute(database: Database, gone: int) -> None:
     """What the owner of a log alone can do: a chain without one entry, which holds."""
     with database.write() as session:
         texts = [row.text for row in session.query(AuditRow).order_by(AuditRow.number)]
@@ -69,9 +69,9 @@ def _make_anew(database: Database, gone: int) -> None:
         for number, text in enumerate((t for i, t in enumerate(texts, 1) if i != gone), 1):
             fields = json.loads(text)
             fields[0], fields[6] = number, previous
-            anew = json.dumps(fields, sort_keys=True, ensure_ascii=False)
-            previous = link(previous, sha256(anew.encode()).hexdigest())
-            session.add(AuditRow(number=number, text=anew, hash=previous))
+            text_now = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+            previous = link(previous, sha256(text_now.encode()).hexdigest())
+            session.add(AuditRow(number=number, text=text_now, hash=previous))
 
 
 def run_flood(seed: int, rounds: int = 40) -> AttackOutcome:

@@ -344,7 +344,7 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
-        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run)
+        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names)
     finally:
         transcript = (*before, *session.close())
@@ -379,7 +379,10 @@ def mean_contributions(
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
     try:
-        found = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, job.at).sums(people)
+        client = ReasonsClient(
+            session, runtime.guest.name, context.record.id, terms, key, job.at, journal=runtime.journal
+        )
+        found = client.sums(people)
     finally:
         job.keep_transcript(session.close())
     means = found.sums / found.people

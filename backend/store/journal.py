@@ -55,14 +55,6 @@ class Run:
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name = database, name
 
-    def state(self, terms: bytes, values: Mapping[str, float | str | None]) -> None:
-        """Write down which values terms were made with, for an auditor who may have drawn them."""
-        row = StatedRow(
-            digest=sha256(terms).hexdigest(), created=datetime.now(UTC).isoformat(), body=json.dumps(values)
-        )
-        with self._database.write() as session:
-            session.merge(row)
-
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
         with self._database.write() as session:
@@ -123,6 +115,14 @@ class Journal:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
             return Run(self._database, known.run)
+
+    def state(self, terms: bytes, values: Mapping[str, float | str | None]) -> None:
+        """Write down which values terms were made with, for an auditor who may have drawn them."""
+        row = StatedRow(
+            digest=sha256(terms).hexdigest(), created=datetime.now(UTC).isoformat(), body=json.dumps(values)
+        )
+        with self._database.write() as session:
+            session.merge(row)
 
     def stated(self, terms: bytes) -> dict[str, float | str | None]:
         """Which values terms were made with; raises SecurityError where that is not known (any more)."""

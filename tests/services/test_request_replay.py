@@ -9,10 +9,11 @@ from inside import runtime_of, workspace_of
 from sqlalchemy import text
 
 from backend.data.table import SampleSheet
+from backend.protocols.explanations.messages import AskCohort
 from backend.protocols.simulation import simulator
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from backend.services.reasons import ReasonsRequest
+from backend.services.reasons import CohortRequest, ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.store.request_log import RequestLog
@@ -84,3 +85,14 @@ def test_terms_that_the_guest_can_state_no_values_for_stay_in_the_log(glassleaf)
         session.execute(text("delete from stated"))
     [found] = glassleaf.audit.replay("demo")
     assert len(found.found.problems) == 1 and len(glassleaf.audit.replay("demo")) == 1
+
+
+@pytest.mark.slow
+def test_terms_of_a_group_are_opened_too_and_those_of_nobody_here_are_not_sampled(glassleaf):
+    record, here = glassleaf.models.get("latest"), runtime_of(glassleaf)
+    glassleaf.reasons.start_cohort(CohortRequest(record.id, samples=60, cipher="paillier", key_bits=512)).get()
+    sampled = {row.subject for host in here.hosts for row in here.logged(host)[0].rows()}
+    known = {i for host in here._simulated.hosts.values() for i in host._handlers[AskCohort].__self__.table.ids}
+    assert 50 <= len(sampled) <= 60 and sampled <= known
+    [found] = glassleaf.audit.replay("demo")
+    assert found.found.rows == len(sampled) and found.found.problems == ()

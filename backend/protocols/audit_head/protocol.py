@@ -1,6 +1,6 @@
 """Heads of the Guest's audit log, reported to the Hosts: knows numbers, hashes and signatures, no entry.
 
-A chain of hashes shows every change but two: a cut at its end, and a chain made anew. So the Guest reports each head to the Hosts with the
+A chain of hashes shows every change but two: a cut at its end, and a recomputed chain. So the Guest reports each head to the Hosts with the
 digests since the last one; a Host computes the new head from the one that it keeps, refuses one that does not follow from it
 (the consistency proof of RFC 6962, for a list), and keeps every head it got. Hosts that collude with the Guest can hide both.
 

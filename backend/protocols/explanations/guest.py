@@ -16,6 +16,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.table import PartyTable
 from backend.errors import QuestionRefused
 from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
@@ -36,7 +37,7 @@ from backend.protocols.ranking.shape import RankingShape
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import HeldRecords, OfferKey
-from backend.store.journal import Run
+from backend.store.journal import Journal, Run
 
 WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
 
@@ -98,6 +99,8 @@ class ReasonsClient:
     on_stage : callable
     run : Run, optional
         The journal of names: what is sent of a person is written down before, the names after.
+    journal : Journal, optional
+        Where it is written down with which values terms were made; without one, an auditor finds fault with them.
     """
 
     def __init__(
@@ -109,8 +112,9 @@ class ReasonsClient:
         key: ReasonKey,
         on_stage: OnStage = ignore_stages,
         run: Run | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        self._run = run
+        self._run, self._journal = run, journal
         self._session, self._guest, self._model_id, self._compiled = session, guest, model_id, compiled
         self._key, self._on_stage = key, on_stage
         self._timings = Timings()
@@ -191,9 +195,11 @@ class ReasonsClient:
             sent = () if self._run is None else self._run.batch(i).sent
             person = people.take(np.array([i], dtype=np.intp)).columns
             terms_enc = sent[0] if sent else encryption.encrypted(person)
+            # before they can be sent, by whomever: an auditor may draw any terms that have left
+            if self._journal is not None and not sent and isinstance(self._key, PaillierKeySide):
+                self._journal.state(terms_enc, values_alike(self._compiled.model, person))
             if self._run is not None and not sent:
                 terms_enc = self._run.sending(i, 0, terms_enc)
-                self._run.state(terms_enc, values_alike(self._compiled.model, person))
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:

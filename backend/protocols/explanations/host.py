@@ -57,6 +57,7 @@ class _Request:
     weighting: Weighting
     # of everybody who is answered about, by position among the ids; each is used once
     factors: dict[int, Flags]
+    held: Flags
     asked: AskReasons | AskCohort
     digest: str  # of the question, without its terms
     cohort: Question | None = None  # as it is counted
@@ -169,7 +170,7 @@ class ReasonsHandler:
             for i in np.flatnonzero(answered).tolist()
         }
         same = hashlib.sha256(session.key + encode(replace(asked, conversation=""))).hexdigest()
-        return session.keep(_Request, _Request(served, shape, weighting, factors, asked, same))
+        return session.keep(_Request, _Request(served, shape, weighting, factors, held, asked, same))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
         """Step 2; at a cohort's last person, step 3."""
@@ -201,11 +202,13 @@ class ReasonsHandler:
             yield served.following, ContributionSums(message.conversation, sums)
 
     def _keep_sample(self, session: HostSession, request: _Request, message: ReasonTerms) -> None:
-        """Keep some people's terms for an auditor, as vectors are kept."""
+        """Keep some people's terms for an auditor, as vectors are kept; those of nobody here would only displace them."""
         cipher, requests = session.cipher, self.answering.requests
         if requests is None or not isinstance(cipher, PaillierPublicSide):
             return
-        if request.served.index == 0 and self.sessions.counts(message.conversation):
+        if request.served.index or not request.held[message.person]:
+            return
+        if self.sessions.counts(message.conversation):
             subject = request.asked.ids[message.person]
             asked = request.asked.shares, request.asked.features, request.asked.value_bits
             row: bytes = msgpack.packb([message.terms, *asked])
