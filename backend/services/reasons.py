@@ -347,6 +347,8 @@ def _named(
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names)
     finally:
+        if runtime.journal is not None:
+            runtime.journal.ended(run)
         transcript = (*before, *session.close())
         job.keep_transcript(transcript)
     return found, transcript

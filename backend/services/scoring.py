@@ -166,6 +166,8 @@ def score(
         asked = record.id, compiled.guest, own, key, session
         scored = runtime.guest.score(*asked, workers=workers, canary=request.canaries, on_stage=job.at, run=run)
     finally:
+        if runtime.journal is not None:
+            runtime.journal.ended(run)
         transcript = session.close()
         job.keep_transcript(transcript)
     job.at("done", runtime.guest.name, len(good))

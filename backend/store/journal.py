@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from hashlib import sha256
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from backend.errors import SecurityError
+from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 
@@ -60,6 +61,7 @@ class Run:
         with self._database.write() as session:
             row = session.get(RunBatchRow, (self.name, number))
             if row is None:
+                self._check_open(session)
                 row = RunBatchRow(run=self.name, number=number, request=secrets.token_hex(16), answer=None)
                 session.add(row)
             sent = select(RunPieceRow.sent).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
@@ -70,9 +72,16 @@ class Run:
         with self._database.write() as session:
             row = session.get(RunPieceRow, (self.name, number, piece))
             if row is None:
+                self._check_open(session)
                 row = RunPieceRow(run=self.name, number=number, piece=piece, sent=sent)
                 session.add(row)
             return row.sent
+
+    def _check_open(self, session: Session) -> None:
+        if session.get(RunRow, self.name) is None:
+            raise QuestionRefused(
+                "The same was asked by another process in this moment, which has the answer. Ask again."
+            )
 
     def answered(self, number: int, answer: bytes) -> None:
         """Write down what came of it; what was sent is not needed any more."""
@@ -97,9 +106,13 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
 
     def run(self, question: str) -> Run:
-        """The run that asks this question and was not handed over; a new one where there is none.
+        """The run that asks this question and was not handed over; a new one where there is none that nobody is at work on.
+
+        Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
 
         Parameters
         ----------
@@ -107,14 +120,21 @@ class Journal:
             SHA-256 of the model, the samples and the cipher, in hexadecimal.
         """
         now = datetime.now(UTC)
-        with self._database.write() as session:
+        with self._lock, self._database.write() as session:
             session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
             session.execute(delete(StatedRow).where(StatedRow.created < (now - STATED).isoformat()))
-            known = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created)).first()
+            runs = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created))
+            known = next((run for run in runs if run.run not in self._busy), None)
             if known is None:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
+            self._busy.add(known.run)
             return Run(self._database, known.run)
+
+    def ended(self, run: Run | None) -> None:
+        """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
+        if run is not None:
+            self._busy.discard(run.name)
 
     def state(self, terms: bytes, values: Mapping[str, float | str | None]) -> None:
         """Write down which values terms were made with, for an auditor who may have drawn them."""

@@ -96,3 +96,11 @@ def test_terms_of_a_group_are_opened_too_and_those_of_nobody_here_are_not_sample
     assert 50 <= len(sampled) <= 60 and sampled <= known
     [found] = glassleaf.audit.replay("demo")
     assert found.found.rows == len(sampled) and found.found.problems == ()
+
+
+def test_the_same_sheet_scored_several_times_at_once_gets_its_scores_each_time(glassleaf):
+    record = glassleaf.models.get("latest")
+    sheet = glassleaf.samples.of_person(record.id, runtime_of(glassleaf).table.ids[0])
+    jobs = [glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)) for _ in range(4)]
+    scores = {job.get().scores[0].units for job in jobs}
+    assert len(scores) == 1

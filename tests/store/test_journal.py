@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from backend.errors import QuestionRefused
 from backend.store.database import Database
 from backend.store.journal import KEPT, Journal
 
@@ -70,3 +71,19 @@ def test_an_answer_that_comes_after_the_run_was_handed_over_is_dropped(journal):
     journal.handed_over(run.name)
     run.answered(0, b"late")
     assert journal.run("question").name != run.name
+
+
+def test_two_of_one_process_that_ask_the_same_at_once_are_two_questions(journal):
+    first, second = journal.run("question"), journal.run("question")
+    assert first.name != second.name
+    journal.ended(first)
+    assert journal.run("question").name == first.name  # as after a Cancel
+
+
+def test_a_run_that_another_process_handed_over_in_between_is_refused_in_words(journal, tmp_path):
+    mine = journal.run("question")
+    Journal(Database(tmp_path)).handed_over(mine.name)
+    with pytest.raises(QuestionRefused):
+        mine.batch(0)
+    with pytest.raises(QuestionRefused):
+        mine.sending(0, 0, b"bytes")
