@@ -23,7 +23,7 @@ run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:85
 	@$(PY) -m glassleaf run --port $(PORT)
 
 .PHONY: test
-test: .venv-dev ## Run the tests but those marked slow and those in the browser (five minutes on two cores)
+test: .venv-dev ## Run the tests but those marked slow and those in the browser (ten minutes on two cores)
 	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow"
 
 .PHONY: test-slow

@@ -364,7 +364,7 @@ def mean_contributions(
     ParameterError
         The group is too small or names somebody unknown, or the model is none that contributions are worked out for.
     PartyUnreachable, SecurityError, Cancelled
-        A Host refuses groups that, with earlier ones, set fewer than 50 people apart, among others.
+        A Host refuses a group with somebody in it who was in another within 28 days, among others.
     """
     runtime = context.runtime
     unknown = [i for i in request.ids if i not in runtime.table.row_of]
