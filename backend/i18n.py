@@ -56,14 +56,14 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
     if language != "zh":
         return text.format(**values)
     filled, last = "", ""
-    for literal, name, spec, _ in string.Formatter().parse(text):
+    for between, name, spec, _ in string.Formatter().parse(text):
         value = format(values[name], spec or "") if name else ""
         before, after = last.rstrip("*")[-1:], value.lstrip("*")[:1]
         if before:
-            literal = _AFTER.sub(lambda found, before=before: found[1] + _gap(before, found[1]), literal)
+            between = _AFTER.sub(lambda found, before=before: found[1] + _gap(before, found[1]), between)
         if after:
-            literal = _BEFORE.sub(lambda found, after=after: _gap(after, found[1]) + found[1], literal)
-        filled, last = filled + literal + value, value
+            between = _BEFORE.sub(lambda found, after=after: _gap(after, found[1]) + found[1], between)
+        filled, last = filled + between + value, value
     return filled
 
 
