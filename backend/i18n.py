@@ -56,9 +56,10 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
     if language != "zh":
         return text.format(**values)
     filled, last = "", ""
-    for between, name, spec, _ in string.Formatter().parse(text):
+    for literal, name, spec, _ in string.Formatter().parse(text):
         value = format(values[name], spec or "") if name else ""
         before, after = last.rstrip("*")[-1:], value.lstrip("*")[:1]
+        between = literal
         if before:
             between = _AFTER.sub(lambda found, before=before: found[1] + _gap(before, found[1]), between)
         if after:
