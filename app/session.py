@@ -23,7 +23,7 @@ from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
 from backend.services import Glassleaf
-from backend.services.audit import OPERATOR, ROLES
+from backend.services.audit import NOBODY, OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from backend.explain.importance import Measure as ImportanceMeasure
@@ -148,7 +148,7 @@ def account() -> str:
 
 def actor() -> str:
     """Whom the audit log names."""
-    return account() or "not signed in"
+    return account() or NOBODY
 
 
 def note_sign_in() -> None:

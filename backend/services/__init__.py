@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backend.services.forest_serving import ForestServing
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
+    from backend.services.lifecycle import Lifecycle
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_import import ModelImport
@@ -163,7 +164,9 @@ class Glassleaf:
         """Train models."""
         from backend.services.training import Training
 
-        return Training(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+        return Training(
+            self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance, self.lifecycle
+        )
 
     @cached_property
     def model_import(self) -> ModelImport:
@@ -278,6 +281,13 @@ class Glassleaf:
         from backend.services.reviews import ReviewService
 
         return ReviewService(self._shared.workspace, self.models, self._auditor, self.compliance)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """What models are called, and their way from draft to retirement."""
+        from backend.services.lifecycle import Lifecycle
+
+        return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews)
 
     @cached_property
     def reports(self) -> Reports:

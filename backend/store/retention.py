@@ -47,6 +47,8 @@ RETENTION = {
     ),
     "artefacts": Period(None, "the model, and which part of the training each joint record had"),
     "records": Period(None, "what is known about the model"),
+    "model_states": Period(None, "what the model is called, who answers for it, whether it may be used"),
+    "model_steps": Period(None, "evidence about the model: who submitted, approved or retired it, and why"),
     "measurements": Period(None, "evidence about the model, of groups; measured again, it is replaced"),
     "reviews": Period(None, "evidence about the model: who decided what, and why"),
     "signoffs": Period(None, "evidence about the model: who stated what"),
