@@ -17,6 +17,7 @@ from backend.errors import ParameterError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
 from backend.services.cache import Cache
 from backend.services.federations import Federations
+from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 
@@ -51,6 +52,7 @@ class _Shared:
     def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
         self.workspace, self.models, self._given = workspace, Registry(workspace), workers
         self.cards: Cache[ModelCard] = Cache()
+        self.jobs = JobRegistry(workspace)
 
     @cached_property
     def workers(self) -> Workers:
@@ -61,6 +63,7 @@ class _Shared:
 
     def close(self) -> None:
         """Stop all Hosts, workers and background threads."""
+        self.jobs.close()
         self.workspace.close()
         if self._given is not None or "workers" in vars(self):
             self.workers.close()
@@ -141,6 +144,11 @@ class Glassleaf:
     def models(self) -> Registry:
         """Records and the Guest's partial models."""
         return self._shared.models
+
+    @property
+    def jobs(self) -> JobRegistry:
+        """Jobs by user, those that outlive a page or the server."""
+        return self._shared.jobs
 
     @cached_property
     def federations(self) -> Federations:
