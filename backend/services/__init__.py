@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backend.services.age_check import AgeChecks
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
+    from backend.services.demonstration import Demonstration
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
@@ -205,6 +206,13 @@ class Glassleaf:
         from backend.services.reasons import ReasonsService
 
         return ReasonsService(self._measurement, self.compliance, self.explanation)
+
+    @cached_property
+    def demonstration(self) -> Demonstration:
+        """How a simulated Host sees a synthetic person."""
+        from backend.services.demonstration import Demonstration
+
+        return Demonstration(self._shared.workspace, self.models)
 
     @cached_property
     def explanation(self) -> Explanation:
