@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from backend.compliance.phrases import PhraseMatch
+from backend.compliance.phrases import FeatureTexts, MatchedIn, Pattern
 from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, LegalRule, RulePack, Status, load_packs, words
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
@@ -21,8 +21,8 @@ from backend.fairness.evidence import Basis, Evidence
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
-MatchedIn = Literal["sensitivity", "name", "meaning", "meaning_zh"]
-Match = tuple[str, MatchedIn]  # what matched, and where
+Where = MatchedIn | Literal["sensitivity"]
+Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
 
@@ -99,7 +99,7 @@ class Finding(Law):
     meaning: str
     meaning_zh: str
     matched: str
-    matched_in: MatchedIn
+    matched_in: Where
     usage: Usage
     proxies: tuple[Evidence, ...] | None = None
     disparities: tuple[Evidence, ...] | None = None
@@ -284,7 +284,14 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
     built_in = {known for pack in load_packs() for known in pack.tags}
-    texts = PhraseMatch.of(feature.name), PhraseMatch.of(feature.meaning), PhraseMatch.of(feature.meaning_zh)
+    texts = texts_of(feature)
+    found: dict[int, Match | None] = {}  # rules of several laws look for the same concept
+
+    def search(pattern: Pattern) -> Match | None:
+        if id(pattern) not in found:
+            found[id(pattern)] = pattern.find(texts)
+        return found[id(pattern)]
+
     for pack in packs:
         known = tag in built_in or tag in pack.tags
         for rule in pack.rules:
@@ -292,9 +299,17 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
             if rule.scope == "feature" and known:
                 match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
             elif rule.scope == "feature":
-                match = pack.patterns[rule.id].find(*texts)
+                match = search(pack.patterns[rule.id])
             if match is not None:
                 yield pack, rule, match
+
+
+def texts_of(feature: Feature) -> FeatureTexts:
+    """All that is disclosed of a feature, as phrases are sought in it."""
+    codes = feature.categories.values()
+    return FeatureTexts.of(
+        feature.name, feature.meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes
+    )
 
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:

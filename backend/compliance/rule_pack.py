@@ -131,7 +131,7 @@ class RulePack(BaseModel):
     def patterns(self) -> dict[str, Pattern]:
         """Rule id → its compiled phrases; rules for features only."""
         return {
-            rule.id: rule.pattern(self.all_lists) if rule.concept is None else words().patterns[rule.concept]
+            rule.id: rule.pattern(self.all_lists, words().homonyms) if rule.concept is None else words().patterns[rule.concept]
             for rule in self.rules
             if rule.scope == "feature"
         }
@@ -272,7 +272,7 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
 
 
 def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
-    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh"):
+    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh", "names", "codes", "units"):
         for phrase in getattr(rule, field):
             try:
                 Phrase.of(phrase, lists)
