@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from backend.compliance.phrases import FeatureTexts, MatchedIn, Pattern
-from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, LegalRule, RulePack, Status, load_packs, words
+from backend.compliance.rule_pack import NOT_SENSITIVE, Addressee, Check, Checked, Force, LegalRule, RulePack, Status, load_packs, words
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
@@ -25,6 +25,7 @@ Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
+PACK_FIELDS = ("name", "version", "title", "title_zh", "jurisdiction", "source", "applies_to", "applies_to_zh", "checked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,10 @@ class Law:
     as_of, effective_from, effective_to : str
         ISO days; `effective_to` is empty where there is no end.
     force : {"in_force", "not_yet", "ended"}
+    whom : tuple of {"bank", "host", "vendor"}
+        Of whom it demands something.
+    checked : {"source", "not"}
+        Whether it was compared with its official text on the day `as_of`.
     """
 
     rule_id: str
@@ -74,6 +79,8 @@ class Law:
     explanation_zh: str
     remedy: str
     remedy_zh: str
+    whom: tuple[Addressee, ...] = ("bank",)
+    checked: Checked = "source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +153,9 @@ class PackStamp:
     jurisdiction: str
     source: str
     built_in: bool
+    applies_to: str = ""
+    applies_to_zh: str = ""
+    checked: Checked = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +309,7 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
             if rule.scope == "feature" and known:
                 match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
             elif rule.scope == "feature":
-                match = search(pack.patterns[rule.id])
+                match = next((hit for pattern in pack.patterns[rule.id] if (hit := search(pattern))), None)
             if match is not None:
                 yield pack, rule, match
 
@@ -314,7 +324,7 @@ def texts_of(feature: Feature) -> FeatureTexts:
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """The fields of :class:`Law`."""
-    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh")
+    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh", "whom")
     return {
         **{name: getattr(rule, name) for name in same},
         "rule_id": rule.id,
@@ -325,6 +335,7 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
         "effective_from": rule.effective_from.isoformat(),
         "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "force": rule.force(day),
+        "checked": rule.checked or pack.checked,
     }
 
 
@@ -339,7 +350,7 @@ def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
 
 
 def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
-    same = {name: getattr(pack, name) for name in ("name", "version", "title", "title_zh", "jurisdiction", "source")}
+    same = {name: getattr(pack, name) for name in PACK_FIELDS}
     return PackStamp(**same, as_of=pack.as_of.isoformat(), built_in=built_in)
 
 

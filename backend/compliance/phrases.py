@@ -35,10 +35,10 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 _WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
 _LATIN = re.compile("[À-ÿ]")
 _HAN = "\u3400-\u9fff"
+_CHINESE = re.compile(f"[{_HAN}]")
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
 _BEGINS = "(?<= )"  # where an English phrase may begin
-_NEVER = "(?!)"  # matches nothing
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
@@ -63,11 +63,10 @@ class Affixes:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
         if word in self.known or len(word) <= _SHORTEST:
             return (word,)
-        for before in ("", *self.before):
-            for after in ("", *self.after):
+        endings = ("", *(after for after in self.after if word.endswith(after)))
+        for before in ("", *(before for before in self.before if word.startswith(before))):
+            for after in endings:
                 inner = word[len(before) : len(word) - len(after)]
-                if not (word.startswith(before) and word.endswith(after) and inner):
-                    continue
                 if inner in self.known and len(inner) >= _SHORTEST - 1 and (before or after):
                     return tuple(piece for piece in (before, inner, after) if piece)
                 pieces = self._pieces(inner)
@@ -96,7 +95,7 @@ class PhraseMatch:
     text: str
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
-    has: frozenset[str]  # its words
+    has: frozenset[str]  # its words; its characters and pairs of characters where it has Chinese ones
 
     @classmethod
     def of(cls, text: str, affixes: Affixes = _NO_AFFIXES) -> PhraseMatch:
@@ -107,7 +106,8 @@ class PhraseMatch:
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
                 spans[len(words)] = found.span()
                 words += word + " "
-        return cls(plain, words, spans, frozenset(words.split()))
+        pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if _CHINESE.search(plain) else ()
+        return cls(plain, words, spans, frozenset((*words.split(), *pairs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class FeatureTexts:
     meaning_zh: PhraseMatch
     unit: PhraseMatch
     codes: tuple[PhraseMatch, ...]
+    words: str  # of all of them
+    has: frozenset[str]
 
     @classmethod
     def of(
@@ -131,8 +133,10 @@ class FeatureTexts:
         affixes: Affixes = _NO_AFFIXES,
     ) -> FeatureTexts:
         """Tokenise each."""
-        plain = PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
-        return cls(PhraseMatch.of(name, affixes), *plain, tuple(map(PhraseMatch.of, codes)))
+        texts = PhraseMatch.of(name, affixes), PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
+        of_codes = tuple(map(PhraseMatch.of, codes))
+        every = (*texts, *of_codes)
+        return cls(*texts, of_codes, "".join(text.words for text in every), frozenset().union(*(t.has for t in every)))
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ class Phrase:
     source, body : str
     chinese : bool
     first : frozenset of str
-        English: words one of which is in every text that matches; a word that ends in ``*`` is a prefix.
+        What a text that matches has one of: words, of which one that ends in ``*`` is a prefix; in Chinese a pair of characters.
     """
 
     source: str
@@ -164,13 +168,13 @@ class Phrase:
         needed = next((element for element in elements if element[0] not in "[!^$"), None)
         if needed is None:
             raise ValueError(f"found the phrase {source!r}, expected at least one word that must be there")
-        chinese = bool(re.search(f"[{_HAN}]", source))
+        chinese = bool(_CHINESE.search(source))
         body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
         if not chinese:
             body = f"{_BEGINS}{body}"
         elif len(source) == 1:
             body = f"(?<![{_HAN}]){body}(?![{_HAN}])"
-        first = () if chinese else (word.split()[0] for word in _choices(source, needed, lists))
+        first = (word[:2] if chinese else word.split()[0] for word in _choices(source, needed, lists))
         return cls(source, body, chinese, frozenset(first))
 
     def find(self, text: PhraseMatch) -> list[Span]:
@@ -192,21 +196,27 @@ class _Search:
     """Many phrases at once: most texts hold no word that any of them needs."""
 
     def __init__(self, phrases: Sequence[Phrase]) -> None:
-        self._english: dict[str, list[Phrase]] = {}
+        self._phrases: dict[str, list[Phrase]] = {}
         for phrase in phrases:
             for word in phrase.first:
-                self._english.setdefault(word, []).append(phrase)
-        self._words = frozenset(self._english)
-        prefixes = tuple(word for word in self._words if word.endswith("*") or word == NUMBER)
-        self._prefixes = {word: re.compile(r" \d+ " if word == NUMBER else f" {re.escape(word[:-1])}") for word in prefixes}
-        self._chinese = tuple(phrase for phrase in phrases if phrase.chinese)
-        self._any_chinese = re.compile("|".join(phrase.body for phrase in self._chinese) or _NEVER)
+                self._phrases.setdefault(word, []).append(phrase)
+        self._words = frozenset(self._phrases)
+        self._prefixes = {
+            word: r" \d+ " if word == NUMBER else f" {re.escape(word[:-1])}"
+            for word in self._words
+            if word.endswith("*") or word == NUMBER
+        }
+        self._any_prefix = re.compile("|".join(self._prefixes.values())) if self._prefixes else None
+
+    def may_be_in(self, words: str, has: frozenset[str]) -> bool:
+        """Whether texts of these words can hold one of the phrases at all."""
+        return not self._words.isdisjoint(has) or (self._any_prefix is not None and bool(self._any_prefix.search(words)))
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        words = [*(self._words & text.has), *(word for word, seen in self._prefixes.items() if seen.search(text.words))]
-        found = [phrase for word in words for phrase in self._english[word]]
-        return [*found, *self._chinese] if self._any_chinese.search(text.text) else found
+        words = [*(self._words & text.has)]
+        words += [word for word, seen in self._prefixes.items() if re.search(seen, text.words)]
+        return [phrase for word in words for phrase in self._phrases[word]]
 
 
 class Pattern:
@@ -246,12 +256,14 @@ class Pattern:
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
-        self._codes, self._units = _Search(codes), _Search(units)
+        self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
         self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
         self._persons, self._homonyms, self._fillers = persons, homonyms, fillers
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
+        if not self._every.may_be_in(texts.words, texts.has) and self._names.isdisjoint(texts.name.has):
+            return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
         in_codes = self._in_codes(texts.codes)
@@ -271,13 +283,18 @@ class Pattern:
         """The English words that its phrases begin with, without prefixes."""
         yield from self._names
         for phrase in self.phrases:
-            yield from (word for word in phrase.first if word.isalpha())
+            yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         hit = self._hit(texts.name)
-        if hit and (confirmed or not (PhraseMatch.of(hit).has <= self._homonyms and self._explained(texts))):
+        if hit and (confirmed or not (self._ambiguous(hit) and self._explained(texts))):
             return hit
         return self._whole_name(texts.name) if confirmed or not self._explained(texts) else ""
+
+    def _ambiguous(self, hit: str) -> bool:
+        """Whether a hit consists of words with several senses, but for affixes."""
+        words = PhraseMatch.of(hit).has
+        return bool(words & self._homonyms) and words <= self._homonyms | self._before | self._after
 
     def _whole_name(self, name: PhraseMatch) -> str:
         """One of the names, where nothing but affixes and digits stands beside it."""
