@@ -413,6 +413,7 @@ NOT_FLAGGED = [  # name, meaning, meaning_zh
 SAYS_MORE = {
     "pregnant": {"health"},
     "是否处于孕期": {"health"},
+    "是否有遗传病": {"health"},
 }
 
 
