@@ -317,8 +317,9 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
 def texts_of(feature: Feature) -> FeatureTexts:
     """All that is disclosed of a feature, as phrases are sought in it."""
     codes = feature.categories.values()
+    meaning = feature.meaning if feature.described else ""  # a stand-in repeats the name
     return FeatureTexts.of(
-        feature.name, feature.meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes
+        feature.name, meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes
     )
 
 
