@@ -13,7 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from backend.compliance.phrases import FeatureTexts, MatchedIn, Pattern
-from backend.compliance.rule_pack import NOT_SENSITIVE, Addressee, Check, Checked, Force, LegalRule, RulePack, Status, load_packs, words
+from backend.compliance.rule_pack import (
+    NOT_SENSITIVE,
+    Addressee,
+    Check,
+    Checked,
+    Force,
+    LegalRule,
+    RulePack,
+    Status,
+    load_packs,
+    words,
+)
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
@@ -25,7 +36,17 @@ Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
-PACK_FIELDS = ("name", "version", "title", "title_zh", "jurisdiction", "source", "applies_to", "applies_to_zh", "checked")
+PACK_FIELDS = (
+    "name",
+    "version",
+    "title",
+    "title_zh",
+    "jurisdiction",
+    "source",
+    "applies_to",
+    "applies_to_zh",
+    "checked",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,9 +339,7 @@ def texts_of(feature: Feature) -> FeatureTexts:
     """All that is disclosed of a feature, as phrases are sought in it."""
     codes = feature.categories.values()
     meaning = feature.meaning if feature.described else ""  # a stand-in repeats the name
-    return FeatureTexts.of(
-        feature.name, meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes
-    )
+    return FeatureTexts.of(feature.name, meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes)
 
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None =
         on=today,
         since=since.isoformat() if since else "",
         in_force=sum(rule.force(on) == "in_force" for _, rule in rules),
-        coming=tuple(date for date in reversed(latest) if date.day > today or (date.change, date.day) == ("ends", today)),
+        coming=tuple(
+            date for date in reversed(latest) if date.day > today or (date.change, date.day) == ("ends", today)
+        ),
         changed=tuple(date for date in latest if since and since.isoformat() < date.day <= today),
         ended=tuple(date for date in latest if date.change == "ends" and date.day < today),
         stale=stale_rules(packs, on),

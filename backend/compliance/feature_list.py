@@ -52,7 +52,9 @@ def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeatu
         raise RulePackError(f"{table.name}: found no column {missing[0]!r} in {shown(', '.join(header))}. Add it.")
     if unknown:
         expected = ", ".join((*COLUMNS, *more))
-        raise RulePackError(f"{table.name}: found the column {shown(unknown[0])}, expected {expected}. Rename or delete it.")
+        raise RulePackError(
+            f"{table.name}: found the column {shown(unknown[0])}, expected {expected}. Rename or delete it."
+        )
     if not table.rows:
         raise RulePackError(f"{table.name}: found a header and no row below it. Add a row a column of your table.")
     return _features(table, header, more)

@@ -210,7 +210,9 @@ class _Search:
 
     def may_be_in(self, words: str, has: frozenset[str]) -> bool:
         """Whether texts of these words can hold one of the phrases at all."""
-        return not self._words.isdisjoint(has) or (self._any_prefix is not None and bool(self._any_prefix.search(words)))
+        return not self._words.isdisjoint(has) or (
+            self._any_prefix is not None and bool(self._any_prefix.search(words))
+        )
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""

@@ -73,7 +73,9 @@ def measure(file: Path = UNSEEN) -> Measured:
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
         if unknown:
-            raise RulePackError(f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of.")
+            raise RulePackError(
+                f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of."
+            )
         texts = texts_of(row.feature)
         found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
         counted = counts.setdefault(row.more["language"], Counter())

@@ -289,7 +289,10 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
         if not rule.phrases and not rule.phrases_zh:
             yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
     elif unknown:
-        yield "concept" if rule.concept else "concepts", f"found {shown(unknown[0])}, expected one of {concepts}. Correct it"
+        yield (
+            "concept" if rule.concept else "concepts",
+            f"found {shown(unknown[0])}, expected one of {concepts}. Correct it",
+        )
     elif search:
         yield search[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
 

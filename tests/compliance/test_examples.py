@@ -472,7 +472,12 @@ def test_codes_are_read(codes, concepts):
 
 @pytest.mark.parametrize(
     ("meaning", "unit", "concepts"),
-    [(PLAIN, "years old", {"age"}), (PLAIN, "岁", {"age"}), (PLAIN, "years", set()), ("Age of the car", "years of age", set())],
+    [
+        (PLAIN, "years old", {"age"}),
+        (PLAIN, "岁", {"age"}),
+        (PLAIN, "years", set()),
+        ("Age of the car", "years of age", set()),
+    ],
 )
 def test_units_are_read_where_no_thing_explains_them(meaning, unit, concepts):
     assert concepts_found("x1", meaning, "", unit=unit) == concepts
@@ -480,7 +485,12 @@ def test_units_are_read_where_no_thing_explains_them(meaning, unit, concepts):
 
 @pytest.mark.parametrize(
     ("name", "meaning"),
-    [("race", "Bets placed at the track"), ("nation", "Turnover of the brand"), ("nl", "Number of limits"), ("title", "Deed of the house")],
+    [
+        ("race", "Bets placed at the track"),
+        ("nation", "Turnover of the brand"),
+        ("nl", "Number of limits"),
+        ("title", "Deed of the house"),
+    ],
 )
 def test_a_clear_meaning_outvotes_a_homonym_in_the_code_name(name, meaning):
     assert concepts_found(name, PLAIN, "") and not concepts_found(name, meaning, "")
