@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import compliance, evidence, findings, frame, offers, retraining, reviews
+from app.panels import compliance, evidence, findings, frame, law_calendar, offers, retraining, reviews
 from backend.services.age_check import AgeRequest
 from backend.services.audit import OPERATOR
 
@@ -46,6 +46,7 @@ else:
     findings.listed(t, view, history, deciding)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
+law_calendar.proposed(t, backend.compliance.proposed(model_id))
 evidence.kept_out(t, view, backend.compliance.kept_out(model_id))
 
 
@@ -86,4 +87,5 @@ reviews.sign_offs(
     session.attempt,
     lambda **given: backend.reports.sign_off(model_id, **given),
 )
+law_calendar.panel(t, backend.compliance.calendar(model_id))
 st.caption(t("compliance.limits"))
