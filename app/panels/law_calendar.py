@@ -25,15 +25,15 @@ def panel(t: Texts, found: LawCalendar) -> None:
         st.caption(t("law.unchanged", since=found.since))
     else:
         st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
-        _dates(t, found.changed, "law.changed_table")
+        _dates(t, found.changed, "law.table_changed")
     for kind, icon in (("coming", "event_upcoming"), ("ended", "event_busy"), ("stale", "history")):
         dates = getattr(found, kind)
         if dates:
-            head = t(f"law.{kind}", n=len(dates))
+            head = t(f"law.dates_{kind}", n=len(dates))
             box = st.expander(head, icon=f":material/{icon}:", key=f"law_{kind}", on_change="rerun")
             if box.open:
                 with box:
-                    _dates(t, dates, f"law.{kind}_table")
+                    _dates(t, dates, f"law.table_{kind}")
     st.caption(t("law.checked", unchecked=found.unchecked))
 
 
@@ -55,10 +55,10 @@ def proposed(t: Texts, found: Sequence[Proposed]) -> None:
 
 def _dates(t: Texts, dates: Sequence[LawDate], alt: str) -> None:
     columns = {
-        "law.day": [t(f"law.{date.change}", day=date.day) for date in dates],
+        "law.day": [t(f"law.change_{date.change}", day=date.day) for date in dates],
         "law.rule": [f"{markdown(t.either(date.title, date.title_zh))} · {markdown(date.citation)}" for date in dates],
         "law.pack": [markdown(t.either(date.pack, date.pack_zh)) for date in dates],
-        "law.whom": [", ".join(t(f"law.{whom}") for whom in date.whom) for date in dates],
+        "law.whom": [", ".join(t(f"law.whom_{whom}") for whom in date.whom) for date in dates],
         "law.as_of": [t(f"law.as_of_{date.checked}", day=date.as_of) for date in dates],
     }
     frame.table({t(key): values for key, values in columns.items()}, t(alt))
