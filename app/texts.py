@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from backend.i18n import brief, catalogue
+from backend.i18n import brief, catalogue, fill
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -76,7 +76,7 @@ class Texts:
         text = self._texts.get(key)
         if text is None:
             text = self._texts[f"{key}.one" if values.get("n") in (1, "1") else f"{key}.other"]
-        return text.format(**values) if values else text
+        return fill(text, self.language, values)
 
     def has(self, key: str) -> bool:
         """True where the catalogue holds `key`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import string
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +16,9 @@ CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
 LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
+_BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
+_AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
+_SPACED = "%°±−+$€£≤≥"  # set apart from Chinese as letters and digits are
 
 
 class Catalogue:
@@ -33,8 +38,7 @@ class Catalogue:
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Find a text and fill it in."""
-        text = self._texts[key]
-        return text.format(**values) if values else text
+        return fill(self._texts[key], self.language, values)
 
     def named(self, prefix: str, name: str) -> str:
         """The text of a name that comes out of a result, or the name itself where the catalogue has none."""
@@ -43,6 +47,31 @@ class Catalogue:
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""
         return chinese if self.language == "zh" and chinese else english
+
+
+def fill(text: str, language: str, values: Mapping[str, object]) -> str:
+    """`text` with `values` filled in; in Chinese a Latin value is set apart by spaces and a Chinese one is not, whatever it is."""
+    if not values:
+        return text
+    if language != "zh":
+        return text.format(**values)
+    filled, last = "", ""
+    for literal, name, spec, _ in string.Formatter().parse(text):
+        value = format(values[name], spec or "") if name else ""
+        before, after = last.rstrip("*")[-1:], value.lstrip("*")[:1]
+        between = literal
+        if before:
+            between = _AFTER.sub(lambda found, before=before: found[1] + _gap(before, found[1]), between)
+        if after:
+            between = _BEFORE.sub(lambda found, after=after: _gap(after, found[1]) + found[1], between)
+        filled, last = filled + between + value, value
+    return filled
+
+
+def _gap(letter: str, mark: str) -> str:
+    """What stands between a Chinese character and the edge of a value; Markdown's marks need a space beside punctuation."""
+    latin = letter in _SPACED or (letter.isalnum() and letter < "\u2e80")
+    return " " if latin or (mark and not letter.isalnum()) else ""
 
 
 def brief(meaning: str) -> str:

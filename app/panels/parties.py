@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import charts, frame, palette
-from app.session import page
+from app.panels import charts, frame, links, palette
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
 
@@ -245,6 +244,4 @@ def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
         st.markdown(f":material/{icon}: **{t(f'overview.{name}')}**", help=t(f"overview.{name}_help"))
         st.markdown(f"### {value}", anchors=False)
         st.markdown(verdict)
-        st.page_link(
-            page(target), label=t(f"overview.{name}_link"), icon=":material/arrow_forward:", icon_position="right"
-        )
+        links.page(target, t(f"overview.{name}_link"), side="right")

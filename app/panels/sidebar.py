@@ -1,4 +1,4 @@
-"""The sidebar below the navigation: which model, which language, in which role, which version."""
+"""The sidebar around the navigation: which model, which language, in which role, which version."""
 
 from __future__ import annotations
 
@@ -42,31 +42,42 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
     st.caption(t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8]))
 
 
-def language(t: Texts, key: str) -> None:
-    """The language switch."""
+def footer(t: Texts, account: str) -> None:
+    """Below the navigation: language, role and version."""
+    with st.container(key="footer", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            _language(t)
+            _role(t)
+        if account:
+            st.caption(t("sidebar.signed_in", name=markdown(account)))
+            st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+        st.caption(f"Glassleaf {__version__}")
+
+
+def _language(t: Texts) -> None:
     st.segmented_control(
-        t("sidebar.language"), LANGUAGES, key=key, format_func=SHOWN.__getitem__, required=True, persist_state="session"
+        t("sidebar.language"),
+        LANGUAGES,
+        key="language",
+        format_func=SHOWN.__getitem__,
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
     )
 
 
-def role(t: Texts, key: str, account: str) -> None:
+def _role(t: Texts) -> None:
     """The role switch, which says that it is no authentication."""
     st.selectbox(
         t("sidebar.role"),
         ROLES,
-        key=key,
+        key="role",
         format_func=lambda role: t(f"sidebar.role_{role}"),
         help=t("sidebar.role_help"),
         persist_state="session",
+        label_visibility="collapsed",
+        width="stretch",
     )
-    if account:
-        st.caption(t("sidebar.signed_in", name=markdown(account)))
-        st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
-
-
-def version() -> None:
-    """Which version this is, below everything else."""
-    st.caption(f"Glassleaf {__version__}")
 
 
 def sign_in(t: Texts) -> None:

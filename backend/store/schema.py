@@ -229,3 +229,22 @@ class FederationRow(Base):
     __tablename__ = "federations"
     name: Mapped[str] = mapped_column(String(NAME), primary_key=True)
     folder: Mapped[str] = mapped_column(Text)
+
+
+class JobRow(Base):
+    """A job of the home's users and what became of it (:mod:`backend.store.job_log`); in the home's own database."""
+
+    __tablename__ = "jobs"
+    id: Mapped[str] = mapped_column(String(ID), primary_key=True)
+    user: Mapped[str] = mapped_column(String(64), index=True)
+    name: Mapped[str] = mapped_column(String(NAME))
+    model: Mapped[str] = mapped_column(String(ID))
+    state: Mapped[str] = mapped_column(String(20))
+    started: Mapped[str] = mapped_column(String(TIME))
+    ended: Mapped[str] = mapped_column(String(TIME))
+    message: Mapped[str] = mapped_column(Text)
+    result: Mapped[str] = mapped_column(String(NAME))
+    process: Mapped[str] = mapped_column(String(ID))
+    beat: Mapped[str] = mapped_column(String(TIME))
+    took: Mapped[str] = mapped_column(Text)
+    seen: Mapped[int] = mapped_column(Integer)
