@@ -34,8 +34,9 @@ try:
     federations = {federation.name: federation for federation in session.service().federations.all()}
     with st.sidebar:
         if records:
-            key = session.bind("model", [record.id for record in records], records[0].id)
-            sidebar.models(t, records, federations, key)
+            opening = session.service().models.opening() or records[0]
+            key = session.bind("model", [record.id for record in records], opening.id)
+            sidebar.models(t, records, federations, session.service().models.states(), key)
             session.publish("model")
         navigation.links(t, role)
         sidebar.footer(t, session.account())

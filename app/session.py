@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.explanation import SteadyImportance
     from backend.services.job_registry import JobStatus, Upload, UserJobs
+    from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
 CARRIED = ("lang", "role", "model")  # what a link from page to page takes along
@@ -399,6 +400,12 @@ def chosen_model() -> str | None:
     """Id of the model chosen in the sidebar; None where there is no model yet."""
     chosen = st.session_state.get("model")
     return str(chosen) if chosen else None
+
+
+def standing() -> Standing | None:
+    """What the chosen model is called and how far it has come; None where there is no model yet."""
+    chosen = chosen_model()
+    return service().lifecycle.standing(chosen) if chosen else None
 
 
 # -- jobs and memory ----------------------------------------

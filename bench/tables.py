@@ -367,7 +367,9 @@ def sessions(results: Results) -> str:
         "answers": "{answers:,}",
         "median": "{median_seconds:.2f} s",
         "95th percentile": "{p95_seconds:.2f} s",
-        "aim": lambda row: f"at most {row['aim']['at_most']:g} s: {'reached' if row['aim']['reached'] else 'not reached'}",
+        "aim": lambda row: (
+            f"at most {row['aim']['at_most']:g} s: {'reached' if row['aim']['reached'] else 'not reached'}"
+        ),
     }
     low, high = results["pause"]
     reached = "reached" if results["memory_mb"] <= results["memory_aim_mb"] else "not reached"

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+STATES = {
+    "draft": "edit_note",
+    "in_review": "rate_review",
+    "approved": "verified",
+    "in_use": "play_circle",
+    "retired": "inventory_2",
+}  # state of a model: icon
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
@@ -37,8 +44,13 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
     """Title, the question that the page answers, and what a followed link got wrong."""
     st.title(t(f"{page}.title"), anchor=False)
     st.markdown(f":gray[{t(f'{page}.question')}]")
-    if federation is not None and federation.synthetic:
-        st.caption(f":material/science: {t('frame.synthetic')}")
+    synthetic = federation is not None and federation.synthetic
+    lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
+    found = session.standing()
+    if found is not None and found.said not in ("approved", "in_use"):
+        lines.append(f":material/{STATES[found.model.state]}: {t(f'states.line_{found.said}')}")
+    if lines:
+        st.caption(" ".join(lines))
     for what, linked in notices:
         st.info(
             t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)), icon=":material/link_off:"
@@ -47,8 +59,9 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
     """What the browser's tab is called: the page, and the model that it shows."""
-    chosen = [record for record in records if record.id == session.chosen_model()]
-    named = [_model(t, record, federations.get(record.federation)) for record in chosen]
+    chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
+    name = found.model.name if found else ""
+    named = [name or _model(t, record, federations.get(record.federation)) for record in chosen]
     return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
 
 

@@ -37,6 +37,7 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
+from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
