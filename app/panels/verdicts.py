@@ -139,6 +139,9 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
 def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
     icon, target = TILES[name]
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"))
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"
+        ):
+            st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"), width="content")
+            links.page(target, t(f"overview.{name}_link"), side="right")
         st.markdown(f":small[{verdict}]")
-        links.page(target, t(f"overview.{name}_link"), side="right")
