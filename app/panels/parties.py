@@ -117,7 +117,7 @@ def card(t: Texts, view: View) -> None:
     record = view.record
     with st.grid(2, min_column_width=120):
         for name in view_models.FIGURES[view.task]:
-            shown = frame.figure(t, record.metrics, name, view.unit)
+            shown = frame.figure(t, record.metrics, name, t.unit(view.federation.label))
             st.metric(t(f"figure.{name}"), shown, help=frame.about(t, view.task, name), border=True)
         st.metric(t("words.trees"), f"{record.n_trees:,}", help=t("glossary.tree"), border=True)
         st.metric(t("overview.training_time"), t.duration(record.seconds), border=True)
@@ -140,7 +140,10 @@ def card(t: Texts, view: View) -> None:
 def _quality(t: Texts, view: View) -> str:
     """What is predicted and how well, in a sentence."""
     record, federation = view.record, view.federation
-    metrics, known = record.metrics, {name: frame.figure(t, record.metrics, name, view.unit) for name in ("rmse", "r2")}
+    metrics, known = (
+        record.metrics,
+        {name: frame.figure(t, record.metrics, name, t.unit(view.federation.label)) for name in ("rmse", "r2")},
+    )
     return t(
         f"overview.quality_{view.task}",
         **known,

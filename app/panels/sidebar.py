@@ -38,7 +38,7 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record = by_id[chosen]
-    unit = federations[record.federation].label.unit if record.federation in federations else ""
+    unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
     st.caption(t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8]))
 
 

@@ -175,11 +175,12 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
     Parameters
     ----------
     language : {"en", "zh"}
-        A code's text is its owner's word and is the same in both.
+        A code's text is its owner's word: the same in both where it is not translated.
     """
     say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
+    codes = say.codes(feature.categories, feature.categories_zh)
     return tuple(
-        feature.categories.get(group.name, group.name)
+        codes.get(group.name, group.name)
         if group.kind == "code"
         else say("measure.group_bin", place=group.name, bins=bins)
         if group.kind == "bin"
