@@ -30,6 +30,8 @@ class Job(Generic[T]):
         What is being done now, and by whom.
     done, total : int
         Trees or samples.
+    through : int
+        The highest that `done` was: some stages of a round count again.
     points : tuple of TreeProgress
         Training curve so far.
     result : T or None
@@ -38,12 +40,14 @@ class Job(Generic[T]):
         What, where and what to do; never a traceback.
     failure : GlassleafError or None
         What `error` is the text of.
+    took : dict of str to float
+        Seconds of its parts, by name, as far as they are noted.
     """
 
     def __init__(self, work: Callable[[Job[T]], T], total: int) -> None:
         self.state: State = "running"
         self.stage, self.party = "start", ""
-        self.done, self.total = 0, total
+        self.done, self.through, self.total = 0, 0, total
         self.points: tuple[TreeProgress, ...] = ()
         self.result: T | None = None
         self.error: str | None = None
@@ -53,6 +57,9 @@ class Job(Generic[T]):
         self._stop = threading.Event()
         self._began = time.perf_counter()
         self._ended: float | None = None
+        self.took: dict[str, float] = {}
+        self._at_end: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="glassleaf-job", daemon=True)
 
     def start(self) -> Job[T]:
@@ -73,6 +80,20 @@ class Job(Generic[T]):
     def seconds(self) -> float:
         """Time since the start, or from start to end."""
         return (self._ended or time.perf_counter()) - self._began
+
+    @property
+    def seconds_ago(self) -> float:
+        """Time since the end; 0 while it runs."""
+        return 0.0 if self._ended is None else time.perf_counter() - self._ended
+
+    def then(self, act: Callable[[], object]) -> None:
+        """Call `act` once the work has ended, in its thread; at once where it has."""
+        with self._lock:
+            waits = self._ended is None
+            if waits:
+                self._at_end.append(act)
+        if not waits:
+            act()
 
     def cancel(self) -> None:
         """Ask the work to stop; it does at its next message or tree."""
@@ -99,26 +120,33 @@ class Job(Generic[T]):
         self.stage, self.party = stage, party
         if done is not None:
             self.done = done
+            self.through = max(self.through, done)
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""
         self.points = (*self.points, progress)
-        self.done = progress.tree
+        self.done = self.through = progress.tree
 
     def _run(self) -> None:
+        state: State = "failed"
         try:
             self.result = self._work(self)
-            self.state = "done"
+            state = "done"
         except Cancelled as stopped:
-            self.failure, self.error, self.state = stopped, str(stopped), "cancelled"
+            self.failure, self.error, state = stopped, str(stopped), "cancelled"
         except GlassleafError as error:
-            self.failure, self.error, self.state = error, str(error), "failed"
+            self.failure, self.error = error, str(error)
         except Exception as error:  # shown without its text, which may hold data
             _log.error("Job failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             self.error = (
                 f"Something went wrong inside Glassleaf ({type(error).__name__}). Nothing was stored; try again, "
                 "and if it stays, report it with the log of this session."
             )
-            self.failure, self.state = GlassleafError(self.error), "failed"
-        finally:
-            self._ended = time.perf_counter()
+            self.failure = GlassleafError(self.error)
+        with self._lock:
+            self._ended, self.state = time.perf_counter(), state
+        for act in self._at_end:
+            try:
+                act()
+            except GlassleafError as error:  # what was to be noted of it; the work is done
+                _log.warning("The end of a job could not be noted: %s", error)

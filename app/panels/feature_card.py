@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import view_models
 from app.panels import frame, links, palette
-from app.session import page
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 
@@ -48,12 +47,8 @@ def card(t: Texts, view: View, name: str) -> None:
             st.markdown(f":red[:material/warning: {t('importance.contradicts')}]")
         for finding in view_models.flags(view.compliance).get(name, ()):
             words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
-            st.page_link(
-                page("compliance"),
-                label=f":red[{words}]",
-                icon=":material/flag:",
-                query_params={"model": view.record.id, "finding": view_models.key_of(finding)},
-            )
+            key = view_models.key_of(finding)
+            links.page("compliance", f":red[{words}]", "flag", model=view.record.id, finding=key)
         _splits(t, view, name)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, palette
+from app.panels import charts, links, palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+STATES = {
+    "draft": "edit_note",
+    "in_review": "rate_review",
+    "approved": "verified",
+    "in_use": "play_circle",
+    "retired": "inventory_2",
+}  # state of a model: icon
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
@@ -37,12 +44,30 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
     """Title, the question that the page answers, and what a followed link got wrong."""
     st.title(t(f"{page}.title"), anchor=False)
     st.markdown(f":gray[{t(f'{page}.question')}]")
-    if federation is not None and federation.synthetic:
-        st.caption(f":material/science: {t('frame.synthetic')}")
+    synthetic = federation is not None and federation.synthetic
+    lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
+    found = session.standing()
+    if found is not None and found.said not in ("approved", "in_use"):
+        lines.append(f":material/{STATES[found.model.state]}: {t(f'states.line_{found.said}')}")
+    if lines:
+        st.caption(" ".join(lines))
     for what, linked in notices:
         st.info(
             t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)), icon=":material/link_off:"
         )
+
+
+def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
+    """What the browser's tab is called: the page, and the model that it shows."""
+    chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
+    name = found.model.name if found else ""
+    named = [name or _model(t, record, federations.get(record.federation)) for record in chosen]
+    return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
+
+
+def _model(t: Texts, record: ModelRecord, federation: Federation | None) -> str:
+    title = t.federation(federation) if federation else record.federation
+    return f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
 
 
 def problem(t: Texts, text: str) -> None:
@@ -166,12 +191,12 @@ def model_or_stop(t: Texts, page: str) -> str:
     chosen = session.chosen_model()
     if chosen is None:
         header(t, page, session.notices())
-        empty(t, session.service().training.prepare_demo, session.page("train"))
+        empty(t, session.service().training.prepare_demo)
         st.stop()
     return chosen
 
 
-def empty(t: Texts, prepare: Callable[[], object], train_page: Path) -> None:
+def empty(t: Texts, prepare: Callable[[], object]) -> None:
     """No model yet: say what the demo is and offer to make it."""
     with st.container(border=True):
         st.markdown(f"### {t('empty.title')}")
@@ -181,7 +206,7 @@ def empty(t: Texts, prepare: Callable[[], object], train_page: Path) -> None:
                 with st.spinner(t("empty.preparing")):
                     prepare()
                 st.rerun()
-            st.page_link(train_page, label=t("empty.train"), icon=":material/model_training:")
+            links.page("train", t("empty.train"), "model_training")
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:

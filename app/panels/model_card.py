@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, frame, palette
-from app.texts import Texts, amount, label, markdown, number, percent
+from app import view_models
+from app.panels import charts, controls, frame, palette, parties
+from app.texts import Texts, amount, bare, label, markdown, number, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
     from backend.evaluation.performance import Estimate, Stability
+    from backend.results import ModelRecord
     from backend.services.model_card import ModelCard, Performance
 
 TILES = {
@@ -41,7 +43,17 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
             who=t.listed(who),
         )
     )
+    icon, grown = _grown(t, record)
+    hover = t(f"algorithm.hover_{view_models.algorithm(record)}")
+    st.markdown(f":material/{icon}: **{markdown(frame.algorithm(t, record))}.** {grown}", help=hover)
+    if record.alignment is not None and record.hosts:
+        st.markdown(
+            f":material/join_inner: {parties.aligned(t, federation, record.alignment)}",
+            help=t(f"alignment.what_{record.alignment.method}"),
+        )
+    hosts = ((t("card.host_hash", party=t.party(federation, host)), h[:16]) for host, h in record.host_hashes.items())
     facts = {
+        t("card.id"): record.id,
         t("card.algorithm"): frame.algorithm(t, record),
         t("card.size"): t(
             "card.size_is", trees=f"{record.n_trees:,}", leaves=f"{record.n_leaves:,}", depth=record.depth
@@ -51,6 +63,7 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.rows"): t.listed([f"{_part(t, part)} {count:,}" for part, count in record.parts.items()]),
         t("card.left_out"): t("words.comma").join(record.exclude) or t("card.nothing"),
         t("card.hash"): record.content_hash[:16],
+        **dict(hosts),
     }
     table = {t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]}
     frame.table(table, t("card.identity"))
@@ -61,6 +74,19 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         }
         values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
         frame.data(values, "card_parameters", t("card.parameters"))
+
+
+def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
+    """Icon and sentence: what could be read while the model was made."""
+    name = view_models.algorithm(record)
+    if name == view_models.IMPORTED:
+        return "upload_file", t("card.grown_elsewhere")
+    if name == "opboost":
+        return "blur_on", t("card.grown_ranks", epsilon=bare(float(str(record.parameters["epsilon"]))))
+    if record.cipher == "none":
+        return "science", t("card.grown_plain")
+    words = frame.cipher(t, record.cipher, record.key_bits)
+    return "lock", t("card.grown_cipher", cipher=words, secret=t(f"algorithm.secret_{name}"))
 
 
 def part(t: Texts, card: ModelCard) -> Performance:

@@ -12,6 +12,7 @@ import streamlit as st
 from app.panels import controls, frame, palette
 from app.texts import Texts, markdown, number
 from app.view_models import View
+from backend.services.job_registry import Upload
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -162,7 +163,7 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
     return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
 
 
-def upload(t: Texts, template: Callable[[], bytes]) -> bytes | None:
+def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
     """A CSV to score, and a template to fill in that is made on a click."""
     st.caption(t("score.upload_hint"))
     st.download_button(
@@ -175,7 +176,7 @@ def upload(t: Texts, template: Callable[[], bytes]) -> bytes | None:
         key="template",
     )
     file = st.file_uploader(t("score.file"), type="csv", key="score_upload", max_upload_size=5)
-    return None if file is None else file.getvalue()
+    return None if file is None else Upload(file.name, file.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:

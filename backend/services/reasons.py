@@ -37,6 +37,7 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
+from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
@@ -228,10 +229,12 @@ class ReasonsService:
             raise ParameterError(f"No reasons were asked for about {sample_id!r}; ask for them first.")
         day = datetime.now(UTC).date().isoformat()
         federation = self._measurement.workspace.federation(record.federation)
-        content = notice_of(person, self._models.partial_model(record), federation, record.id, day)
+        standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
+        content = notice_of(person, self._models.partial_model(record), federation, standing, day)
         file = draw(content, language, kind)
         digest = sha256(file).hexdigest()
-        note.about(record, language=language, kind=kind, blocked=content.blocked, sha256=digest)
+        about = {"language": language, "kind": kind, "blocked": content.blocked, "state": standing.model.state}
+        note.about(record, **about, sha256=digest)
         return file
 
     def check_notice(self, model_id: str) -> None:
@@ -411,7 +414,9 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
         )
 
 
-def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:
+def notice_of(
+    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
+) -> Notice:
     """The notice for one person.
 
     Raises
@@ -442,7 +447,8 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
             )
         )
     guest = federation.guest
-    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines))
+    model_id = standing.model.model_id
+    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines), standing)
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.training import TrainingRequest
-from tests.app.conftest import PAGES, Opened, _fresh
+from tests.app.conftest import PAGES, Opened, _fresh, job_of
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored
 
@@ -147,7 +147,7 @@ def _table(at: AppTest, column: str) -> pd.DataFrame:
 def test_a_person_gets_a_class_and_the_share_of_each(shown: Opened) -> None:
     at = scored(shown("score", "classes"))
     assert not at.exception
-    score = at.session_state["job:score"].result.scores[0]
+    score = job_of("score").result.scores[0]
     metrics = {metric.label: metric.value for metric in at.metric}
     assert metrics[T("score.predicted")] == score.predicted
     assert set(metrics) == {T("score.predicted"), T("score.probability")}

@@ -1,0 +1,104 @@
+"""The pages in their groups: which there are, in which order a role sees them, and the links in the sidebar.
+
+Streamlit's own navigation stands above everything else in the sidebar and forgets language and model in its links, so
+it is hidden and drawn here.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from app import session
+from app.panels import links as to
+from app.texts import Texts
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES
+
+GROUPS = {
+    "start": ("overview",),
+    "use": ("score",),
+    "understand": ("features", "structure", "importance", "model_card"),
+    "govern": ("compliance", "report", "audit"),
+    "models": ("train", "compare_models"),
+    "protection": ("privacy", "protocols", "attack_lab"),
+}
+ICONS = {
+    "overview": "home",
+    "score": "lock",
+    "features": "dictionary",
+    "structure": "account_tree",
+    "importance": "leaderboard",
+    "model_card": "fact_check",
+    "compliance": "gavel",
+    "report": "description",
+    "audit": "receipt_long",
+    "train": "model_training",
+    "compare_models": "compare_arrows",
+    "privacy": "visibility",
+    "protocols": "flag",
+    "attack_lab": "bug_report",
+}
+FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
+FOR = {
+    "train": (OPERATOR,),
+    "score": (OPERATOR, ANALYST),
+}  # page: whose it is; a courtesy, for roles are not authenticated
+FIRST_PAGE = "overview"  # what the bare address opens
+NOWHERE = "not_found"
+
+SCRIPT = (files("assets") / "page.js").read_text(encoding="utf-8")
+
+
+def open_to(name: str, role: str) -> bool:
+    """Whether a page is meant for a role."""
+    return role in FOR.get(name, ROLES)
+
+
+def visible(role: str) -> dict[str, list[str]]:
+    """Group → pages, in the order in which a role sees them."""
+    order = sorted(GROUPS, key=lambda group: group != FIRST.get(role))
+    shown = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
+    return {group: names for group, names in shown.items() if names}
+
+
+def find(t: Texts) -> tuple[str, Page]:
+    """The page that the address names, as its name and what runs it; an unknown address has a page of its own."""
+    pages = {name: _page(t, name, name) for name in ICONS}
+    # The bare address is a page of its own for Streamlit, so the first page has two: / and /overview.
+    first = _page(t, FIRST_PAGE, "home", default=True)
+    asked = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
+    unknown = [_page(t, NOWHERE, asked)] if asked and asked not in (*pages, "home") else []
+    found = st.navigation([first, *pages.values(), *unknown], position="hidden")
+    # A link to / would lead from any other page to that page itself, as the browser reads it.
+    session.keep("first_page", found if found is first else pages[FIRST_PAGE])
+    if found in unknown:
+        return NOWHERE, found
+    return found.url_path or FIRST_PAGE, found
+
+
+def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
+    icon = f":material/{ICONS.get(name, 'explore_off')}:"
+    help_ = t(f"{name}.question")
+    return Page(session.page(name), title=t(f"{name}.title"), icon=icon, url_path=address, default=default, help=help_)
+
+
+def links(t: Texts, role: str) -> None:
+    """The links to all pages that the role sees, under the names of their groups."""
+    with st.container(key="navigation", gap=None):
+        for group, names in visible(role).items():
+            if group != "start":
+                st.caption(t(f"nav.{group}"))
+            for name in names:
+                to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
+
+
+def tell_browser(t: Texts, role: str, here: str) -> None:
+    """What Streamlit tells no browser: the language of the page, that the links are a navigation, and which one is open."""
+    shown = [name for names in visible(role).values() for name in names]
+    at = shown.index(here) if here in shown else None
+    told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at}
+    st.html(f"<script>{SCRIPT}({json.dumps(told)})</script>", unsafe_allow_javascript=True)
