@@ -33,7 +33,7 @@ class Catalogue:
 
     def __init__(self, language: str) -> None:
         if language not in LANGUAGES:
-            raise ParameterError(f"The language is {language!r}; choose one of {', '.join(LANGUAGES)}.")
+            raise ParameterError(f"There is no catalogue in {language!r}; choose one of {', '.join(LANGUAGES)}.")
         self.language = language
         self._texts = catalogue(language)
 
