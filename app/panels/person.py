@@ -84,13 +84,13 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
             t("score.values"),
             codes,
             key=f"score_filter_{feature.name}",
-            format_func=lambda c: feature.categories.get(c, c),
+            format_func=lambda c: t.codes(feature).get(c, c),
         )
         return found[column.isin(chosen)] if chosen else found
     low, high = float(np.nanmin(column)), float(np.nanmax(column))
     if low >= high:
         return found
-    unit = f" ({feature.unit})" if feature.unit else ""
+    unit = f" ({t.unit(feature)})" if feature.unit else ""
     first, last = st.slider(t("score.range") + unit, low, high, (low, high), key=f"score_filter_{feature.name}")
     return found[column.between(first, last)] if (first, last) != (low, high) else found
 
@@ -117,11 +117,11 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     if pd.isna(value):
         return t("score.missing")
     if feature.kind.value == "categorical":
-        return feature.categories.get(str(value), str(value))
+        return t.codes(feature).get(str(value), str(value))
     if feature.kind.value == "boolean":
         return t("structure.yes" if float(value) else "structure.no")
     text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))
-    return f"{text} {feature.unit}".strip()
+    return f"{text} {t.unit(feature)}".strip()
 
 
 def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict[str, str | float | None]]:
@@ -139,7 +139,7 @@ def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict
 
 
 def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
-    title = markdown(t.meaning(feature)) + (f" ({markdown(feature.unit)})" if feature.unit else "")
+    title = markdown(t.meaning(feature)) + (f" ({markdown(t.unit(feature))})" if feature.unit else "")
     key = f"typed_{feature.name}"
     known_start = None if pd.isna(start) else start
     if feature.kind.value == "categorical":
@@ -149,7 +149,7 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
             codes,
             index=codes.index(str(known_start)) if known_start in codes else None,
             key=key,
-            format_func=lambda code: feature.categories[code],
+            format_func=t.codes(feature).__getitem__,
             placeholder=t("score.missing"),
             accept_new_options=not codes,
             on_change="ignore",

@@ -144,7 +144,7 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
             trees=t("train.trees", n=record.n_trees),
             leaves=f"{record.n_leaves:,}",
             seconds=t.duration(job.seconds),
-            quality=frame.quality(t, record, markdown(chosen.label.unit)),
+            quality=frame.quality(t, record, markdown(t.unit(chosen.label))),
         ),
         icon=":material/check_circle:",
         title=t("train.registered"),
@@ -169,7 +169,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
         t(
             "train.curve_number" if number_label else "train.curve_sentence",
             grown=t("train.rounds", n=last.tree),
-            loss=markdown(amount(last.log_loss_validation, label.unit if number_label else "")),
+            loss=markdown(amount(last.log_loss_validation, t.unit(label) if number_label else "")),
             auc=number(last.auc_validation),
             best=best.tree,
         )
@@ -181,7 +181,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     if len(points) > 1:
         for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
             with column:
-                frame.picture(_lines(t, points, title, field, label.unit), t(f"train.{title}"), f"{key}_{title}")
+                frame.picture(_lines(t, points, title, field, t.unit(label)), t(f"train.{title}"), f"{key}_{title}")
     columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
     for title, field in drawn:
         for part in ("training", "validation"):

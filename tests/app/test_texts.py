@@ -30,7 +30,8 @@ BY_RESULT = (
     "choice",
     "document",
     "measure",
-)  # sections whose keys come out of results, section headings, the fields of the parameter classes and written reports
+    "unit",
+)  # sections whose keys come out of results, section headings, the fields of the parameter classes, reports and dictionaries
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
