@@ -88,12 +88,13 @@ def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
 
 def links(t: Texts, role: str) -> None:
     """The links to all pages that the role sees, under the names of their groups."""
-    with st.container(key="navigation", gap=None):
+    with st.container(key="navigation", gap="small"):
         for group, names in visible(role).items():
-            if group != "start":
-                st.caption(t(f"nav.{group}"))
-            for name in names:
-                to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
+            with st.container(gap=6):
+                if group != "start":
+                    st.caption(t(f"nav.{group}"))
+                for name in names:
+                    to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
 
 
 def tell_browser(t: Texts, role: str, here: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.results import ModelRecord
 
-SHOWN = {"en": "English", "zh": "中文"}
+SHOWN = {"en": "EN", "zh": "中文"}
 
 
 def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, Federation], key: str) -> None:
@@ -45,8 +45,10 @@ def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, F
 def footer(t: Texts, account: str) -> None:
     """Below the navigation: language, role and version."""
     with st.container(key="footer", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        left, right = st.columns(2, gap="xsmall")
+        with left:
             _language(t)
+        with right:
             _role(t)
         if account:
             st.caption(t("sidebar.signed_in", name=markdown(account)))
