@@ -1,6 +1,7 @@
 // Runs in the page itself (app/panels/navigation.py): what screen readers need and Streamlit does not say.
 (told => {
   document.documentElement.lang = told.language;
+  if (told.walked) document.cookie = "glassleaf_walked=1; path=/; max-age=31536000; samesite=strict";
   const dress = () => {
     const nav = document.querySelector(".st-key-navigation");
     nav?.setAttribute("role", "navigation");

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame
+from app.panels import frame, links
 from app.texts import Texts, cut, markdown
 from backend import __version__
 from backend.i18n import LANGUAGES
@@ -53,7 +53,9 @@ def footer(t: Texts, account: str) -> None:
         if account:
             st.caption(t("sidebar.signed_in", name=markdown(account)))
             st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
-        st.caption(f"Glassleaf {__version__}")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            links.page("help", t("help.title"), "help")
+            st.caption(f"Glassleaf {__version__}", width="content")
 
 
 def _language(t: Texts) -> None:

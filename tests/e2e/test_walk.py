@@ -100,7 +100,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
         _picture(page, "overview")
 
         page.get_by_role("link", name=T("overview.compliance_link")).click()
-        page.get_by_role("heading", level=4, name=re.compile("Gender")).wait_for(timeout=60_000)
+        page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for(timeout=60_000)
         assert page.get_by_text(T("compliance.prohibited")).count() >= 1
         _settle(page)
         _picture(page, "compliance")
