@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 BOTH = tuple(Texts(language) for language in ("en", "zh"))  # whichever language somebody types
 
 
+Groups = Mapping[str, Iterable["Hit"]]
+
+
 @dataclass(frozen=True)
 class Hit:
     """Something found: its words as Markdown, what it is found by, and where it stands."""
@@ -32,7 +35,7 @@ class Hit:
 
 def everything(
     t: Texts, names: Iterable[str], models: Mapping[str, str], view: View | None, terms: Iterable[Term]
-) -> dict[str, tuple[Hit, ...]]:
+) -> Groups:
     """Kind → all that can be found; `models` is id → name, `view` the chosen one."""
     groups = {"pages": tuple(_pages(t, names)), "models": tuple(_models(models))}
     if view is not None:
@@ -44,7 +47,7 @@ def everything(
     return groups | {"terms": tuple(_terms(t, terms))}
 
 
-def hits(groups: Mapping[str, Iterable[Hit]], typed: str) -> dict[str, list[Hit]]:
+def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
     """Kind → what matches all typed words; whatever begins with them stands first."""
     asked = typed.casefold().split()
     if not asked:
@@ -83,7 +86,7 @@ def _pages(t: Texts, names: Iterable[str]) -> Iterator[Hit]:
 
 def _features(t: Texts, view: View) -> Iterator[Hit]:
     """Features of the model's dictionary, by column name and meaning."""
-    for feature in view.model.dictionary:
+    for _, feature in view.model.dictionary:
         words = f"{markdown(t.brief(feature))} · `{feature.name}`"
         place = {"feature": feature.name, "search": feature.name}
         yield Hit(words, _text(feature.name, feature.meaning, feature.meaning_zh), "features", place)
