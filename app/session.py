@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
+WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
 CARRIED = ("lang", "role", "model")  # what a link from page to page takes along
 
 
@@ -206,6 +207,24 @@ def _browsers() -> str:
     return "zh" if (st.context.locale or "").startswith("zh") else "en"
 
 
+# -- the first visit ----------------------------------------
+
+
+def walking() -> bool:
+    """Whether the first steps are shown: until they are over, once in a browser."""
+    return bool(kept("walking", WALKED not in st.context.cookies))
+
+
+def begin_walk() -> None:
+    """Show the first steps again."""
+    keep("walking", True)
+
+
+def end_walk() -> None:
+    """Show the first steps no more."""
+    keep("walking", False)
+
+
 # -- the address ----------------------------------------
 
 
@@ -217,8 +236,17 @@ def arrive(page_name: str) -> None:
     """
     st.session_state["here"] = page_name
     st.session_state["address"] = st.query_params.to_dict()
+    if once("drawn_in", texts().language):
+        _draw_choices_again()
     _put("lang", texts().language, _browsers())
     _put("role", role(), OPERATOR)
+
+
+def _draw_choices_again() -> None:
+    """Have every menu show its choice in another language; the browser alone keeps the words that it was chosen by."""
+    for name, value in st.session_state.items():
+        if isinstance(value, str):
+            st.session_state[name] = value
 
 
 def depart() -> None:

@@ -61,11 +61,12 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
     """What the browser's tab is called: the page, and the model that it shows."""
     chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
     name = found.model.name if found else ""
-    named = [name or _model(t, record, federations.get(record.federation)) for record in chosen]
+    named = [name or model_name(t, record, federations.get(record.federation)) for record in chosen]
     return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
 
 
-def _model(t: Texts, record: ModelRecord, federation: Federation | None) -> str:
+def model_name(t: Texts, record: ModelRecord, federation: Federation | None) -> str:
+    """What a model is called: its federation, and when it was made."""
     title = t.federation(federation) if federation else record.federation
     return f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
 
@@ -98,7 +99,7 @@ def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
 
 def section(t: Texts, key: str, term: str | None = None) -> None:
     """A section's heading, with the glossary on hover."""
-    st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
+    st.header(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
 def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
@@ -199,7 +200,7 @@ def model_or_stop(t: Texts, page: str) -> str:
 def empty(t: Texts, prepare: Callable[[], object]) -> None:
     """No model yet: say what the demo is and offer to make it."""
     with st.container(border=True):
-        st.markdown(f"### {t('empty.title')}")
+        st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
         with st.container(horizontal=True):
             if st.button(t("empty.prepare"), type=emphasis(), icon=":material/play_arrow:", key="prepare_demo"):
