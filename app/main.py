@@ -14,7 +14,7 @@ if sys.path[0] != ROOT:
 import streamlit as st  # noqa: E402
 
 from app import session  # noqa: E402
-from app.panels import frame, sidebar  # noqa: E402
+from app.panels import frame, sidebar, tray  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
 
@@ -78,9 +78,15 @@ try:
         sidebar.role(t, "role", session.account())
         sidebar.version()
     session.note_sign_in()
-    if role in FOR.get(here.url_path, ROLES):
-        here.run()
-    else:
-        sidebar.not_for(t, FOR[here.url_path])
+    session.new_draw()
+    above = st.container()
+    try:
+        if role in FOR.get(here.url_path, ROLES):
+            here.run()
+        else:
+            sidebar.not_for(t, FOR[here.url_path])
+    finally:
+        with above:
+            tray.draw(t, here.url_path, session.chosen_model(), session.ticking())
 except GlassleafError as error:
     frame.problem(t, str(error))

@@ -147,6 +147,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "", left: 
 
 def progress(t: Texts, job: Job[Any], share: float, done: int, left: float | None) -> None:
     """A bar that is `share` full, with what is done, the seconds so far and those still to go."""
+    session.note_clock()
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     if left is not None:

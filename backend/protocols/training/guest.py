@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.interface import PairKeySide
 from backend.crypto.plain import PlainKeySide
@@ -31,6 +32,7 @@ from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
 from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
 
+ALIGNING, GROWING = 0.1, 0.95  # share of a training that is done once records are aligned, and once trees are grown
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 Scores = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # part → labels and margins
@@ -124,10 +126,12 @@ class TrainingClient:
         if key is not None:
             session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
         self.on_stage("align")
-        rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
+        with work.part(0.0, ALIGNING):
+            rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
-        grown = grow(joint, self.parameters)
+        with work.part(ALIGNING, GROWING):
+            grown = grow(joint, self.parameters)
         self.on_stage("store")
         model = self._model(joint, grown)
         # one id for a federation and model
