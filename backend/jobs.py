@@ -35,6 +35,7 @@ class Pace:
         self._clock = clock
         self.share = 0.0
         self._reports = [(clock(), 0.0)]
+        self._expected: float | None = None
 
     def reached(self, share: float) -> None:
         """Note that this share of the work is done, 0..1; a smaller one than before tells nothing."""
@@ -44,11 +45,18 @@ class Pace:
         elif not self.share:
             self._reports = [(self._clock(), 0.0)]  # what came before the first piece is no pace
 
+    def expect(self, seconds: float | None) -> None:
+        """What is left took so long the last time; None = it has no record."""
+        self._expected = None if seconds is None else self._clock() + seconds
+
     def left(self) -> float | None:
-        """Seconds to go; None before :data:`EARLIEST` of the work is done.
+        """Seconds to go; None where nothing is expected and less than :data:`EARLIEST` of the work is done.
 
         The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
         """
+        if self._expected is not None:
+            rest = self._expected - self._clock()
+            return rest if rest > 0 else None  # it takes longer than it did: nobody knows how much
         reports = tuple(self._reports)
         if self.share < EARLIEST or len(reports) < 2:
             return None

@@ -54,9 +54,6 @@ class _Chosen:
 Family = tuple[Growing, Node, Node, Node]  # tree, parent, left child, right child
 
 
-SENDING = 0.3  # share of the time of growing that making its ciphertexts takes
-
-
 def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     """Have every party bin its columns.
 

@@ -15,7 +15,8 @@ from backend import work
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
-from backend.protocols.training.federated_trees import SENDING, TreeGrower, start
+from backend.protocols.training.effort import sending_share
+from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
@@ -119,7 +120,8 @@ class _Boosting:
             units = (_unit(pair[0]), _unit(pair[1]))
             batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
             criteria.append(BoundedSplits(self._rules, units, COUNTS + (len(bound.total) if bound else 0), bound))
-        with work.part(0.0, SENDING):
+        encrypted = 0.0 if alone else sending_share(self._joint.key.scheme, p.key_bits, int(rows.sum()), p.depth, 1)
+        with work.part(0.0, encrypted):
             self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
         jobs = [
             TreeJob(
@@ -134,7 +136,7 @@ class _Boosting:
             )
             for c in range(k)
         ]
-        with work.part(SENDING, 1.0):
+        with work.part(encrypted, 1.0):
             grown = self._grower.grow(jobs, p.depth)
         values = np.stack([leaf_table(tree.tree, ONE_LOGIT)[tree.leaf, 0] for tree in grown], axis=1)
         return _Ensemble(
