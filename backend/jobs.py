@@ -64,8 +64,9 @@ class Pace:
         since, before = (first, done) if share >= 2 * done else reports[0]
         pace = (last - since) / (share - before)  # seconds for the whole
         expected = share - reports[-2][1]  # by the next report
-        waited = self._clock() - last
-        return max((1.0 - share) * pace - waited, (1.0 - share - expected) * pace, 0.0)
+        rest, waited = (1.0 - share) * pace, self._clock() - last
+        # a report that is late stops the clock where the next one was due, a longer piece halfway
+        return max(rest - waited, min(rest - expected * pace, rest / 2), 0.0)
 
 
 class Job(Generic[T]):

@@ -61,7 +61,7 @@ class Workers:
         function: Callable[..., R],
         tasks: Iterable[tuple[Any, ...]],
         check: Callable[[], None] = lambda: None,
-        on_done: Callable[[int], None] = lambda done: None,
+        on_done: Callable[[], None] = lambda: None,
     ) -> Generator[R, None, None]:
         """``function(*task)`` for every task, in order; tasks are drawn lazily. Close the generator, in the same thread, to stop early.
 
@@ -71,7 +71,7 @@ class Workers:
             Called every 0.1 s while a local process works; may raise to stop. Tasks in flight then run to their end unobserved, as
             other jobs may use the same processes.
         on_done : callable
-            Told how many tasks local processes are through with, those whose results were not taken yet among them.
+            Called in another thread for every task that a local process is through with, whether its result was taken or not.
 
         Raises
         ------
@@ -97,25 +97,23 @@ class Workers:
         function: Callable[..., R],
         tasks: Iterable[tuple[Any, ...]],
         check: Callable[[], None],
-        on_done: Callable[[int], None],
+        on_done: Callable[[], None],
     ) -> Generator[R, None, None]:
         """On local processes, which all jobs share."""
         from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - slow to import
 
         in_flight: deque[Future[R]] = deque()
-        taken = 0
 
         def first() -> R:
-            nonlocal taken
             while not wait([in_flight[0]], timeout=POLL).done:
                 check()
-            on_done(taken + sum(future.done() for future in in_flight))
-            taken += 1
             return in_flight.popleft().result()
 
         try:
             for task in tasks:
-                in_flight.append(get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task))
+                future = get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task)
+                future.add_done_callback(lambda _: on_done())
+                in_flight.append(future)
                 if len(in_flight) == 2 * BLOCK * self.jobs:
                     yield first()
             while in_flight:

@@ -44,7 +44,7 @@ from backend.store.journal import Batch, Run
 
 SERIAL = Workers()
 # Work on an entry at one Host beside encrypting it, and decrypting a score beside all else; measured on the demo and on credit cards
-MASKING = {"rlwe": 1.25, "paillier": 0.8}
+MASKING = {"rlwe": 1.0, "paillier": 0.8}
 DECRYPTING = 0.05
 
 OnStage = Callable[[str, str, int], None]  # stage, party at work, samples done
@@ -261,10 +261,9 @@ class ScoringClient:
             return self.workers.map(encrypt_task, tasks, self.session.check, self._note_encrypted)
         return (self.key.encrypt(values) for values in entries)
 
-    def _note_encrypted(self, pieces: int) -> None:
-        """So many pieces are encrypted, those that wait to be sent among them."""
-        self._encrypted_pieces = max(self._encrypted_pieces, pieces)
-        self._report()
+    def _note_encrypted(self) -> None:
+        """One more piece is encrypted and may have to wait until it is sent; called in another thread."""
+        self._encrypted_pieces += 1
 
     def _report(self) -> None:
         """How much is done of what the journal did not have."""
@@ -288,8 +287,9 @@ class ScoringClient:
             self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
             with self._timings.measured("encrypt", self.guest):
                 vectors = next(vectors_enc)
-            self._note_encrypted(self._sent_pieces + 1)
             self._sent_pieces += 1
+            self._encrypted_pieces = max(self._encrypted_pieces, self._sent_pieces)
+            self._report()
             if self.run is not None and known is not None:
                 vectors = known.sent[i] if i < len(known.sent) else self.run.sending(number, i, vectors)
             message: Message = MoreVectors(name, vectors)
@@ -307,7 +307,7 @@ class ScoringClient:
             answer = self.session.expect_each(HeldRecords, [host])[host]
             if i:  # the Host before it is through
                 self._masked_rows += n
-                self._report()
+            self._report()
             self.on_stage("mask", host, batch.start)
             self._held[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}
