@@ -460,6 +460,26 @@ def note_seen(*names: str) -> None:
     _jobs().note_seen(*names)
 
 
+def busy() -> bool:
+    """Whether anything of this user runs."""
+    return any(status.state in ("running", "elsewhere") for status in jobs())
+
+
+def new_draw() -> None:
+    """A page is about to be drawn: no clock is on it yet."""
+    st.session_state["ticking"] = False
+
+
+def note_clock() -> None:
+    """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
+    st.session_state["ticking"] = True
+
+
+def ticking() -> bool:
+    """Whether the page has a clock."""
+    return bool(st.session_state.get("ticking"))
+
+
 def about(name: str) -> Any:
     """What the job under `name` was asked for, as :func:`start` was told."""
     return _jobs().about(name)

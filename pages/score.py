@@ -61,7 +61,7 @@ with right:
         session.start("score", lambda: backend.scoring.start(request), upload=given)
         session.rerun()
     pools = partial(run.pools, t, view, partial(backend.federations.pools, view.record.federation), cipher)
-    if why is not None and why.state == "running":
+    if (why is not None and why.state == "running") or (not running and session.busy()):
         pools()
     elif not running:
         run.pools_filling(pools)
