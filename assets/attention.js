@@ -18,7 +18,7 @@
   box.tabIndex = -1;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", told.label);
-  box.style.outlineOffset = "6px";
+  box.style.outlineOffset = "2px";
   box.style.scrollMarginTop = "4.5rem";
   // Once the new answer is drawn, so that its height is known.
   setTimeout(() => {

@@ -70,8 +70,9 @@ def present(step: str) -> None:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
     chosen = session.kept("sample")
-    if step == presenter.PARTIES and done is None:
-        chosen = person.pick(t, view, people, session.remember, session.draw)
+    if step == presenter.PARTIES and done is None and not running:
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            chosen = person.pick(t, view, people, session.remember, session.draw)
 
     def score() -> None:
         cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
@@ -204,7 +205,10 @@ with one:
         reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
 if done is not None and result.usable(done):
     frame.section(t, "transcript.sight")
-    sight.draw(t, view, scene(tuple(score.id for score in done.scores if score.status == "ok"), done), "seen")
+    seen = scene(tuple(score.id for score in done.scores if score.status == "ok"), done)
+    if done.cipher != "none" and view.model.hosts and not seen.carried:
+        st.caption(f":material/history: {t('transcript.from_journal')}")
+    sight.draw(t, view, seen, "seen")
 if done is not None:
     result.many(t, view, done)
 if way == "pick" and sheet is not None:

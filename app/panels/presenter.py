@@ -21,10 +21,8 @@ LINK = "presenter"  # what the address calls the step
 PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
-LARGE = """<style>
-.st-key-presenter_words p {font-size: clamp(1.2rem, 2vw, 1.8rem); line-height: 1.35}
-.st-key-presenter_words p:first-child {font-size: 1rem}
-</style>"""
+LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
+LARGE += ".st-key-presenter_words:focus {outline: none}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
@@ -78,7 +76,7 @@ def draw(
     st.html(LARGE)
     _buttons(t, every, step, score if done is None else None, restart, busy=running is not None)
     with st.container(key="presenter_words"):
-        st.markdown(f":gray[{every.index(step) + 1} / {len(every)}] **{_title(t, view, step)}**")
+        st.header(f":gray[{every.index(step) + 1} / {len(every)}] {_title(t, view, step)}", anchor=False)
         if step == ANSWER and done is not None:
             st.markdown(result.said(t, view, done))
         else:
@@ -89,6 +87,8 @@ def draw(
     elif done is None and step != PARTIES:
         st.info(t("presenter.score_first"), icon=":material/lock:")
     else:
+        if done is not None and not scene.carried:
+            st.info(t("transcript.from_journal"), icon=":material/history:")
         sight.draw(t, view, _at(view, scene, step), "presented")
 
 

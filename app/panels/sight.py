@@ -59,8 +59,6 @@ class Scene:
 
 def draw(t: Texts, view: View, scene: Scene, key: str) -> None:
     """A strip for each party, the Guest's first."""
-    if scene.done is not None and scene.done.cipher != "none" and view.model.hosts and not scene.carried:
-        st.caption(f":material/history: {t('transcript.from_journal')}")
     parties = (view.model.guest, *view.model.hosts)
     for first in range(0, len(parties), ABREAST):
         row = parties[first : first + ABREAST]
