@@ -400,6 +400,12 @@ def choose(name: str, value: object) -> None:
     st.session_state[name] = value
 
 
+def empty(names: Sequence[str]) -> None:
+    """Empty some fields, from a button's callback."""
+    for name in names:
+        st.session_state[name] = None
+
+
 def swap(one: str, other: str) -> None:
     """Exchange two choices, from a button's callback."""
     st.session_state[one], st.session_state[other] = st.session_state[other], st.session_state[one]
