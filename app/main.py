@@ -15,7 +15,7 @@ if sys.path[0] != ROOT:
 import streamlit as st  # noqa: E402
 
 from app import glossary, search, session  # noqa: E402
-from app.panels import finder, frame, navigation, sidebar, walk  # noqa: E402
+from app.panels import finder, frame, navigation, sidebar, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
@@ -35,8 +35,9 @@ try:
     federations = {federation.name: federation for federation in session.service().federations.all()}
     with st.sidebar:
         if records:
-            key = session.bind("model", [record.id for record in records], records[0].id)
-            sidebar.models(t, records, federations, key)
+            opening = session.service().models.opening() or records[0]
+            key = session.bind("model", [record.id for record in records], opening.id)
+            sidebar.models(t, records, federations, session.service().models.states(), key)
             session.publish("model")
         searching = finder.button(t)
         navigation.links(t, role)
@@ -53,12 +54,18 @@ try:
         finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
     if chosen and session.walking():
         walk.line(t, role, here, session.end_walk)
-    if navigation.open_to(here, role):
-        page.run()
-        if chosen:
-            navigation.next_step(t, role, here)
-    else:
-        sidebar.not_for(t, navigation.FOR[here])
+    session.new_draw()
+    above = st.container()
+    try:
+        if navigation.open_to(here, role):
+            page.run()
+            if chosen:
+                navigation.next_step(t, role, here)
+        else:
+            sidebar.not_for(t, navigation.FOR[here])
+    finally:
+        with above:
+            tray.draw(t, here, chosen, session.ticking())
 except GlassleafError as error:
     frame.problem(t, str(error))
 finally:

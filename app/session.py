@@ -1,6 +1,6 @@
 """The one place that reads and writes what a browser session remembers, its links, and the shared service.
 
-Holds no key and no upload: a running job is kept as its handle, an upload stays in its widget.
+Holds no key and no upload: jobs and the files that they work on are the service's, by user; another upload stays in its widget.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
 from backend.services import Glassleaf
-from backend.services.audit import OPERATOR, ROLES
+from backend.services.audit import NOBODY, OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.results import ModelRecord
     from backend.services.explanation import SteadyImportance
+    from backend.services.job_registry import JobStatus, Upload, UserJobs
+    from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
 WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
@@ -48,7 +50,7 @@ class Work:
     ----------
     name : str
     job : Job or None
-        The last one that this session started.
+        The last one that this user started.
     refused : str
         Why the last start was refused; empty if it was not.
     busy : bool
@@ -160,7 +162,7 @@ def account() -> str:
 
 def actor() -> str:
     """Whom the audit log names."""
-    return account() or "not signed in"
+    return account() or NOBODY
 
 
 def note_sign_in() -> None:
@@ -428,12 +430,69 @@ def chosen_model() -> str | None:
     return str(chosen) if chosen else None
 
 
+def standing() -> Standing | None:
+    """What the chosen model is called and how far it has come; None where there is no model yet."""
+    chosen = chosen_model()
+    return service().lifecycle.standing(chosen) if chosen else None
+
+
 # -- jobs and memory ----------------------------------------
 
 
+def _jobs() -> UserJobs:
+    """The jobs of whoever is signed in; where nobody can sign in, of the home."""
+    who = "\n".join(str(st.user.get(claim) or "") for claim in ("iss", "sub", "email", "name")) if signed_in() else ""
+    return service().jobs.of(who)
+
+
 def job(name: str) -> Job[Any] | None:
-    """The job that this session started under `name`, running or ended."""
-    return st.session_state.get(f"job:{name}")
+    """The job that this user started under `name` in whatever tab or browser, running or ended."""
+    return _jobs().find(name)
+
+
+def jobs() -> tuple[JobStatus, ...]:
+    """All jobs of this user that are known, newest first."""
+    return _jobs().all()
+
+
+def note_seen(*names: str) -> None:
+    """The user has been shown how these have ended."""
+    _jobs().note_seen(*names)
+
+
+def busy() -> bool:
+    """Whether anything of this user runs."""
+    return any(status.state in ("running", "elsewhere") for status in jobs())
+
+
+def new_draw() -> None:
+    """A page is about to be drawn: no clock is on it yet."""
+    st.session_state["ticking"] = False
+
+
+def note_clock() -> None:
+    """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
+    st.session_state["ticking"] = True
+
+
+def ticking() -> bool:
+    """Whether the page has a clock."""
+    return bool(st.session_state.get("ticking"))
+
+
+def about(name: str) -> Any:
+    """What the job under `name` was asked for, as :func:`start` was told."""
+    return _jobs().about(name)
+
+
+def upload(name: str) -> Upload | None:
+    """The file that the job under `name` works on, as long as it runs."""
+    return _jobs().upload(name)
+
+
+def took(kind: str) -> Mapping[str, float]:
+    """Seconds that the parts of such work of this user took the last time, by part."""
+    return _jobs().took(kind)
 
 
 def running(current: Job[Any] | None) -> Job[Any] | None:
@@ -441,27 +500,28 @@ def running(current: Job[Any] | None) -> Job[Any] | None:
     return current if current is not None and current.state == "running" else None
 
 
-def start(name: str, begin: Callable[[], Job[Any]]) -> None:
-    """Start a job unless one is running under `name`; keep only its handle, or the reason why it did not start."""
-    if running(job(name)):
-        return
+def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload: Upload | None = None) -> None:
+    """Start a job unless one is running under `name`, or keep the reason why it did not start.
+
+    Parameters
+    ----------
+    about : object, optional
+        What was asked for, where a page needs it after a reload: no person's data.
+    upload : Upload, optional
+        The file that is worked on, for whoever leaves the page and comes back before the job has ended.
+    """
     st.session_state.pop(f"refused:{name}", None)
     try:
-        st.session_state[f"job:{name}"] = begin()
+        _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
     except GlassleafError as error:
-        st.session_state.pop(f"job:{name}", None)
+        _jobs().forget(name)
         st.session_state[f"refused:{name}"] = str(error)
 
 
 def progress(name: str) -> int:
     """Samples that the job is through with: the highest count so far, for some stages of a round count again."""
     current = job(name)
-    if current is None:
-        return 0
-    before: tuple[Job[Any], int] = st.session_state.get(f"progress:{name}", (current, 0))
-    done = max(current.done, before[1] if before[0] is current else 0)
-    st.session_state[f"progress:{name}"] = current, done
-    return done
+    return 0 if current is None else current.through
 
 
 def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, links, person, privacy
+from app.panels import frame, links, person, privacy, release
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -48,6 +48,7 @@ except GlassleafError as error:
     frame.problem(t, str(error))
 
 frame.section(t, "privacy.widths", "score_bits")
+release.before(t, view.record)
 job = session.job(f"leak:{model_id}")
 running = session.running(job)
 points = (job.result if job is not None else None) or ()

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import session, view_models
 from app.panels import engine, frame, person, reasons, result, run
+from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
@@ -16,10 +17,13 @@ model_id = frame.model_or_stop(t, "score")
 view, backend = session.view(model_id), session.service()
 frame.header(t, "score", session.notices(), view.federation)
 people = session.samples(model_id)
-sheet = done = None
+sheet = done = given = None
 left, right = st.columns([5, 7], gap="large")
 with left:
     frame.section(t, "score.who", "sample")
+    held = session.upload("score")  # of a running job that was left
+    if held is not None and session.once("held_upload", held.name):
+        session.choose("score_way", "upload")
     way = person.way(t)
     chosen = session.kept("sample")
     try:
@@ -30,8 +34,10 @@ with left:
         elif way == "type":
             start = person.row(people, chosen) if chosen in people.index else None
             sheet = backend.samples.typed_in(model_id, *person.typed(t, view, start))
-        elif (csv := person.upload(t, lambda: backend.samples.template(model_id))) is not None:
-            sheet = backend.samples.read(model_id, csv)
+        elif (given := person.upload(t, lambda: backend.samples.template(model_id)) or held) is not None:
+            if given is held:
+                st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
+            sheet = backend.samples.read(model_id, given.content)
             person.sheet(t, view, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
@@ -47,16 +53,15 @@ with right:
     job, why = session.job("score"), session.job("reasons")
     running = session.running(job)
     idle = sheet is not None and not running
-    if (
-        st.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=not idle, key="score_go")
-        and sheet is not None
-    ):
+    icon = ":material/lock:"
+    pressed = st.button(t("score.go"), type=frame.emphasis(), icon=icon, disabled=not idle, key="score_go")
+    if pressed and sheet is not None:
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True)
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-        session.start("score", lambda: backend.scoring.start(request))
+        session.start("score", lambda: backend.scoring.start(request), upload=given)
         session.rerun()
     pools = partial(run.pools, t, view, partial(backend.federations.pools, view.record.federation), cipher)
-    if why is not None and why.state == "running":
+    if (why is not None and why.state == "running") or (not running and session.busy()):
         pools()
     elif not running:
         run.pools_filling(pools)

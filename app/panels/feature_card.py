@@ -30,7 +30,7 @@ def card(t: Texts, view: View, name: str) -> None:
         st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
-            t("features.unit"): markdown(feature.unit) or t(f"features.{feature.kind.value}"),
+            t("features.unit"): markdown(t.unit(feature)) or t(f"features.{feature.kind.value}"),
             t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
             t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
             t("features.usage"): t(
@@ -38,8 +38,8 @@ def card(t: Texts, view: View, name: str) -> None:
             ),
         }
         if feature.categories:
-            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in feature.categories.items()]
-            facts[t("features.codes")] = "; ".join(listed)
+            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in t.codes(feature).items()]
+            facts[t("features.codes")] = t("document.semicolon").join(listed)
         st.table(facts, border="horizontal", alt=t("features.card"))
         if learned is not None and learned.learned in ("hidden", "classes"):
             st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")

@@ -31,6 +31,11 @@ def page(
     )
 
 
+def go(name: str) -> None:
+    """Turn to a page at once, from a button."""
+    st.switch_page(session.target(name), query_params=session.place(name))
+
+
 def to_model(model_id: str, words: str, icon: str = "arrow_forward") -> None:
     """To the overview of a model."""
     page("overview", words, icon, model=model_id)

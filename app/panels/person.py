@@ -12,6 +12,7 @@ import streamlit as st
 from app.panels import controls, frame, palette
 from app.texts import Texts, markdown, number
 from app.view_models import View
+from backend.services.job_registry import Upload
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -83,13 +84,13 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
             t("score.values"),
             codes,
             key=f"score_filter_{feature.name}",
-            format_func=lambda c: feature.categories.get(c, c),
+            format_func=lambda c: t.codes(feature).get(c, c),
         )
         return found[column.isin(chosen)] if chosen else found
     low, high = float(np.nanmin(column)), float(np.nanmax(column))
     if low >= high:
         return found
-    unit = f" ({feature.unit})" if feature.unit else ""
+    unit = f" ({t.unit(feature)})" if feature.unit else ""
     first, last = st.slider(t("score.range") + unit, low, high, (low, high), key=f"score_filter_{feature.name}")
     return found[column.between(first, last)] if (first, last) != (low, high) else found
 
@@ -116,11 +117,11 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     if pd.isna(value):
         return t("score.missing")
     if feature.kind.value == "categorical":
-        return feature.categories.get(str(value), str(value))
+        return t.codes(feature).get(str(value), str(value))
     if feature.kind.value == "boolean":
         return t("structure.yes" if float(value) else "structure.no")
     text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))
-    return f"{text} {feature.unit}".strip()
+    return f"{text} {t.unit(feature)}".strip()
 
 
 def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict[str, str | float | None]]:
@@ -138,7 +139,7 @@ def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict
 
 
 def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
-    title = markdown(t.meaning(feature)) + (f" ({markdown(feature.unit)})" if feature.unit else "")
+    title = markdown(t.meaning(feature)) + (f" ({markdown(t.unit(feature))})" if feature.unit else "")
     key = f"typed_{feature.name}"
     known_start = None if pd.isna(start) else start
     if feature.kind.value == "categorical":
@@ -148,7 +149,7 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
             codes,
             index=codes.index(str(known_start)) if known_start in codes else None,
             key=key,
-            format_func=lambda code: feature.categories[code],
+            format_func=t.codes(feature).__getitem__,
             placeholder=t("score.missing"),
             accept_new_options=not codes,
             on_change="ignore",
@@ -162,7 +163,7 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
     return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
 
 
-def upload(t: Texts, template: Callable[[], bytes]) -> bytes | None:
+def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
     """A CSV to score, and a template to fill in that is made on a click."""
     st.caption(t("score.upload_hint"))
     st.download_button(
@@ -175,7 +176,7 @@ def upload(t: Texts, template: Callable[[], bytes]) -> bytes | None:
         key="template",
     )
     file = st.file_uploader(t("score.file"), type="csv", key="score_upload", max_upload_size=5)
-    return None if file is None else file.getvalue()
+    return None if file is None else Upload(file.name, file.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:

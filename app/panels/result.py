@@ -40,7 +40,7 @@ def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
     if done.canaries:
         st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
     if done.dither:
-        words = t("score.dithered", width=markdown(amount(done.dither, view.unit)))
+        words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
         st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
 
 
