@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import session, view_models
-from app.panels import engine, frame, person, reasons, result, run
+from app.panels import engine, frame, person, reasons, result, run, upload
 from backend.errors import GlassleafError
 from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
@@ -30,9 +30,13 @@ with left:
         elif way == "type":
             start = person.row(people, chosen) if chosen in people.index else None
             sheet = backend.samples.typed_in(model_id, *person.typed(t, view, start))
-        elif (csv := person.upload(t, lambda: backend.samples.template(model_id))) is not None:
-            sheet = backend.samples.read(model_id, csv)
-            person.sheet(t, view, sheet)
+        elif (file := person.upload(t, lambda: backend.samples.template(model_id))) is not None:
+            table = file.getvalue()
+            sheet = upload.read(
+                t, "score", file.name, lambda how: backend.samples.read(model_id, table, file.name, how)
+            )
+            if sheet is not None:
+                person.sheet(t, view, sheet)
     except GlassleafError as error:
         frame.problem(t, str(error))
 
@@ -48,7 +52,8 @@ with right:
     running = session.running(job)
     idle = sheet is not None and not running
     if (
-        st.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=not idle, key="score_go")
+        (sheet is None or sheet.usable)
+        and st.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=not idle, key="score_go")
         and sheet is not None
     ):
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True)

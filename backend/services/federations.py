@@ -9,13 +9,14 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.data.federation import Federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import TO_FILL_IN, Division, split_table
+from backend.data.table_file import Reading
 from backend.results import DEMO
 
 if TYPE_CHECKING:
     from backend.protocols.simulation.simulator import PoolLevel
     from backend.services.workspace import Workspace
 
-__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview"]
+__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
 
 
 class Federations:

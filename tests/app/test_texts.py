@@ -30,7 +30,8 @@ BY_RESULT = (
     "choice",
     "document",
     "measure",
-)  # sections whose keys come out of results, section headings, the fields of the parameter classes and written reports
+    "sheet",
+)  # sections whose keys come out of results, section headings, the fields of the parameter classes, written reports and remarks on uploads
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
