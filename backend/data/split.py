@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
-from backend.data.decimal_mark import POINT, like_a_number, plain
+from backend.data.decimal_mark import POINT, Marks, like_a_number, plain
 from backend.data.dictionary import NO_MEANING, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
@@ -113,7 +113,11 @@ class Planned:
 
 
 def split_table(
-    table: Path, division: Division, out: Path, check_name: Callable[[str], None] = lambda name: None
+    table: Path,
+    division: Division,
+    out: Path,
+    check_name: Callable[[str], None] = lambda name: None,
+    name: str = "",
 ) -> Federation:
     """Write one CSV file per party and ``federation.toml`` into `out`.
 
@@ -125,6 +129,8 @@ def split_table(
         Made where absent; files that are there already are never overwritten. Where something fails, nothing is left in it.
     check_name : callable
         Called with the federation's name before anything is written; may raise FederationError.
+    name : str
+        What problems call the table; its file's name where empty.
 
     Raises
     ------
@@ -133,7 +139,7 @@ def split_table(
     FederationError
         With every problem found: file, field, found, expected, what to do.
     """
-    planned = plan_table(read_table_file(table, how=division.reading), division)
+    planned = plan_table(read_table_file(table, name, division.reading), division)
     parties = [party.name for party in planned.federation.parties]
     _refuse(_target_problems(out, parties))
     check_name(planned.federation.name)
@@ -165,8 +171,8 @@ def plan_table(text: TableText, division: Division) -> Planned:
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
     data = {
-        "name": division.name if division.name is not None else _slug(stem),
-        "title": division.title or _readable(stem),
+        "name": division.name if division.name is not None else slug(stem),
+        "title": division.title or readable(stem),
         "about": about + (f" Columns of nobody: {listed(unused, 20)}." if unused else ""),
         "label": outcome,
         "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in division.guest], titles),
@@ -271,7 +277,7 @@ def _party(
 ) -> dict[str, object]:
     return {
         "name": name,
-        "title": titles.get(name) or _readable(name),
+        "title": titles.get(name) or readable(name),
         "file": f"{name}.csv",
         "id": id_column,
         "features": [feature.model_dump(mode="json") for feature in features],
@@ -360,24 +366,24 @@ def _missing_texts(
 
 def _described(text: TableText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
     """A column's feature: the dictionary's, or what its cells look like, with the texts that are missing in it."""
-    found = entry or _guess(text, column, missing)
+    found = entry or guess(text, column, missing)
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
     _refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
     return Feature.model_validate(data)
 
 
-def _guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
+def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
     """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
     cells = {cell for cell in text.cells(column) if cell and cell not in missing}
-    plain = [cell for cell in cells if not looks_missing(cell)]
-    values = {cell.casefold() for cell in plain}
+    plain_texts = [cell for cell in cells if not looks_missing(cell)]
+    values = {cell.casefold() for cell in plain_texts}
     if len(values) == 2 and values <= BOOLEANS.keys():
         kind = Kind.BOOLEAN
-    elif (plain or not cells) and _numbers(plain) is not None:
+    elif (plain_texts or not cells) and label_numbers(plain_texts, text.marks) is not None:
         kind = Kind.NUMERIC
     else:
         kind = Kind.CATEGORICAL
-    return Feature.model_construct(name=column, meaning=f"{_readable(column)} {NO_MEANING}"[-500:], kind=kind)
+    return Feature.model_construct(name=column, meaning=f"{readable(column)} {NO_MEANING}"[-500:], kind=kind)
 
 
 def _code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
@@ -424,7 +430,7 @@ def _label(
         data["classes"] = tuple(values)
     if data["task"] == "number" and described:
         data["unit"] = described.unit
-    guessed = f"{_readable(column)} is {data['positive']}" if "positive" in data else _readable(column)
+    guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
     data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
     data["meaning_zh"] = described.meaning_zh if described else ""
     _refuse(sentences(f"{text.name}, label", Label, data))
@@ -433,7 +439,7 @@ def _label(
 
 def _task(values: Sequence[str], where: str) -> Task:
     """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
-    numbers = _numbers(values)
+    numbers = label_numbers(values)
     if len(values) == 2:
         return "binary"
     if numbers is None:
@@ -446,16 +452,16 @@ def _task(values: Sequence[str], where: str) -> Task:
     )
 
 
-def _numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
+def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
     """The values as numbers, or None where one of them is no number."""
-    column, unread = to_column(values, AMOUNT)
+    column, unread = to_column(values, AMOUNT, marks)
     return None if unread else column.astype(np.float64)
 
 
 def _ordered(values: Iterable[str]) -> list[str]:
     """Texts in their order, or in that of their values where all are numbers."""
     texts = sorted(values)
-    numbers = _numbers(texts)
+    numbers = label_numbers(texts)
     return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
 
 
@@ -493,7 +499,7 @@ def _class_problems(text: TableText, column: str, values: Sequence[str], where: 
         ]
     if len(values) > MAX_CLASSES:
         return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
-    numbers = _numbers(values)
+    numbers = label_numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
     return [
         f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
@@ -502,7 +508,7 @@ def _class_problems(text: TableText, column: str, values: Sequence[str], where: 
     ]
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
     """A column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
     words = [
@@ -512,7 +518,7 @@ def _readable(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A short name from a file's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return (slug if slug[:1].isalpha() else f"t_{slug}".rstrip("_"))[:31]
