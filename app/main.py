@@ -30,12 +30,14 @@ ICONS = {
     "privacy": "visibility",
     "protocols": "flag",
     "attack_lab": "bug_report",
+    "own_data": "upload_file",
     "train": "model_training",
     "report": "description",
     "audit": "receipt_long",
 }
 FIRST = {REGULATOR: ("report", "audit")}  # role: pages that stand above the others
 FOR = {
+    "own_data": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
 }  # page: whose it is; a courtesy, for roles are not authenticated

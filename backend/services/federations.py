@@ -96,6 +96,10 @@ class Federations:
         split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
         return self.add(out)
 
+    def add_credit_card(self) -> Federation:
+        """As :meth:`fetch_credit_card`, into the home."""
+        return self.fetch_credit_card(self._workspace.home / FOLDER / "credit_card")
+
     def warm_up(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""
         self._workspace.warm_up(federation, bits)

@@ -118,6 +118,10 @@ class ModelImport:
                 federation, file, features=features, categories=texts, score_bits=score_bits, label_is=label_is
             )
 
+    def outcomes(self, federation: str) -> list[str]:
+        """The label's texts, of which a model's higher score may speak for either; binary only."""
+        return sorted(label_texts(self._workspace.federation(federation)))
+
     def check(
         self,
         federation: str,
