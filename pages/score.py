@@ -31,10 +31,8 @@ with left:
             start = person.row(people, chosen) if chosen in people.index else None
             sheet = backend.samples.typed_in(model_id, *person.typed(t, view, start))
         elif (file := person.upload(t, lambda: backend.samples.template(model_id))) is not None:
-            table = file.getvalue()
-            sheet = upload.read(
-                t, "score", file.name, lambda how: backend.samples.read(model_id, table, file.name, how)
-            )
+            take = partial(backend.samples.read, model_id, file.getvalue(), file.name)
+            sheet = upload.read(t, "score", file.name, take)
             if sheet is not None:
                 person.sheet(t, view, sheet)
     except GlassleafError as error:

@@ -265,7 +265,7 @@ def _asked_outcome(t: Texts, draft: Draft, outcomes: Outcomes) -> tuple[Draft, b
 
 def _columns_table(t: Texts, columns: Sequence[Column]) -> None:
     with st.expander(t("own_data.columns"), icon=":material/table:", key="own_columns"):
-        rows = {
+        rows: frame.Columns = {
             t("own_data.column"): [column.name for column in columns],
             t("own_data.read_as"): [t(f"own_data.kind_{column.kind}") for column in columns],
             t("own_data.distinct"): [column.distinct for column in columns],
@@ -528,9 +528,9 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         st.markdown(f"**{markdown(t.party(federation, party.name))}** · {count}  \n:gray[{markdown(features)}]")
     st.markdown(t(f"train.label_{read.task}", label=markdown(t.label(federation)), classes=len(read.outcomes)))
     if read.task == "binary":
-        count, people = read.outcomes[read.positive], sum(read.outcomes.values())
+        happened, people = read.outcomes[read.positive], sum(read.outcomes.values())
         words = {"column": markdown(read.label), "value": markdown(read.positive)}
-        shares = {"count": f"{count:,}", "people": f"{people:,}", "share": percent(count / people)}
+        shares = {"count": f"{happened:,}", "people": f"{people:,}", "share": percent(happened / people)}
         st.caption(f":material/gavel: {t('own_data.counted', **shares)} {t('own_data.declined', **words)}")
     return draft, True
 

@@ -293,9 +293,11 @@ def to_column(
         column = np.empty(len(cells), dtype=object)
         column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
-    values, marks = _numbers(cells, feature.kind, marks), _numbers(feature.missing, feature.kind, marks)
+    values, absent_numbers = _numbers(cells, feature.kind, marks), _numbers(feature.missing, feature.kind, marks)
     unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
-    values[np.isin(values, marks) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = np.nan
+    values[np.isin(values, absent_numbers) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = (
+        np.nan
+    )
     return values, unread
 
 
@@ -305,7 +307,7 @@ def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float
         return np.array([BOOLEANS.get(cell.casefold(), np.nan) for cell in cells], dtype=np.float64)
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    values = pd.to_numeric(pd.Series(plain(cells, marks), dtype=object), errors="coerce").to_numpy(
+    values = pd.to_numeric(pd.Series(list[object](plain(cells, marks)), dtype=object), errors="coerce").to_numpy(
         dtype=np.float64, copy=True
     )
     values[np.isinf(values)] = np.nan

@@ -76,7 +76,7 @@ def _check_types(name: str, schema: pa.Schema) -> None:
         inner = kind.value_type if types.is_dictionary(kind) else kind
         texts = types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner)
         numbers = types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner)
-        return texts or numbers or types.is_boolean(inner) or types.is_temporal(inner) or types.is_null(inner)
+        return bool(texts or numbers or types.is_boolean(inner) or types.is_temporal(inner) or types.is_null(inner))
 
     odd = [f"{shown(field.name)} ({field.type})" for field in schema if not plain(field.type)]
     if odd:

@@ -327,7 +327,7 @@ def _own_records(
     for name, column in table.columns.items():
         blank: Any = None if column.dtype == object else np.nan
         columns[name] = np.where(held < 0, blank, column[held])
-    unknown = {
+    unknown: dict[int, tuple[Remark, ...]] = {
         int(row): (replace(_about("unknown_id", federation.guest, id=shown(ids[row])), row=text.lines[row]),)
         for row in np.flatnonzero(held < 0)
     }
