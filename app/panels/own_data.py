@@ -89,13 +89,7 @@ def _begin(t: Texts, service: OwnData) -> None:
             )
             st.markdown(words)
             st.button(t("own_data.go_on"), on_click=session.keep, args=("own_draft", one.id), key=f"own_open_{one.id}")
-            st.button(
-                t("own_data.discard"),
-                icon=":material/delete:",
-                on_click=service.discard,
-                args=(one,),
-                key=f"own_drop_{one.id}",
-            )
+            _discard(t, service, one)
 
 
 def _begun(service: OwnData, file_id: str, name: str, data: bytes, how: Any) -> Draft:
@@ -150,9 +144,14 @@ def _moves(t: Texts, service: OwnData, draft: Draft, ready: bool) -> None:
             if pressed:
                 _make(t, service, draft)
         st.button(t("own_data.later"), on_click=session.keep, args=("own_draft", ""), key="own_later")
-        st.button(
-            t("own_data.discard"), icon=":material/delete:", on_click=service.discard, args=(draft,), key="own_discard"
-        )
+        _discard(t, service, draft)
+
+
+def _discard(t: Texts, service: OwnData, draft: Draft) -> None:
+    """Deletes a draft, once that was said twice."""
+    with st.popover(t("own_data.discard"), icon=":material/delete:", key=f"own_drop_{draft.id}"):
+        st.markdown(t("own_data.discard_sure", file=markdown(draft.file)))
+        st.button(t("own_data.discard_yes"), on_click=service.discard, args=(draft,), key=f"own_drop_{draft.id}_yes")
 
 
 def _make(t: Texts, service: OwnData, draft: Draft) -> None:
@@ -310,13 +309,13 @@ def _parties(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
                 placeholder=t("own_data.choose"),
             )
             free = [name for name in names if name not in others and name not in held[place]]
-            st.button(
-                t("own_data.take_rest", n=len(free)),
-                key=f"own_rest_{place}",
-                disabled=not free,
-                on_click=session.choose,
-                args=(key, [*held[place], *free]),
-            )
+            if free:
+                st.button(
+                    t("own_data.take_rest", n=len(free)),
+                    key=f"own_rest_{place}",
+                    on_click=session.choose,
+                    args=(key, [*held[place], *free]),
+                )
     left = [name for name in names if not any(name in party for party in held)]
     if left:
         st.caption(f":material/info: {t('own_data.nobodys', columns=markdown(t.listed(left)), n=len(left))}")
@@ -344,7 +343,8 @@ def _now(draft: Draft, place: int, kept: list[str]) -> list[str]:
 def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     held = dict.fromkeys(draft.guest, draft.guest_title)
     held |= {name: host.title for host in draft.hosts for name in host.columns}
-    columns = [column for column in service.columns(draft) if column.name in held]
+    by_name = {column.name: column for column in service.columns(draft)}
+    columns = [by_name[name] for name in held if name in by_name]
     st.markdown(t("own_data.meanings_hint"))
     draft = _dictionary(t, service, draft)
     draft = _doubtful(t, draft, columns)
@@ -424,14 +424,26 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
     looks = {
         "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True),
         "party": st.column_config.TextColumn(t("own_data.party"), disabled=True),
-        "kind": st.column_config.SelectboxColumn(t("own_data.kind"), options=list(KINDS), required=True),
+        "kind": st.column_config.SelectboxColumn(
+            t("own_data.kind"),
+            options=list(KINDS),
+            required=True,
+            format_func=lambda kind: t(f"own_data.kind_{kind}"),
+        ),
         "expected_direction": st.column_config.SelectboxColumn(
-            t("own_data.expected_direction"), options=list(DIRECTIONS), required=True
+            t("own_data.expected_direction"),
+            options=list(DIRECTIONS),
+            required=True,
+            format_func=lambda direction: t(f"own_data.direction_{direction}"),
         ),
     }
     fields = [field for field in EDITED if field not in looks]
     looks |= {
-        field: st.column_config.TextColumn(t(f"own_data.field_{field}"), help=t(f"own_data.field_{field}_help"))
+        field: st.column_config.TextColumn(
+            t(f"own_data.field_{field}"),
+            help=t(f"own_data.field_{field}_help"),
+            width=260 if field == "meaning" else 150 if field in ("meaning_zh", "categories") else None,
+        )
         for field in fields
     }
     edited = st.data_editor(
@@ -531,7 +543,7 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         happened, people = read.outcomes[read.positive], sum(read.outcomes.values())
         words = {"column": markdown(read.label), "value": markdown(read.positive)}
         shares = {"count": f"{happened:,}", "people": f"{people:,}", "share": percent(happened / people)}
-        st.caption(f":material/gavel: {t('own_data.counted', **shares)} {t('own_data.declined', **words)}")
+        st.caption(f":material/gavel: {t('own_data.counted', **shares)}  \n{t('own_data.declined', **words)}")
     return draft, True
 
 

@@ -76,7 +76,7 @@ def test_what_was_begun_is_found_again_in_another_tab(opened_empty: Opened) -> N
     assert says(second, "own_data.unfinished_one", file="people.csv")
     second = pressed(second, f"own_open_{draft}")
     assert not second.exception and second.number_input(key=key(second, "hosts")).value == 1
-    second = pressed(second, "own_discard")
+    second = pressed(second, f"own_drop_{draft}_yes")
     assert session.service().own_data.drafts() == [] and not second.exception
 
 
