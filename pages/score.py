@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session, view_models
-from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing
+from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
 from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.results import ScoreBatch
@@ -112,8 +112,10 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
                 return None, None
             if given is held:
                 st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
-            sheet = backend.samples.read(model_id, given.content)
-            person.sheet(t, view, sheet)
+            take = partial(backend.samples.read, model_id, given.content, given.name)
+            sheet = upload.read(t, "score", given.name, take)
+            if sheet is not None:
+                person.sheet(t, view, sheet)
             return sheet, given
     except GlassleafError as error:
         with form:
@@ -157,7 +159,7 @@ else:
     form, answer = left.container(), right.container(key="score_answer")
     attention.order_on_a_phone("score_answer")
 sheet, given = chosen_sheet(way, whom, form)
-usable = len(sheet.ids) - len(sheet.problems) if sheet is not None else 0
+usable = sheet.usable if sheet is not None else 0
 with above:
     one_output = view.model.outputs.slots(view.record.n_trees) == 1
     speeds = session.speeds(model_id, view.model.guest)
