@@ -36,13 +36,14 @@ if session.kept("managing") == model_id:
 else:
     frame.outcome(t, outcome)
 verdicts.sentence(t, view)
+verdicts.named(t, standing)
 verdicts.bar(t, view, standing, len(undecided), partial(manage, model_id))
-verdicts.figures(t, view)
 verdicts.actions(t, session.role(), len(undecided))
-left, right = st.columns([6, 5], gap="large")
+left, right = st.columns([1, 1], gap="large")  # on a phone the answers come first
 with left:
-    parties.network(t, view)
-with right:
     verdicts.tiles(t, view, undecided)
+with right:
+    parties.network(t, view)
+    verdicts.figures(t, view)
 frame.section(t, "overview.who_holds", "host")
 parties.holdings(t, view)

@@ -44,7 +44,7 @@ def _network(t: Texts, view: View, shares: tuple[view_models.Share, ...]) -> go.
         spots = [(0.16, (hosts - 1) / 2)] + [(0.5, float(hosts - 1 - i)) for i in range(hosts)]
     else:
         spots = [(0.5, 1.0)] + [((i + 0.5) / hosts, 0.0) for i in range(hosts)]
-    (gx, gy), figure = spots[0], charts.figure(64 * hosts if beside else 300 if hosts else 180, showlegend=False)
+    (gx, gy), figure = spots[0], charts.figure(64 * hosts if beside else 250 if hosts else 180, showlegend=False)
     figure.add_scatter(
         x=[value for x, _ in spots[1:] for value in (gx, x, None)],
         y=[value for _, y in spots[1:] for value in (gy, y, None)],

@@ -36,9 +36,18 @@ def sentence(t: Texts, view: View) -> None:
     known = {
         "label": markdown(t.label(federation)),
         "guest": markdown(t.party(federation, view.model.guest)),
-        "hosts": t.listed([f"**{markdown(t.party(federation, host))}**" for host in hosts]),
+        "hosts": t.listed([markdown(t.party(federation, host)) for host in hosts]),
     }
     st.markdown(f"#### {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
+
+
+def named(t: Texts, standing: Standing) -> None:
+    """What it is called, who answers for it, what is worth knowing; nothing where nobody said."""
+    model = standing.model
+    owner = t("overview.owned", owner=markdown(model.owner)) if model.owner else ""
+    parts = [f"**{markdown(model.name)}**" if model.name else "", owner, markdown(" ".join(model.note.split()))]
+    if any(parts):
+        st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
 
 
 def bar(t: Texts, view: View, standing: Standing, undecided: int, manage: Callable[[], None]) -> None:
@@ -102,6 +111,7 @@ def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
         worst = markdown(t.brief(view.model.feature(found[0].feature)))
         verdict = t("overview.flagged", n=len(flagged), worst=worst)
     n, whole = len(undecided), len(view.compliance.findings)
+    verdict += f" {t('overview.to_decide')}" if n else ""
     opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
     _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
     meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)
@@ -129,6 +139,9 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
 def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
     icon, target = TILES[name]
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"))
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"
+        ):
+            st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"), width="content")
+            links.page(target, t(f"overview.{name}_link"), side="right")
         st.markdown(f":small[{verdict}]")
-        links.page(target, t(f"overview.{name}_link"), side="right")

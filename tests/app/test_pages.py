@@ -22,6 +22,7 @@ def test_a_page_opens_with_its_title_and_question(opened: Opened, page: str) -> 
     assert not at.exception
     assert at.title[0].value == Texts("en")(f"{page}.title")
     assert any(Texts("en")(f"{page}.question") in text.value for text in at.markdown)
+    assert any(Texts("en")("states.line_draft") in text.value for text in at.caption)  # nobody approved it
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -55,7 +56,8 @@ def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
     at.button(key="prepare_demo").click().run()
     assert not at.exception
-    assert at.metric[0].label == "AUC"
+    assert at.button(key="do_score")
+    assert any(Texts("en")("states.line_in_use_demo") in caption.value for caption in at.caption)
 
 
 def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Opened, tmp_path: Path) -> None:
