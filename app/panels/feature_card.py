@@ -25,7 +25,7 @@ def card(t: Texts, view: View, name: str) -> None:
     row = next(r for r in view.importance if r.feature == name)
     learned = next((d for d in view.directions if d.feature == name), None)
     with st.container(border=True):
-        st.markdown(f"#### {markdown(t.meaning(feature))}", anchors=False)
+        st.markdown(f"### {markdown(t.meaning(feature))}", anchors=False)
         other = feature.meaning if t.language == "zh" else feature.meaning_zh
         st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {

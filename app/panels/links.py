@@ -26,6 +26,7 @@ def page(
         icon=f":material/{icon}:",
         icon_position=side,
         width=width,
+        help="",  # else the page's question, and the link twice: beside what explains it and without
         query_params=session.place(name, **place),
     )
 

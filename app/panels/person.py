@@ -26,7 +26,7 @@ EVERYONE = ""
 
 def way(t: Texts) -> str:
     """Which of the three ways."""
-    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"), width="stretch")
+    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"))
 
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
@@ -47,7 +47,25 @@ def pick(
     remember: Callable[[str, Sequence[str]], str],
     draw: Callable[[str, Sequence[str]], None],
 ) -> str | None:
-    """Narrow the Guest's records by one feature, then choose one person or draw one at random; the id chosen."""
+    """Choose one of the Guest's records or draw one at random, among all or those narrowed to; the id chosen."""
+    menu = st.container(horizontal=True, vertical_alignment="bottom", width="content")
+    with st.popover(t("score.narrow"), icon=":material/filter_list:", key="score_narrow"):
+        found = _chosen(t, view, people)
+    ids = [str(sample) for sample in found.index]
+    if not ids:
+        st.info(t("score.nobody"), icon=":material/person_off:")
+        return None
+    with menu:
+        listed = ids[:LISTED]
+        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
+        st.button(
+            t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
+        )
+    return str(chosen)
+
+
+def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
+    """Records of one part, narrowed by one feature."""
     features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
     part = controls.choice(
         t("score.part"), PARTS, "score_part", lambda name: t(f"score.part_{name}"), help=t("glossary.parts")
@@ -62,18 +80,8 @@ def pick(
     )
     if by:
         found = _narrowed(t, features[by], found)
-    ids = [str(sample) for sample in found.index]
-    st.caption(t("score.matching", n=len(ids), people=f"{len(ids):,}"))
-    if not ids:
-        st.info(t("score.nobody"), icon=":material/person_off:")
-        return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        listed = ids[:LISTED]
-        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=190)
-        st.button(
-            t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
-        )
-    return str(chosen)
+    st.caption(t("score.matching", n=len(found), people=f"{len(found):,}"))
+    return found
 
 
 def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
@@ -124,17 +132,39 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     return f"{text} {t.unit(feature)}".strip()
 
 
-def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict[str, str | float | None]]:
-    """A form with one field a Guest feature; empty fields count as missing."""
+def typed(
+    t: Texts, view: View, start: pd.Series[Any] | None, empty: Callable[[Sequence[str]], None]
+) -> tuple[str, dict[str, str | float | None]]:
+    """A form with one field a Guest feature; empty fields count as missing.
+
+    Parameters
+    ----------
+    start : Series, optional
+        Whose values the form begins with; its name is said.
+    empty : callable
+        Empties the fields of these keys.
+    """
+    own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     st.caption(t("score.type_hint"))
+    if start is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f":material/content_copy: {t('score.type_from', id=markdown(str(start.name)))}", width="content"
+            )
+            st.button(
+                t("score.type_empty"),
+                icon=":material/backspace:",
+                on_click=empty,
+                args=([f"typed_{feature.name}" for feature in own],),
+                key="type_empty",
+            )
     sample = st.text_input(
         t("score.id"), value="new", key="typed_id", help=t("score.id_help"), max_chars=60, on_change="ignore"
     )
     values: dict[str, str | float | None] = {}
     with st.grid(2, min_column_width=190):
-        for party, feature in view.model.dictionary:
-            if party == view.model.guest:
-                values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
+        for feature in own:
+            values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
     return sample.strip() or "new", values
 
 

@@ -209,7 +209,7 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
     job.at("leak_count", runtime.guest.name, 0)
 
     def person() -> None:
-        job.done += 1
+        job.at("leak_count", runtime.guest.name, job.done + 1)
         _check_cancelled(job)
 
     own = runtime.table.take(rows)

@@ -151,6 +151,11 @@ class Journal:
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
 
+    def waits(self, run: str) -> bool:
+        """Whether what a run came to was not yet handed over."""
+        with self._database.read() as session:
+            return session.get(RunRow, run) is not None
+
     def kept(self) -> tuple[int, int, int]:
         """Runs, messages that wait for their answer, and batches whose scores wait to be handed over; none of them names a person."""
         waiting = RunBatchRow.answer.is_not(None)
