@@ -11,19 +11,19 @@ from importlib.resources import files
 
 from backend.i18n import LANGUAGES
 
-_LINK = re.compile(r"\[([^\]]+)\]\(\w+\.md\)")  # to another document
+_SEE = re.compile(r"[:;：；] ?(?:see|见) \[[^\]]+\]\(\w+\.md\)")  # another document
 
 
 @dataclass(frozen=True)
 class Term:
-    """One idea: its word and its meaning (Markdown, with links to other documents) by language."""
+    """One idea: its word and its meaning (Markdown, which may end in "see another document") by language."""
 
     words: Mapping[str, str]
     meanings: Mapping[str, str]
 
     def meaning(self, language: str) -> str:
         """What it means, where the other documents are not at hand."""
-        return _LINK.sub(r"\1", self.meanings[language])
+        return _SEE.sub("", self.meanings[language])
 
     def has(self, typed: str) -> bool:
         """Whether the typed text is in its word or its meaning, in either language."""

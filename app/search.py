@@ -60,10 +60,13 @@ def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
 
 
 def _matches(asked: list[str], text: str) -> bool:
-    """Whether a text has all words; a number has to stand alone, so that 3 does not find 13."""
-    return all(
-        re.search(rf"(?<!\d){word}(?!\d)", text) is not None if word.isdecimal() else word in text for word in asked
-    )
+    """Whether a text has all words, at the beginning of a word ("late" is not in "simulated"); 3 does not find 30."""
+    return all(re.search(_pattern(word), text) for word in asked)
+
+
+def _pattern(word: str) -> str:
+    begins = r"(?<![a-z0-9])" if word[0].isascii() else ""
+    return begins + re.escape(word) + (r"(?!\d)" if word.isdecimal() else "")
 
 
 def _begins(asked: list[str], hit: Hit) -> bool:

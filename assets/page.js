@@ -1,4 +1,4 @@
-// Runs in the page itself (app/panels/navigation.py): what screen readers need and Streamlit does not say.
+// Runs in the page itself (app/panels/navigation.py): what screen readers and keyboards need and Streamlit does not do.
 (told => {
   document.documentElement.lang = told.language;
   if (told.walked) document.cookie = "glassleaf_walked=1; path=/; max-age=31536000; samesite=strict";
@@ -10,6 +10,9 @@
       if (at === told.open) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
+    const field = document.querySelector(".st-key-search_typed input");
+    if (field && field !== window.glassleafField) field.focus();
+    window.glassleafField = field;
   };
   dress();
   // The links may be drawn later: on a first visit, and whenever the sidebar of a phone is opened.

@@ -53,12 +53,12 @@ def test_someone_else_is_drawn_from_the_menu(opened: Opened) -> None:
     assert at.selectbox(key="sample").value in at.selectbox(key="sample").options
 
 
-def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened) -> None:
+def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened, world: World) -> None:
     at = opened("score")
     at.selectbox(key="score_filter").select("age").run()
     at.slider(key="score_filter_age").set_range(30.0, 35.0).run()
     assert not at.exception
-    frame = session.samples(at.query_params["model"])
+    frame = session.samples(world.record.id)
     assert frame.loc[at.selectbox(key="sample").value, "age"] in range(30, 36)
 
 

@@ -157,6 +157,11 @@ def test_people_are_not_found(found: search.Groups, world: World) -> None:
     assert not search.hits(found, "   ")
 
 
+def test_words_are_found_from_their_beginning_on(found: search.Groups) -> None:
+    assert {"term": "synthetic"} in places(found, "synth")["terms"]
+    assert "terms" not in places(found, "ynthetic")
+
+
 def test_the_window_lists_links_to_what_is_found(opened: Opened, world: World) -> None:
     at = opened("help")
     at.button(key="search_open").click().run()

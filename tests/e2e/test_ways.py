@@ -142,7 +142,8 @@ def test_the_search_is_a_key_away_and_leads_to_the_place(address: str, page) -> 
     page.keyboard.press("Control+k")
     field = page.get_by_role("textbox", name=T("search.field"))
     field.wait_for()
-    field.fill("late payments")
+    page.wait_for_function("document.activeElement.matches('.st-key-search_typed input')")
+    page.keyboard.type("late payments")
     link = page.get_by_role("dialog").get_by_role("link").first
     link.wait_for()
     before = entries(page)
