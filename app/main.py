@@ -85,6 +85,8 @@ try:
             here.run()
         else:
             sidebar.not_for(t, FOR[here.url_path])
+        if session.started():
+            session.rerun()
     finally:
         with above:
             tray.draw(t, here.url_path, session.chosen_model(), session.ticking())

@@ -59,7 +59,8 @@ with right:
         request = ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True)
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
         session.start("score", lambda: backend.scoring.start(request), upload=given)
-        session.rerun()
+        job = session.job("score")
+        running = session.running(job)
     pools = partial(run.pools, t, view, partial(backend.federations.pools, view.record.federation), cipher)
     if (why is not None and why.state == "running") or (not running and session.busy()):
         pools()
