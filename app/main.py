@@ -69,6 +69,8 @@ try:
                 navigation.next_step(t, role, here)
         else:
             sidebar.not_for(t, navigation.FOR[here])
+        if session.started():
+            session.rerun()
     finally:
         with above:
             tray.draw(t, here, chosen, session.ticking())
