@@ -61,7 +61,7 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.made"): record.created[:16].replace("T", " ") + " UTC",
         t("card.took"): t.duration(record.seconds),
         t("card.rows"): t.listed([f"{_part(t, part)} {count:,}" for part, count in record.parts.items()]),
-        t("card.left_out"): ", ".join(record.exclude) or t("card.nothing"),
+        t("card.left_out"): t("words.comma").join(record.exclude) or t("card.nothing"),
         t("card.hash"): record.content_hash[:16],
         **dict(hosts),
     }
@@ -111,26 +111,26 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
             people=f"{shown.n:,}",
             part=_part(t, shown.part),
             figure=_name(t, first),
-            value=_value(view, first, first.value),
-            low=_value(view, first, first.low),
-            high=_value(view, first, first.high),
+            value=_value(t, view, first, first.value),
+            low=_value(t, view, first, first.low),
+            high=_value(t, view, first, first.high),
         )
     )
     with st.container(horizontal=True):
         for estimate in (e for e in shown.figures if e.name in TILES[view.task]):
             st.metric(
                 _name(t, estimate),
-                _value(view, estimate, estimate.value),
+                _value(t, view, estimate, estimate.value),
                 help=frame.about(t, view.task, estimate.name),
                 border=True,
-                delta=_interval(view, estimate),
+                delta=_interval(t, view, estimate),
                 delta_color="off",
                 delta_arrow="off",
             )
     table: frame.Columns = {
         t("card.figure"): [_name(t, e) for e in shown.figures],
-        t("importance.value"): [_value(view, e, e.value) for e in shown.figures],
-        t("importance.interval"): [_interval(view, e) for e in shown.figures],
+        t("importance.value"): [_value(t, view, e, e.value) for e in shown.figures],
+        t("importance.interval"): [_interval(t, view, e) for e in shown.figures],
     }
     title = t("card.all_figures", n=len(shown.figures))
     with st.expander(title, icon=":material/table:"):
@@ -180,15 +180,15 @@ def _part(t: Texts, name: str) -> str:
     return t(f"card.part_{name}")
 
 
-def _interval(view: View, estimate: Estimate) -> str:
-    return f"{_value(view, estimate, estimate.low)} … {_value(view, estimate, estimate.high)}"
+def _interval(t: Texts, view: View, estimate: Estimate) -> str:
+    return f"{_value(t, view, estimate, estimate.low)} … {_value(t, view, estimate, estimate.high)}"
 
 
 def _name(t: Texts, estimate: Estimate) -> str:
     return t(f"figure.{estimate.name}")
 
 
-def _value(view: View, estimate: Estimate, value: float) -> str:
+def _value(t: Texts, view: View, estimate: Estimate, value: float) -> str:
     if estimate.name == "accuracy":
         return percent(value)
-    return markdown(amount(value, view.unit)) if estimate.name in ("rmse", "mae") else number(value)
+    return markdown(amount(value, t.unit(view.federation.label))) if estimate.name in ("rmse", "mae") else number(value)

@@ -43,7 +43,11 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [record.id, record.created[:16].replace("T", " "), frame.quality(t, record, view.unit)]
+        words = [
+            record.id,
+            record.created[:16].replace("T", " "),
+            frame.quality(t, record, t.unit(view.federation.label)),
+        ]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame
+from app.panels import frame, links
 from app.texts import Texts, cut, markdown
 from backend import __version__
 from backend.i18n import LANGUAGES
@@ -17,10 +17,10 @@ from backend.services.audit import ROLES
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.results import ModelRecord
-    from backend.services.registry import ModelState
+    from backend.services.lifecycle import ModelState
 
 NAME = 18  # letters of a model's name that the picker has room for
-SHOWN = {"en": "English", "zh": "中文"}
+SHOWN = {"en": "EN", "zh": "中文"}
 
 
 def models(
@@ -42,7 +42,7 @@ def models(
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record, found = by_id[chosen], states[chosen]
-    unit = federations[record.federation].label.unit if record.federation in federations else ""
+    unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
     icon = f":material/{frame.STATES[found.state]}:"
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
     st.caption(f"{icon} {t(f'states.{found.state}')} · {words}")
@@ -60,13 +60,17 @@ def _called(record: ModelRecord, state: ModelState) -> str:
 def footer(t: Texts, account: str) -> None:
     """Below the navigation: language, role and version."""
     with st.container(key="footer", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        left, right = st.columns(2, gap="xsmall")
+        with left:
             _language(t)
+        with right:
             _role(t)
         if account:
             st.caption(t("sidebar.signed_in", name=markdown(account)))
             st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
-        st.caption(f"Glassleaf {__version__}")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            links.page("help", t("help.title"), "help")
+            st.caption(f"Glassleaf {__version__}", width="content")
 
 
 def _language(t: Texts) -> None:

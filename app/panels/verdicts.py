@@ -38,7 +38,7 @@ def sentence(t: Texts, view: View) -> None:
         "guest": markdown(t.party(federation, view.model.guest)),
         "hosts": t.listed([markdown(t.party(federation, host)) for host in hosts]),
     }
-    st.markdown(f"#### {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
+    st.markdown(f"## {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
 
 
 def named(t: Texts, standing: Standing) -> None:
@@ -88,7 +88,7 @@ def figures(t: Texts, view: View) -> None:
     """How good it is, in a line, and the way to more."""
     record, metrics = view.record, view.record.metrics
     named = (
-        f"**{t(f'figure.{name}')} {markdown(frame.figure(t, metrics, name, view.unit))}**"
+        f"**{t(f'figure.{name}')} {markdown(frame.figure(t, metrics, name, t.unit(view.federation.label)))}**"
         for name in view_models.FIGURES[view.task]
     )
     parts = [*named, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]

@@ -218,7 +218,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
         The language or the kind is unknown.
     """
     if kind not in FORMATS:
-        raise ParameterError(f"A notice was asked for as {kind!r}; choose one of {', '.join(FORMATS)}.")
+        raise ParameterError(f"A notice cannot be written as {kind!r}; choose one of {', '.join(FORMATS)}.")
     if kind == "pdf":
         # Slow to import, and few runs need it.
         from backend.reports.render.pdf_form import language_of_pdf, pages  # noqa: PLC0415

@@ -65,9 +65,11 @@ class FeatureLine(Part):
     meaning: str
     meaning_zh: str
     unit: str
+    unit_zh: str = ""
     kind: str
     sensitivity: str
     codes: dict[str, str] = Field(description="code → what it stands for, as disclosed")
+    codes_zh: dict[str, str] = Field(default={}, description="the same in Chinese")
     splits: int
     trees: int
     gain_share: float

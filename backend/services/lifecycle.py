@@ -216,7 +216,7 @@ def _named(person: str) -> str:
     person = person.strip()
     if not 1 <= len(person) <= NAME_MAX or not person.isprintable():
         raise ParameterError(
-            f"The name has {len(person)} characters, expected one line of 1 to {NAME_MAX}. Say who takes the step."
+            f"Give the name of who takes the step: one line of 1 to {NAME_MAX} characters; this one has {len(person)}."
         )
     return person
 
@@ -227,7 +227,7 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     if (needed or undecided or reason) and not REASON_MIN <= len(reason) <= TEXT_MAX:
         why = f"{undecided} findings have no decision; decide on them, or approve with a reason. " if undecided else ""
         raise ParameterError(
-            f"{why}The reason to {step} the model has {len(reason)} characters, expected {REASON_MIN} to {TEXT_MAX:,}."
+            f"{why}Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
         )
     return reason
 

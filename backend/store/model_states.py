@@ -114,7 +114,7 @@ class ModelStates:
         with self._database.read() as session:
             row = session.get(ModelStateRow, model_id)
             if row is None:
-                raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
+                raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
             return ModelState(**column_values(row))
 
     def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
@@ -208,5 +208,5 @@ def words(state: State) -> str:
 def _text(what: str, text: str) -> str:
     text, most = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
     if len(text) > most or (what != "note" and not text.isprintable()):
-        raise ParameterError(f"The {what} has {len(text)} characters, expected one line of at most {most:,}.")
+        raise ParameterError(f"Give a {what} of one line and at most {most:,} characters; this one has {len(text):,}.")
     return text

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World, _fresh
-from tests.app.reading_out import everything, says
+from tests.app.reading_out import everything, heading_levels, says
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,6 +24,9 @@ def test_a_page_opens_with_its_title_and_question(opened: Opened, page: str) -> 
     assert at.title[0].value == Texts("en")(f"{page}.title")
     assert any(Texts("en")(f"{page}.question") in text.value for text in at.markdown)
     assert any(Texts("en")("states.line_draft") in text.value for text in at.caption)  # nobody approved it
+    levels = heading_levels(at)
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels)), levels
 
 
 @pytest.mark.parametrize("page", PAGES)
