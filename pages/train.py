@@ -11,7 +11,7 @@ frame.header(t, "train", session.notices())
 backend = session.service()
 federations = {federation.name: federation for federation in backend.federations.all()}
 if not federations:
-    frame.empty(t, backend.training.prepare_demo, session.page("train"))
+    frame.empty(t, backend.training.prepare_demo)
     st.stop()
 
 job = session.job("train")

@@ -89,7 +89,7 @@ def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
 
 
 def _names(t: Texts, results: Sequence[AttackResult]) -> str:
-    return ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in results)
+    return t("words.comma").join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in results)
 
 
 def _verdict(t: Texts, result: AttackResult) -> str:

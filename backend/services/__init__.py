@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from backend.services.age_check import AgeChecks
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
+    from backend.services.demonstration import Demonstration
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
+    from backend.services.lifecycle import Lifecycle
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_import import ModelImport
+    from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
@@ -155,6 +158,13 @@ class Glassleaf:
         return Federations(self._shared.workspace)
 
     @cached_property
+    def own_data(self) -> OwnData:
+        """Federations made step by step from one's own table."""
+        from backend.services.own_data import OwnData
+
+        return OwnData(self._shared.workspace, self._auditor, self.federations)
+
+    @cached_property
     def audit(self) -> AuditTrail:
         """The audit log: entries, verification, export, requests opened to an auditor."""
         return AuditTrail(self._shared.workspace, self._auditor)
@@ -171,7 +181,9 @@ class Glassleaf:
         """Train models."""
         from backend.services.training import Training
 
-        return Training(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+        return Training(
+            self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance, self.lifecycle
+        )
 
     @cached_property
     def model_import(self) -> ModelImport:
@@ -202,6 +214,13 @@ class Glassleaf:
         from backend.services.reasons import ReasonsService
 
         return ReasonsService(self._measurement, self.compliance, self.explanation)
+
+    @cached_property
+    def demonstration(self) -> Demonstration:
+        """How a simulated Host sees a synthetic person."""
+        from backend.services.demonstration import Demonstration
+
+        return Demonstration(self._shared.workspace, self.models)
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -286,6 +305,13 @@ class Glassleaf:
         from backend.services.reviews import ReviewService
 
         return ReviewService(self._shared.workspace, self.models, self._auditor, self.compliance)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """What models are called, and their way from draft to retirement."""
+        from backend.services.lifecycle import Lifecycle
+
+        return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews)
 
     @cached_property
     def reports(self) -> Reports:

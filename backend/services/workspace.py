@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.journal import Journal
     from backend.store.measurements import Measurements
+    from backend.store.model_states import ModelStates
     from backend.store.party_store import PartyStore
     from backend.store.reviews import Reviews
 
@@ -220,6 +221,12 @@ class Workspace:
         from backend.store.reviews import Reviews  # noqa: PLC0415 (as above)
 
         return Reviews(self.database(federation))
+
+    def model_states(self, federation: str) -> ModelStates:
+        """What a federation's models are called, and which of them is in use."""
+        from backend.store.model_states import ModelStates  # noqa: PLC0415 (as above)
+
+        return ModelStates(self.database(federation))
 
     def measurements(self, federation: str) -> Measurements:
         """What was measured as evidence about a federation's models."""

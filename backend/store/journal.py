@@ -79,9 +79,7 @@ class Run:
 
     def _check_open(self, session: Session) -> None:
         if session.get(RunRow, self.name) is None:
-            raise QuestionRefused(
-                "The same was asked by another process in this moment, which has the answer. Ask again."
-            )
+            raise QuestionRefused("Another process asked the same at this moment and has the answer. Try again.")
 
     def answered(self, number: int, answer: bytes) -> None:
         """Write down what came of it; what was sent is not needed any more."""

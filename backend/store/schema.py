@@ -11,7 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
-_IN_USE = "state = 'in use'"  # one model of a federation, never two
+_IN_USE = "state = 'in_use'"  # one model of a federation, never two
 
 
 class Base(DeclarativeBase):

@@ -41,7 +41,7 @@ PAGES = (
     "audit",
     "privacy",
     "attack_lab",
-)
+)  # of the navigation; beside them stand help and what an unknown address shows
 OF_A_MODEL = tuple(page for page in PAGES if page != "attack_lab")
 
 

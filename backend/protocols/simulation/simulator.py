@@ -38,6 +38,7 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
@@ -241,6 +242,20 @@ class FederationRuntime:
     def capacity(self, host: str, model_id: str) -> float:
         """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
         return self._simulated.hosts[host].capacity(model_id)
+
+    def decision(self, host: str, model_id: str, person: str) -> Decision:
+        """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
+
+        Raises
+        ------
+        SecurityError
+            The people of this federation are not synthetic, or the Host owns no split of the model.
+        """
+        if not self.federation.synthetic:
+            raise SecurityError(
+                f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
+            )
+        return self._simulated.hosts[host].decision(model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.

@@ -72,7 +72,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         See :meth:`Session.expect`.
     """
     if joint.task == "number":
-        raise ParameterError("FL-DT tells classes apart, and the label is a number; choose forest or secureboost.")
+        raise ParameterError("FL-DT is for classification, and the label is a number; choose forest or secureboost.")
     check_steps(joint, parameters.score_bits, 1)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
     sums = label_sums(joint, "gini", stops, 1)  # eq. 2

@@ -169,7 +169,7 @@ class TrainingClient:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError(
-                f"{len(rows):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
+                f"Training needs {MIN_ROWS} to {MAX_ROWS:,} records that every party holds; there are {len(rows):,}."
             )
         parts, label = draw_parts(len(rows), self.parameters.seed), self.federation.label
         if len(np.unique(labels[parts == TRAINING])) < 2:

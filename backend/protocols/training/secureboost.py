@@ -70,7 +70,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
 def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
     """Raise ParameterError where a parameter does not apply to the label."""
     if parameters.monotone and joint.task == "classes":
-        raise ParameterError("monotone is on, but several classes have no direction; switch it off.")
+        raise ParameterError("monotone is on, but with several classes there is no direction; switch it off.")
     if parameters.label_bound and joint.task == "number":
         raise ParameterError(
             "label_bound is set, but the label is a number; a bound is for outcomes and classes. Choose 0."

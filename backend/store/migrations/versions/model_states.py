@@ -12,7 +12,8 @@ down_revision = "0001"
 branch_labels = depends_on = None
 
 MADE = ("train", "import", "retrain")  # actions of the audit log that register a model
-IN_USE = "state = 'in use'"
+NOBODY = "not signed in"  # stands where nobody was known
+IN_USE = "state = 'in_use'"
 
 
 def upgrade() -> None:
@@ -60,5 +61,5 @@ def _makers() -> dict[str, str]:
         except (ValueError, AttributeError, TypeError, RecursionError):
             continue  # was tampered with, which the check of the log says
         if made:
-            out.setdefault(str(made), str(actor))
+            out.setdefault(str(made), "" if actor == NOBODY else str(actor)[:200])
     return out
