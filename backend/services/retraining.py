@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
@@ -25,6 +26,8 @@ from backend.services.reports import Reports
 from backend.services.training import Training, TrainingRequest
 from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
+
+RETRAINED = 0.6  # share of the work that growing the other model is
 
 
 @dataclass(frozen=True)
@@ -80,15 +83,18 @@ class Retraining:
         Once the new model is grown it is in the registry, even where the measuring after it is stopped.
         """
 
-        def work(job: Job[SideBySide]) -> SideBySide:
-            before, after = self._retrain(request, job)
+        def run(job: Job[SideBySide]) -> SideBySide:
+            with work.part(0.0, RETRAINED):
+                before, after = self._retrain(request, job)
             job.points = ()  # the curve is of the training, which is over
-            for model_id in (before.id, after.id):
-                for wanted in request.measured(model_id):
-                    self._fairness.disparity(wanted, job)
+            wanted = [one for model_id in (before.id, after.id) for one in request.measured(model_id)]
+            for i, one in enumerate(wanted):
+                share = (1 - RETRAINED) / len(wanted)
+                with work.part(RETRAINED + i * share, RETRAINED + (i + 1) * share):
+                    self._fairness.disparity(one, job)
             return self._reports.compare(before.id, after.id)
 
-        return Job(work, self._models.get(request.model_id).n_trees).start()
+        return Job(run, self._models.get(request.model_id).n_trees).start()
 
     @recorded("retrain")
     def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:
