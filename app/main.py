@@ -23,6 +23,8 @@ ASSETS = Path(str(files("assets")))
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
+with st.sidebar:
+    frame.let_save(t)
 if session.signed_in() is False:
     sidebar.sign_in(t)
     st.stop()
@@ -67,6 +69,8 @@ try:
                 navigation.next_step(t, role, here)
         else:
             sidebar.not_for(t, navigation.FOR[here])
+        if session.started():
+            session.rerun()
     finally:
         with above:
             tray.draw(t, here, chosen, session.ticking())

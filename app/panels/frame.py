@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
@@ -13,6 +15,7 @@ import streamlit as st
 from app import session, view_models
 from app.panels import charts, links, palette
 from app.texts import Texts, amount, markdown, number, percent, wrap
+from backend.results import cell_text
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -33,7 +36,8 @@ STATES = {
 }  # state of a model: icon
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
-CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "scrollZoom": False, "doubleClick": "reset"}
+SAVING = (files("assets") / "charts.js").read_text(encoding="utf-8")
 
 
 def emphasis() -> Literal["primary", "secondary"]:
@@ -117,8 +121,28 @@ def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, k
         t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change="rerun" if later else "ignore"
     )
     if box.open or not later:
+        columns = twin() if callable(twin) else twin
         with box:
-            data(twin() if callable(twin) else twin, f"{key}_table", _words(sentence))
+            data(columns, f"{key}_table", _words(sentence))
+            st.download_button(
+                t("frame.save_table"),
+                lambda: _csv(columns),
+                f"glassleaf-{key}.csv",
+                "text/csv",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"{key}_csv",
+                type="tertiary",
+            )
+
+
+def _csv(columns: Columns) -> bytes:
+    """A table as a file; cells that a spreadsheet would run as a formula are neutralised, and it opens as UTF-8 there."""
+    table = pd.DataFrame(columns)
+    words = table.select_dtypes(exclude="number").columns
+    table[words] = table[words].map(lambda cell: cell_text(cell) if isinstance(cell, str) else cell)
+    text: str = table.to_csv(index=False)
+    return b"\xef\xbb\xbf" + text.encode()
 
 
 def data(columns: Columns, key: str, alt: str, **settings: Any) -> Any:
@@ -157,7 +181,17 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
     if st.context.theme.type == "light":
         figure.update_layout(font={"color": palette.LIGHT_TEXT})
-    st.plotly_chart(figure, key=key, config=CHART, alt=_words(sentence))
+    saved = {"toImageButtonOptions": {"filename": f"glassleaf-{key}", "scale": 2}}
+    st.plotly_chart(figure, key=key, config=CHART | saved, alt=_words(sentence))
+
+
+def let_save(t: Texts) -> None:
+    """Every chart of the page can be saved as a picture, PNG or SVG, in the browser (assets/charts.js)."""
+    words = {kind: t(f"frame.save_{kind}") for kind in ("png", "svg")}
+    st.html(
+        f"<span class=glassleaf-charts></span><script>{SAVING}({json.dumps(words)})</script>",
+        unsafe_allow_javascript=True,
+    )
 
 
 def _words(sentence: str) -> str:

@@ -18,54 +18,63 @@ BARS = 12  # classes in the picture; the table holds all
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """One person's score and what it is made of."""
+    """One person's answer: what is predicted and decided, in figures and in a sentence."""
     score = batch.scores[0]
-    if score.status == "failed":
-        frame.problem(t, score.problem)
-        return
-    _answer(t, view, batch)
-    _not_held(t, view, score)
+    with st.grid("auto", min_column_width=140):
+        for title, shown, about in _tiles(t, view, score):
+            st.metric(title, shown, help=about or None, border=True)
+    st.markdown(sentence(t, view, batch))
+    if score.not_held_by:
+        hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
+        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
+
+
+def computed(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """How the answer comes about: the other classes, and who contributed what."""
+    score = batch.scores[0]
     if view.task == "classes":
         _classes(t, view, score)
     _contribution(t, view, score)
 
 
-def _answer(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """What is predicted of the person, in figures and in a sentence."""
-    score, task = batch.scores[0], view.task
+def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
+    """Name, figure and explanation; what is decided stands first."""
     chance = t("score.probability"), percent(score.probability), _chance(t, view)
-    words = {"id": markdown(score.id), "label": markdown(t.label(view.federation)), "probability": chance[1]}
-    if task == "binary":
-        tiles = [chance, (t("score.decision"), frame.decision(t, score), t("glossary.cutoff"))]
-        if scale(view) == "log_odds":
-            tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
+    if view.task == "classes":
+        return [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
+    if view.task == "number":
+        value, off = _amounts(t, view, score)
+        return [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
+    tiles = [(t("score.decision"), frame.decision(t, score), t("glossary.cutoff")), chance]
+    if scale(view) == "log_odds":
+        tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
+    return tiles
+
+
+def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
+    """The answer in a sentence, as Markdown."""
+    score = batch.scores[0]
+    words = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
+    words["probability"] = percent(score.probability)
+    if view.task == "binary":
         words["relation"] = t("score.above" if score.probability >= batch.cutoff else "score.below")
         words["cutoff"] = f"{batch.cutoff:.0%}".replace("%", " %")
-    elif task == "classes":
-        tiles = [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
-        words["predicted"] = markdown(score.predicted)
-    else:
-        value, off = (
-            amount(score.margin, t.unit(view.federation.label)),
-            amount(view.record.metrics.rmse, t.unit(view.federation.label)),
-        )
-        tiles = [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
-        words |= {"value": markdown(value), "off": markdown(off)}
-    with st.grid("auto", min_column_width=140):
-        for title, shown, about in tiles:
-            st.metric(title, shown, help=about or None, border=True)
-    st.markdown(t("score.sentence" if task == "binary" else f"score.sentence_{task}", **words))
+        return t("score.sentence", **words)
+    if view.task == "classes":
+        return t("score.sentence_classes", **words, predicted=markdown(score.predicted))
+    value, off = _amounts(t, view, score)
+    return t("score.sentence_number", **words, value=markdown(value), off=markdown(off))
+
+
+def _amounts(t: Texts, view: View, score: Score) -> tuple[str, str]:
+    """What is predicted, and by how much such predictions are off, in the label's unit."""
+    unit = t.unit(view.federation.label)
+    return amount(score.margin, unit), amount(view.record.metrics.rmse, unit)
 
 
 def _chance(t: Texts, view: View) -> str:
     """What a model's probabilities are."""
     return t({"log_odds": "glossary.probability", "class_score": "glossary.softmax"}.get(scale(view), "glossary.share"))
-
-
-def _not_held(t: Texts, view: View, score: Score) -> None:
-    if score.not_held_by:
-        hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
-        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
 
 
 def _classes(t: Texts, view: View, score: Score) -> None:

@@ -42,15 +42,25 @@ def pools_filling(draw: Callable[[], None]) -> None:
     draw()
 
 
+def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:
+    """The pools that a scoring under `cipher` draws from."""
+    kept = [level for level in levels if level.target]
+    if cipher == "rlwe":
+        return [level for level in kept if level.party != view.model.guest]  # it draws its randomness as it goes
+    return kept
+
+
+def low(levels: Sequence[PoolLevel]) -> bool:
+    """Whether one of them holds less than a quarter of what it should."""
+    return any(level.ready < level.target / 4 for level in levels)
+
+
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
     """How much randomness each party has ready for `cipher`; nothing where none is kept."""
-    levels = [level for level in read() if level.target]
-    if cipher == "rlwe":
-        levels = [level for level in levels if level.party != view.model.guest]  # it draws its randomness as it goes
+    levels = needed(view, read(), cipher)
     if not levels:
         return
-    low = any(level.ready < level.target / 4 for level in levels)
-    icon, words = ("hourglass_top", t("score.warming")) if low else ("check", t("score.warm"))
+    icon, words = ("hourglass_top", t("score.warming")) if low(levels) else ("check", t("score.warm"))
     st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
     with st.grid("auto", min_column_width=170):
         for level in levels:
@@ -73,11 +83,14 @@ def follow(
     job: Job[Any],
     progress: Callable[[], int],
     redraw: Callable[[], None],
-    above: Callable[[], None],
+    beside: Callable[[], None],
 ) -> None:
-    """What stands above, and the stages, as they happen; `redraw` draws the whole page once the job has ended."""
-    above()
-    _live(t, view, job, progress())
+    """The stages as they happen, and what stands `beside` them; `redraw` draws the whole page once the job has ended."""
+    left, right = st.columns([3, 7], gap="medium")
+    with left:
+        _live(t, view, job, progress())
+    with right:
+        beside()
     if job.state != "running":
         redraw()
 

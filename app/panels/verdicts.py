@@ -38,7 +38,7 @@ def sentence(t: Texts, view: View) -> None:
         "guest": markdown(t.party(federation, view.model.guest)),
         "hosts": t.listed([markdown(t.party(federation, host)) for host in hosts]),
     }
-    st.markdown(f"#### {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
+    st.markdown(f"## {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
 
 
 def named(t: Texts, standing: Standing) -> None:
