@@ -99,7 +99,7 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
     assert not at.exception and not says(at, "presenter.score_first")
     first = at.session_state["job:score"].result.transcript
     assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
-    for _ in range(5):
+    for _ in range(4):
         at.button(key="presenter_next").click().run()
     assert at.query_params["presenter"] == [presenter.ANSWER]
     assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
