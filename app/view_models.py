@@ -50,11 +50,6 @@ class View:
         """What is predicted: one of two outcomes (binary), one of several classes, or a number."""
         return self.model.outputs.task
 
-    @property
-    def unit(self) -> str:
-        """Unit of a label that is a number."""
-        return self.federation.label.unit
-
 
 @dataclass(frozen=True)
 class Share:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session, view_models
-from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing
+from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
+from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.results import ScoreBatch
 from backend.services.reasons import ReasonsRequest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from backend.data.table import SampleSheet
+    from backend.services.job_registry import Upload
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")
@@ -47,10 +49,10 @@ def follow() -> None:
         run.follow(t, view, running, lambda: session.progress("score"), session.rerun, seen)
 
 
-def begin(request: ScoringRequest) -> None:
-    """Start a scoring."""
+def begin(request: ScoringRequest, given: Upload | None = None) -> None:
+    """Start a scoring, of a file that is kept until it has ended."""
     session.keep("asked", tuple(request.samples.ids))
-    session.start("score", lambda: backend.scoring.start(request))
+    session.start("score", lambda: backend.scoring.start(request), upload=given)
 
 
 def received(done: ScoreBatch) -> None:
@@ -92,28 +94,33 @@ def present(step: str) -> None:
     presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
 
 
-def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> SampleSheet | None:
-    """Whoever is to be scored: picked in `whom`, or filled in in `form`."""
+def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:
+    """Whoever is to be scored: picked in `whom`, or filled in in `form`; and the file that they came in."""
+    given = None
     try:
         if way == "pick":
             with whom:
                 chosen = person.pick(t, view, people, session.remember, session.draw)
-            return backend.samples.of_person(model_id, chosen) if chosen else None
+            return (backend.samples.of_person(model_id, chosen) if chosen else None), None
         with form:
             if way == "type":
                 known = session.kept("sample")
                 start = person.row(people, known) if known in people.index else None
-                return backend.samples.typed_in(model_id, *person.typed(t, view, start, session.empty))
-            csv = person.upload(t, lambda: backend.samples.template(model_id))
-            if csv is None:
-                return None
-            sheet = backend.samples.read(model_id, csv)
-            person.sheet(t, view, sheet)
-            return sheet
+                return backend.samples.typed_in(model_id, *person.typed(t, view, start, session.empty)), None
+            given = person.upload(t, lambda: backend.samples.template(model_id)) or held
+            if given is None:
+                return None, None
+            if given is held:
+                st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
+            take = partial(backend.samples.read, model_id, given.content, given.name)
+            sheet = upload.read(t, "score", given.name, take)
+            if sheet is not None:
+                person.sheet(t, view, sheet)
+            return sheet, given
     except GlassleafError as error:
         with form:
             frame.problem(t, str(error))
-        return None
+        return None, given
 
 
 def ready(cipher: str, bits: int) -> bool | None:
@@ -122,7 +129,7 @@ def ready(cipher: str, bits: int) -> bool | None:
         backend.federations.warm_up(view.record.federation, bits)
     read = partial(backend.federations.pools, view.record.federation)
     pools = partial(run.pools, t, view, read, cipher)
-    if running or (why is not None and why.state == "running"):
+    if session.busy():
         pools()
     else:
         run.pools_filling(pools)
@@ -137,6 +144,9 @@ if step:
     present(step)
     st.stop()
 
+held = session.upload("score")  # of a running job that was left
+if held is not None and session.once("held_upload", held.name):
+    session.choose("score_way", "upload")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
     way = person.way(t)
     whom = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
@@ -148,8 +158,8 @@ else:
     left, right = st.columns([5, 7], gap="large")
     form, answer = left.container(), right.container(key="score_answer")
     attention.order_on_a_phone("score_answer")
-sheet = chosen_sheet(way, whom, form)
-usable = len(sheet.ids) - len(sheet.problems) if sheet is not None else 0
+sheet, given = chosen_sheet(way, whom, form)
+usable = sheet.usable if sheet is not None else 0
 with above:
     one_output = view.model.outputs.slots(view.record.n_trees) == 1
     speeds = session.speeds(model_id, view.model.guest)
@@ -161,7 +171,7 @@ go = button.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:",
 if go and sheet is not None:
     session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
     cutoff = session.kept("cutoff", ScoringRequest.cutoff)
-    begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True))
+    begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
     session.rerun()
 
 with answer:

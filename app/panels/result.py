@@ -51,7 +51,7 @@ def take_home(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) 
     if done.canaries:
         st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
     if done.dither:
-        words = t("score.dithered", width=markdown(amount(done.dither, view.unit)))
+        words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
         st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
     st.download_button(
         t("score.download"),

@@ -36,7 +36,7 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
             st.metric(t("score.declined"), f"{declined:,}", help=t("glossary.cutoff"), border=True)
         elif view.task == "number" and good:
             mean = sum(score.margin for score in good) / len(good)
-            st.metric(t("score.mean"), amount(mean, view.unit), border=True)
+            st.metric(t("score.mean"), amount(mean, t.unit(view.federation.label)), border=True)
         st.metric(t("score.failed"), f"{len(done.scores) - len(good):,}", help=t("score.failed_help"), border=True)
         st.metric(t("score.a_second"), number(took.a_second), help=t("score.a_second_help"), border=True)
     st.markdown(sentence(t, view, done))
@@ -94,7 +94,7 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, l
         return [value if fine else None for value, fine in zip(values, good, strict=True)]
 
     factor, shape = PARTS[scale(view)]
-    unit = f" ({view.unit})" if view.task == "number" and view.unit else ""
+    unit = f" ({t.unit(view.federation.label)})" if view.task == "number" and t.unit(view.federation.label) else ""
     columns: dict[str, list[Any]] = {"id": [score.id for score in scores]}
     settings: dict[str, Any] = {"id": t("score.id"), "note": t("score.note")}
     if view.task == "number":

@@ -43,7 +43,7 @@ def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
     if view.task == "classes":
         return [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
     if view.task == "number":
-        value, off = amount(score.margin, view.unit), amount(view.record.metrics.rmse, view.unit)
+        value, off = _amounts(t, view, score)
         return [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
     tiles = [(t("score.decision"), frame.decision(t, score), t("glossary.cutoff")), chance]
     if scale(view) == "log_odds":
@@ -62,8 +62,14 @@ def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
         return t("score.sentence", **words)
     if view.task == "classes":
         return t("score.sentence_classes", **words, predicted=markdown(score.predicted))
-    value, off = amount(score.margin, view.unit), amount(view.record.metrics.rmse, view.unit)
+    value, off = _amounts(t, view, score)
     return t("score.sentence_number", **words, value=markdown(value), off=markdown(off))
+
+
+def _amounts(t: Texts, view: View, score: Score) -> tuple[str, str]:
+    """What is predicted, and by how much such predictions are off, in the label's unit."""
+    unit = t.unit(view.federation.label)
+    return amount(score.margin, unit), amount(view.record.metrics.rmse, unit)
 
 
 def _chance(t: Texts, view: View) -> str:
@@ -117,10 +123,10 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
     sentence = t(
         "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
-        base=_margin(view, score.base, False),
-        guest=_margin(view, score.guest_part, True),
-        hosts=_margin(view, score.hosts_part, True),
-        total=_margin(view, score.margin, False),
+        base=_margin(t, view, score.base, False),
+        guest=_margin(t, view, score.guest_part, True),
+        hosts=_margin(t, view, score.hosts_part, True),
+        total=_margin(t, view, score.margin, False),
         larger=t(f"score.larger_{larger}"),
     )
     if score.predicted:
@@ -133,7 +139,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     ]
     figure = charts.figure(230, top=4, barmode="overlay")
     for name, start, length, colour, pattern, change in steps:
-        charts.step(figure, name, start, length, _margin(view, length, change), colour, pattern)
+        charts.step(figure, name, start, length, _margin(t, view, length, change), colour, pattern)
     ends = [0.0, score.base, score.base + score.guest_part, score.margin]
     room = (max(ends) - min(ends) or 1.0) * 0.28
     figure.update_xaxes(
@@ -143,7 +149,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         tickformat=".0%" if scale(view) in ("share", "class_share") else None,
     )
     figure.update_yaxes(autorange="reversed", title=None)
-    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(view, s[2], s[5]) for s in steps]}
+    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(t, view, s[2], s[5]) for s in steps]}
     frame.chart(t, figure, sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
@@ -151,14 +157,18 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
 def _axis(t: Texts, view: View) -> str:
     """What the parts are measured in."""
     title = t(f"score.axis_{scale(view)}")
-    return f"{title} ({view.unit})" if view.task == "number" and view.unit else title
+    return (
+        f"{title} ({t.unit(view.federation.label)})"
+        if view.task == "number" and t.unit(view.federation.label)
+        else title
+    )
 
 
-def _margin(view: View, value: float, change: bool) -> str:
+def _margin(t: Texts, view: View, value: float, change: bool) -> str:
     """A margin or, with its sign, a change of it, in the words of the model's scale."""
     kind = scale(view)
     if kind in ("log_odds", "class_score"):
         return signed(value)
     plus = "+" if change and value >= 0 else ""
-    shown = percent(value) if kind in ("share", "class_share") else amount(value, view.unit)
+    shown = percent(value) if kind in ("share", "class_share") else amount(value, t.unit(view.federation.label))
     return plus + shown.replace("-", "−")

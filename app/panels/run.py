@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import session
 from app.panels import charts, frame, links, palette, parties, release
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
@@ -37,6 +38,7 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 @st.fragment(run_every=1.0)
 def pools_filling(draw: Callable[[], None]) -> None:
     """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end."""
+    session.note_clock()
     draw()
 
 
@@ -109,8 +111,7 @@ def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
         st.markdown("  \n".join(lines))
         many = job.total > 1
         share = done / job.total if many else reached / len(STAGES)
-        left = job.seconds / done * (job.total - done) if many and 0 < done < job.total else None
-        frame.progress(t, job, share, done, left)
+        frame.progress(t, job, share, done)
         frame.stop(t, job, "score")
 
 
@@ -131,18 +132,11 @@ def train(t: Texts, chosen: Federation, job: Job[Any], name: str, redraw: Callab
     """A training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
     who = [party.name for party in (chosen.guest, *chosen.hosts)]
     turn = palette.name(t, chosen, job.party) if job.party in who else ""
-    left = _left(job) if job.points and 0 < job.done < job.total else None
-    frame.working(t, job, t(f"stage.{job.stage}"), "train", turn, left)
+    frame.working(t, job, t(f"stage.{job.stage}"), "train", turn)
     if job.points:
         curves(t, chosen.label, job.points, name, "train_live")
     if job.state != "running":
         redraw()
-
-
-def _left(job: Job[Any]) -> float:
-    """Seconds, from the pace of the trees alone: alignment and encryption come before them, once."""
-    last = job.points[-1]
-    return float(last.seconds / last.tree * (job.total - last.tree))
 
 
 def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
@@ -157,7 +151,7 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
             trees=t("train.trees", n=record.n_trees),
             leaves=f"{record.n_leaves:,}",
             seconds=t.duration(job.seconds),
-            quality=frame.quality(t, record, markdown(chosen.label.unit)),
+            quality=frame.quality(t, record, markdown(t.unit(chosen.label))),
         ),
         icon=":material/check_circle:",
         title=t("train.registered"),
@@ -182,7 +176,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
         t(
             "train.curve_number" if number_label else "train.curve_sentence",
             grown=t("train.rounds", n=last.tree),
-            loss=markdown(amount(last.log_loss_validation, label.unit if number_label else "")),
+            loss=markdown(amount(last.log_loss_validation, t.unit(label) if number_label else "")),
             auc=number(last.auc_validation),
             best=best.tree,
         )
@@ -194,7 +188,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     if len(points) > 1:
         for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
             with column:
-                frame.picture(_lines(t, points, title, field, label.unit), t(f"train.{title}"), f"{key}_{title}")
+                frame.picture(_lines(t, points, title, field, t.unit(label)), t(f"train.{title}"), f"{key}_{title}")
     columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
     for title, field in drawn:
         for part in ("training", "validation"):

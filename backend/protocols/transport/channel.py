@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from backend import work
 from backend.errors import Cancelled, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
@@ -294,6 +295,7 @@ class Session:
 
     def check(self) -> None:
         """Raise Cancelled if the user stopped the job."""
+        work.check()
         if self._cancelled():
             raise Cancelled("Stopped at your request; nothing half-done was kept.")
 
