@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, person, privacy
+from app.panels import frame, links, person, privacy, release
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -18,7 +18,7 @@ done = last.result if last is not None and last.result is not None and last.resu
 if done is None:
     other = last is not None and last.result is not None
     st.info(t("privacy.other_model" if other else "privacy.no_run"), icon=":material/lock:")
-    st.page_link(session.page("score"), label=t("privacy.to_score"), icon=":material/arrow_forward:")
+    links.page("score", t("privacy.to_score"))
 else:
     rows, lines = backend.leakage.disclosures(done)
     privacy.table_two(t, view, done, rows, lines)
@@ -48,6 +48,7 @@ except GlassleafError as error:
     frame.problem(t, str(error))
 
 frame.section(t, "privacy.widths", "score_bits")
+release.before(t, view.record)
 job = session.job(f"leak:{model_id}")
 running = session.running(job)
 points = (job.result if job is not None else None) or ()

@@ -146,7 +146,7 @@ def card(t: Texts, view: View, finding: Finding, index: int, history: Sequence[R
         _badges(t, finding, about)
         held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
         meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-        st.markdown(f"#### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
+        st.markdown(f"### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
         law, found = st.columns(2, gap="medium")
         with law:
             title = markdown(t.either(finding.title, finding.title_zh))

@@ -11,7 +11,6 @@ import streamlit as st
 
 from app import view_models
 from app.panels import charts, evidence, frame, links, palette
-from app.session import page
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
 from backend.services.fairness import measure_in_words, widest
@@ -34,8 +33,8 @@ def alone(t: Texts) -> None:
     """There is no second model: say how to come by one."""
     st.info(t("compare_models.alone"), icon=":material/compare_arrows:")
     with st.container(horizontal=True):
-        st.page_link(page("train"), label=t("train.title"), icon=":material/model_training:")
-        st.page_link(page("compliance"), label=t("compliance.title"), icon=":material/gavel:")
+        links.page("train", t("train.title"), "model_training")
+        links.page("compliance", t("compliance.title"), "gavel")
 
 
 def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: Callable[[], None]) -> None:
@@ -44,7 +43,11 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [record.id, record.created[:16].replace("T", " "), frame.quality(t, record, view.unit)]
+        words = [
+            record.id,
+            record.created[:16].replace("T", " "),
+            frame.quality(t, record, t.unit(view.federation.label)),
+        ]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:

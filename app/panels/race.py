@@ -45,7 +45,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     if faster and beaten:
         words += " " + t("protocols.beats", names=t.listed(beaten))
     if faster and all(row.learned[0].directions for row in others):
-        words += " " + t("protocols.best_private")
+        words = t("protocols.best_private") + " " + words
     return words
 
 

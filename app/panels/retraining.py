@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import evidence, model_comparison, run
-from app.session import page
+from app.panels import evidence, links, model_comparison, run
 from app.texts import Texts
 from app.view_models import View
 from backend.services.retraining import RetrainingRequest
@@ -71,10 +70,6 @@ def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
         with box:
             model_comparison.details(t, view, found)
     with st.container(horizontal=True):
-        st.page_link(
-            page("compare_models"),
-            label=t("comparison.open"),
-            icon=":material/compare_arrows:",
-            query_params={"model": found.before.record.id, "other": found.after.record.id},
-        )
+        pair = {"model": found.before.record.id, "other": found.after.record.id}
+        links.page("compare_models", t("comparison.open"), "compare_arrows", **pair)
     model_comparison.to_both(t, found)

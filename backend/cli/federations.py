@@ -195,7 +195,8 @@ def demo(as_json: AsJson = False) -> None:
     began = time.perf_counter()
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.all(glassleaf.training.prepare_demo())[0]
-    print_result(asdict(record), f"Demo ready in {time.perf_counter() - began:.1f} s. {model_text(record)}", as_json)
+        text = model_text(record, glassleaf.models.states()[record.id])
+    print_result(asdict(record), f"Demo ready in {time.perf_counter() - began:.1f} s. {text}", as_json)
 
 
 @app.command(name="credit-card")

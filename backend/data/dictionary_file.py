@@ -1,7 +1,7 @@
 """A feature dictionary as a CSV file: one row a feature, as ``init --dictionary`` reads it.
 
-Columns: name, meaning, meaning_zh, unit, kind, expected_direction, sensitivity, categories (``code=label;code=label``), missing
-(``text;text``). Only name and meaning must be there.
+Columns: name, meaning, meaning_zh, unit, unit_zh, kind, expected_direction, sensitivity, categories and categories_zh
+(``code=label;code=label``), missing (``text;text``). Only name and meaning must be there.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ COLUMNS = (
     "meaning",
     "meaning_zh",
     "unit",
+    "unit_zh",
     "kind",
     "expected_direction",
     "sensitivity",
     "categories",
+    "categories_zh",
     "missing",
 )
 NEEDED = ("name", "meaning")
+CODED = ("categories", "categories_zh")
 
 
 def read_dictionary(path: Path) -> dict[str, Feature]:
@@ -97,34 +100,39 @@ def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature
 def cells_of(feature: Feature) -> dict[str, str]:
     """What a dictionary's cells say about a feature, beside its name."""
     found = feature.model_dump(mode="json")
-    pairs = ";".join(f"{code}={label}" for code, label in feature.categories.items())
-    if any(set(";=") & {*code, *label} for code, label in feature.categories.items()):
-        pairs = ""
+    codes = {column: _pairs(getattr(feature, column)) for column in CODED}
     missing = ";".join(text for text in feature.missing if ";" not in text)
-    return {column: found[column] for column in COLUMNS if column != "name"} | {"categories": pairs, "missing": missing}
+    return {column: found[column] for column in COLUMNS if column != "name"} | codes | {"missing": missing}
 
 
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """A row's cells as a feature's fields; empty cells leave the default."""
-    entry: dict[str, object] = {
-        name: cell for name, cell in cells.items() if cell and name not in ("categories", "missing")
-    }
-    categories: dict[str, str] = {}
+    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name not in (*CODED, "missing")}
     problems = []
-    for part in filter(None, (part.strip() for part in cells.get("categories", "").split(";"))):
-        code, equals, label = (piece.strip() for piece in part.partition("="))
-        if not equals or not code or not label:
-            problems.append(
-                f"{where}, categories: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
-            )
-        elif code in categories:
-            problems.append(f"{where}, categories: found the code {shown(code)} twice, expected it once. Delete one.")
-        categories[code] = label
-    if categories:
-        entry["categories"] = categories
+    for column in CODED:
+        categories, unread = _codes(f"{where}, {column}", cells.get(column, ""))
+        problems += unread
+        if categories:
+            entry[column] = categories
     if missing := [text for text in (part.strip() for part in cells.get("missing", "").split(";")) if text]:
         entry["missing"] = missing
     return entry, problems
+
+
+def _codes(where: str, cell: str) -> tuple[dict[str, str], list[str]]:
+    """What codes stand for, and what cannot be read."""
+    categories: dict[str, str] = {}
+    problems = []
+    for part in filter(None, (part.strip() for part in cell.split(";"))):
+        code, equals, label = (piece.strip() for piece in part.partition("="))
+        if not equals or not code or not label:
+            problems.append(
+                f"{where}: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
+            )
+        elif code in categories:
+            problems.append(f"{where}: found the code {shown(code)} twice, expected it once. Delete one.")
+        categories[code] = label
+    return categories, problems
 
 
 def write_dictionary(features: Sequence[Feature], path: Path) -> None:
@@ -134,3 +142,10 @@ def write_dictionary(features: Sequence[Feature], path: Path) -> None:
         writer.writeheader()
         for feature in features:
             writer.writerow({"name": feature.name} | cells_of(feature))
+
+
+def _pairs(categories: Mapping[str, str]) -> str:
+    """Codes as a cell; none where one holds a separator."""
+    if any(set(";=") & {*code, *label} for code, label in categories.items()):
+        return ""
+    return ";".join(f"{code}={label}" for code, label in categories.items())

@@ -264,7 +264,9 @@ def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> I
         codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
         named = feature.kind is not Kind.CATEGORICAL or feature.categories
         yield feature if named else feature.model_copy(update={"categories": {code: code for code in codes}})
-    yield Feature(name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit)
+    yield Feature(
+        name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit, unit_zh=label.unit_zh
+    )
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -429,7 +431,7 @@ def _label(
         _refuse(_class_problems(text, column, values, where))
         data["classes"] = tuple(values)
     if data["task"] == "number" and described:
-        data["unit"] = described.unit
+        data["unit"], data["unit_zh"] = described.unit, described.unit_zh
     guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
     data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
     data["meaning_zh"] = described.meaning_zh if described else ""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
+NOBODY = "not signed in"  # the actor where nobody is known
 DONE = "done"
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +57,11 @@ class Auditor:
     workspace: Workspace
     actor: str
     role: str
+
+    @property
+    def person(self) -> str:
+        """Who it is; empty where nobody is known."""
+        return "" if self.actor == NOBODY else self.actor
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.data.federation import Federation, load_federation
+from backend.data.federation import FILE_NAME, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import TO_FILL_IN, Division, split_table
 from backend.data.table_file import Reading
@@ -44,6 +45,10 @@ class Federations:
     def get(self, name: str) -> Federation:
         """One federation; raises FederationError where the name is unknown."""
         return self._workspace.federation(name)
+
+    def sha256(self, name: str) -> str:
+        """SHA-256 of a federation's file, hexadecimal."""
+        return sha256((self.get(name).folder / FILE_NAME).read_bytes()).hexdigest()
 
     def add(self, path: Path) -> Federation:
         """Check a federation file and remember it under its name.

@@ -83,7 +83,7 @@ class ModelImport:
         record = released(runtime, done.record, done.model, done.part_of, JOINT, Job[None](lambda _: None, 0))
 
         def keep() -> None:
-            self._models.register(record, done.model, done.part_of)
+            self._models.register(record, done.model, done.part_of, self._auditor.person)
             self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
             note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
 

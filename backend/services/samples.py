@@ -41,7 +41,7 @@ class Samples:
         table = self._workspace.runtime(self._models.get(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError(
-                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
+                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or enter the values."
             )
         own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
         return SampleSheet((sample_id,), own, {}, {}, ())

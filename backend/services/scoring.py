@@ -13,6 +13,7 @@ import numpy as np
 
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, cipher_named
+from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
@@ -31,6 +32,8 @@ from backend.store.journal import Run
 from backend.trees.metrics import measure
 
 __all__ = ["KEY_BITS", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
+
+MANY = 50  # people from which one ciphertext a number is the slow way
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,17 @@ class Scoring:
         note.keep = keep
         note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(record.id), counted)
         return batch
+
+    def suited(self, model_id: str, people: int) -> Cipher:
+        """The cipher for so many people where nobody chooses one: RLWE for :data:`MANY` and more where it holds the model's scores."""
+        if people < MANY:
+            return "paillier"
+        compiled = self._models.compiled(self._models.get(model_id)).guest
+        try:
+            parameters_for(max(1, len(compiled.folding.steps)), max(1, compiled.folding.n_entries), compiled.largest)
+        except ParameterError:
+            return "paillier"
+        return "rlwe"
 
     def handed_over(self, batch: ScoreBatch) -> None:
         """Whoever asked to hold the scores has passed them on: the journal forgets them."""

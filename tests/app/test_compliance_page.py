@@ -15,7 +15,7 @@ from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
-from tests.app.conftest import Answers, Opened, World, _fresh
+from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -242,7 +242,7 @@ def test_the_model_is_retrained_in_one_action_and_compared_with_the_first(opened
     at.multiselect(key=f"retrain_without_{model}").set_value(["gender", "marital_status"])
     at.multiselect(key=f"retrain_by_{model}").set_value(["gender"])
     at.run().button(key="retrain_go").click().run()
-    job = at.session_state[f"job:retrain:{model}"]
+    job = job_of(f"retrain:{model}")
     job.wait(120)
     assert job.error is None
     at.run()

@@ -17,7 +17,7 @@ from app.view_models import PAGE, Speed
 from backend.protocols.simulation.simulator import PoolLevel
 from backend.results import Score
 from backend.services.scoring import Scoring
-from tests.app.conftest import Answers, Opened, World
+from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded
 
@@ -92,7 +92,7 @@ def test_the_key_length_reaches_the_scoring(opened: Opened) -> None:
     at = opened("score")
     at.get_by_key("score_key_bits").set_value(2048)
     at = scored(at.run())
-    batch = at.session_state["job:score"].result
+    batch = job_of("score").result
     assert (batch.cipher, batch.key_bits) == ("paillier", 2048)
 
 
@@ -107,9 +107,9 @@ def test_figures_of_a_cipher_come_from_a_run_and_not_before(opened: Opened) -> N
 
 def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
     at = scored(opened("score"))
-    paillier = at.session_state["job:score"].result
+    paillier = job_of("score").result
     at = scored(with_cipher(at, "rlwe"))
-    rlwe = at.session_state["job:score"].result
+    rlwe = job_of("score").result
     assert not at.exception
     assert rlwe.cipher == "rlwe"
     assert [s.units for s in rlwe.scores] == [s.units for s in paillier.scores]
@@ -195,7 +195,7 @@ def test_the_textbook_counts_every_person_scored(bulk: AppTest, answers: Answers
 
 def test_many_people_are_shown_page_by_page_and_downloaded_whole(bulk: AppTest) -> None:
     assert not bulk.exception
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     assert len(table(bulk)) == PAGE
     assert list(table(bulk)["id"])[:2] == ["new0", "new1"]
     bulk.get_by_key("batch_page").set_value(3)
@@ -210,12 +210,12 @@ def test_the_table_can_begin_with_the_highest_risk(bulk: AppTest) -> None:
     bulk.get_by_key("batch_order").set_value("highest")
     bulk.run()
     shown = list(table(bulk)["probability"])
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     assert shown == sorted((100 * s.probability for s in batch.scores), reverse=True)[:PAGE]
 
 
 def test_a_batch_shows_its_speed_and_bytes(bulk: AppTest) -> None:
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     rate = next(m for m in bulk.metric if m.label == T("score.a_second"))
     assert float(rate.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
     assert says(bulk, "score.traffic")
@@ -247,7 +247,7 @@ def test_progress_never_goes_back(opened: Opened) -> None:
     job = Waiting(total=500)
     for done, seen in ((0, 0), (200, 200), (300, 300), (0, 300), (400, 400)):
         job.done = done
-        at.session_state["job:score"] = job
+        put_job("score", job)
         at.run()
         text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
         assert says(text, "stage.count", done=seen, total=500)
@@ -256,7 +256,7 @@ def test_progress_never_goes_back(opened: Opened) -> None:
 
 def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
     at = opened("score")
-    at.session_state["job:score"] = Waiting(total=500)
+    put_job("score", Waiting(total=500))
     at.run()
     at.button(key="cancel_score").click().run()
     assert at.button(key="cancel_score").label == T("stage.cancelling")
@@ -301,7 +301,7 @@ def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:
 
 
 def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     one, entry = batch.scores[0], batch.transcript[0]
     sent = [("bank", "telecom", 600), ("telecom", "shop", 90), ("shop", "bank", 30), ("telecom", "bank", 6)]
     synthetic = replace(

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from app.panels import result
-from tests.app.conftest import Opened
+from tests.app.conftest import Opened, job_of
 from tests.app.reading_out import says
 
 
 def scored(at):
     at.button(key="score_go").click().run()
-    at.session_state["job:score"].wait(60)
+    job_of("score").wait(60)
     return at.run()
 
 

@@ -183,10 +183,10 @@ def test_a_changed_number_in_the_json_shows(glassleaf):
     text = glassleaf.reports.export("latest", "json").decode()
     body = json.loads(text)
     body["content"]["quality"]["auc"] = 0.999
-    with pytest.raises(ModelError, match="does not have its hash"):
+    with pytest.raises(ModelError, match="does not match its hash"):
         read(json.dumps(body))
     body["sha256"] = sha256({k: v for k, v in body.items() if k not in ("sha256", "signature")})
-    with pytest.raises(ModelError, match="content does not have its hash"):
+    with pytest.raises(ModelError, match="content does not match its hash"):
         read(json.dumps(body))
 
 
@@ -208,7 +208,7 @@ def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
     assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
     auc = f'"auc":{report.content.quality.auc}'.encode()
     assert auc in blob
-    with pytest.raises(ModelError, match="does not have its hash"):
+    with pytest.raises(ModelError, match="does not match its hash"):
         check(blob.replace(auc, auc[:-1] + (b"1" if auc[-1:] != b"1" else b"2")))
 
 

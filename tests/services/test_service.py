@@ -178,8 +178,8 @@ def test_training_is_registered_with_its_curve_and_can_leave_features_out(glassl
 @pytest.mark.parametrize(
     ("request_changes", "text"),
     [
-        ({"hosts": ("nobody",)}, "nobody is no Host"),
-        ({"exclude": ("nothing",)}, "nothing is no feature"),
+        ({"hosts": ("nobody",)}, "nobody is not a Host"),
+        ({"exclude": ("nothing",)}, "nothing is not a feature"),
     ],
 )
 def test_a_training_request_that_does_not_fit_is_refused(glassleaf, request_changes, text):
@@ -287,7 +287,7 @@ def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(glassleaf)
     result = glassleaf.scoring.evaluate("latest", 5, KEY)
     assert result.registered.n > 1000 and result.encrypted.n == 5
     assert glassleaf.scoring.evaluate("latest", 0).encrypted is None
-    with pytest.raises(ParameterError, match="asked for"):
+    with pytest.raises(ParameterError, match="were requested"):
         glassleaf.scoring.evaluate("latest", 10**6)
 
 
