@@ -59,14 +59,18 @@ class Catalogue:
 
 
 def fill(text: str, language: str, values: Mapping[str, object]) -> str:
-    """`text` with `values` filled in; in Chinese a Latin value is set apart by spaces and a Chinese one is not, whatever it is."""
+    """`text` with `values` filled in, whole numbers with thousands separated.
+
+    In Chinese a Latin value is set apart by spaces, and a Chinese one is not.
+    """
     if not values:
         return text
+    shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
     if language != "zh":
-        return text.format(**values)
+        return text.format(**shown)
     filled, last = "", ""
     for between, name, spec, _ in string.Formatter().parse(text):
-        value = format(values[name], spec or "") if name else ""
+        value = format(shown[name], spec or "") if name else ""
         filled += _set_apart(last.rstrip("*")[-1:], between, value.lstrip("*")[:1]) + value
         last = value
     return filled

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session, view_models
-from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing
-from app.panels import upload as uploads
+from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
 from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.results import ScoreBatch
@@ -72,14 +71,14 @@ def present(step: str) -> None:
     if last is not None and fits and not aside and not running:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
-    chosen = session.kept("sample")
+    chosen: str | None = session.kept("sample") or next(iter(person.options(people, None)), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             chosen = person.pick(t, view, people, session.remember, session.draw)
 
     def score() -> None:
         cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
-        sheet = backend.samples.of_person(model_id, chosen)
+        sheet = backend.samples.of_person(model_id, str(chosen))
         begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
 
     def restart() -> None:
@@ -114,7 +113,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
             if given is held:
                 st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
             take = partial(backend.samples.read, model_id, given.content, given.name)
-            sheet = uploads.read(t, "score", given.name, take)
+            sheet = upload.read(t, "score", given.name, take)
             if sheet is not None:
                 person.sheet(t, view, sheet)
             return sheet, given
@@ -168,7 +167,7 @@ with above:
     session.keep("engine", (cipher, bits))
     presenter.switch(t, presenting=False)
 off = not usable or bool(running)
-offered = sheet is None or usable  # of a file without a usable row there is nothing to send
+offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
 go = offered and button.button(
     t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
 )

@@ -37,6 +37,7 @@ EDITED = (
     "unit_zh",
     "categories_zh",
 )
+WIDTHS = {"meaning": 260, "meaning_zh": 150, "categories": 150, "categories_zh": 150}  # pixels
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -453,11 +454,7 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         field: st.column_config.TextColumn(
             t(f"own_data.field_{field}"),
             help=t(f"own_data.field_{field}_help"),
-            width=260
-            if field == "meaning"
-            else 150
-            if field in ("meaning_zh", "categories", "categories_zh")
-            else None,
+            width=WIDTHS.get(field),
         )
         for field in fields
     }

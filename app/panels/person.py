@@ -207,8 +207,8 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    file = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
-    return None if file is None else Upload(file.name, file.getvalue())
+    found = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
+    return None if found is None else Upload(found.name, found.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:

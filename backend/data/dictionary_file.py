@@ -105,6 +105,13 @@ def cells_of(feature: Feature) -> dict[str, str]:
     return {column: found[column] for column in COLUMNS if column != "name"} | codes | {"missing": missing}
 
 
+def _pairs(categories: Mapping[str, str]) -> str:
+    """Codes as a cell; none where one holds a separator."""
+    if any(set(";=") & {*code, *label} for code, label in categories.items()):
+        return ""
+    return ";".join(f"{code}={label}" for code, label in categories.items())
+
+
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """A row's cells as a feature's fields; empty cells leave the default."""
     entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name not in (*CODED, "missing")}
@@ -142,10 +149,3 @@ def write_dictionary(features: Sequence[Feature], path: Path) -> None:
         writer.writeheader()
         for feature in features:
             writer.writerow({"name": feature.name} | cells_of(feature))
-
-
-def _pairs(categories: Mapping[str, str]) -> str:
-    """Codes as a cell; none where one holds a separator."""
-    if any(set(";=") & {*code, *label} for code, label in categories.items()):
-        return ""
-    return ";".join(f"{code}={label}" for code, label in categories.items())

@@ -30,9 +30,9 @@ BY_RESULT = (
     "choice",
     "document",
     "measure",
-    "sheet",
     "unit",
-)  # sections whose keys come out of results, section headings, the fields of the parameter classes, reports, dictionaries and uploads
+    "sheet",
+)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries and remarks on uploads
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

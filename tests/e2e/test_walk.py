@@ -195,8 +195,8 @@ def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, bro
         page.get_by_role("button", name=T("train.go"), exact=True).click()
         page.get_by_text(T("train.registered")).wait_for(timeout=240_000)
         _settle(page)
-        assert page.get_by_text("people are held by all parties").count() == 1
-        assert page.get_by_text("is best:").count() == 1
+        assert page.get_by_text("people are known to all parties").count() == 1
+        assert page.get_by_text("ranks best:").count() == 1
         page.get_by_role("link", name=T("train.open")).click()
         page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
         page.get_by_text(T("algorithm.name_forest"), exact=True).wait_for(timeout=60_000)
@@ -206,7 +206,7 @@ def _race(page) -> None:
     """Run every protocol on the Protocols page, and wait for the last batch."""
     _settle(page)
     page.get_by_role("button", name=T("protocols.go")).click()
-    page.get_by_text("Points are measured runs").wait_for(timeout=240_000)
+    page.get_by_text(T("protocols.batches_caption").split(",")[0]).wait_for(timeout=240_000)
     page.get_by_role("progressbar").wait_for(state="detached", timeout=240_000)
     _settle(page)
     for name in ("race", "by_size", "figures", "learned"):

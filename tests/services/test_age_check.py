@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.errors import Cancelled, ParameterError
+from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.scoring.age_classes import age_classes
 from backend.services.age_check import AgeRequest, measure_ages
@@ -109,7 +110,7 @@ def test_the_finding_the_report_and_the_log_show_it(context):
     [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert (finding.feature, finding.ages) == (OWN, None)
     page = glassleaf.reports.export(model, "html").decode()
-    assert "Not checked yet whether an age of 62 or more scores worse" in page
+    assert Catalogue("en")("document.elderly_open") in page
     done = glassleaf.fairness.start(AgeRequest(model, OWN, cipher="none")).get()
     [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert finding.ages == done

@@ -61,7 +61,7 @@ def test_a_sign_off_names_person_role_statement_and_the_report_that_was_read(rev
         ({"person": " "}, "person of 1 to 120 characters; this one has 0"),
         ({"rule": ""}, "rule .* has 0"),
         ({"feature": "x" * 121}, "feature .* has 121"),
-        ({"verdict": "ignored"}, "verdict is 'ignored', expected one of overridden, confirmed"),
+        ({"verdict": "ignored"}, "decision is 'ignored'; choose one of overridden, confirmed"),
         ({"model": "m12345"}, "content hash is 'm12345', expected 64 hexadecimal digits"),
     ],
 )
