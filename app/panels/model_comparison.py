@@ -124,6 +124,16 @@ def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[floa
     st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
 
 
+def open_full(t: Texts, found: SideBySide) -> None:
+    """To the comparison on a page of its own, and to the second model."""
+    both = {"model": found.before.record.id, "other": found.after.record.id}
+    with st.container(horizontal=True):
+        st.page_link(
+            page("compare_models"), label=t("comparison.open"), icon=":material/compare_arrows:", query_params=both
+        )
+        links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
+
+
 def to_both(t: Texts, found: SideBySide) -> None:
     """To either model."""
     with st.container(horizontal=True):
