@@ -28,7 +28,6 @@ view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
 before, after = backend.models.lineage(model_id)
-outcome = session.outcome()
 
 
 def measure(request: "DisparityRequest | ProxyRequest | AgeRequest") -> "Job[Any]":
@@ -51,7 +50,8 @@ def begin(place: str, work: Work, start: "Callable[[], Job[Any]]") -> None:
 work = Casework(
     as_whom=(role, session.actor()),
     history=backend.reviews.history(model_id),
-    said=(session.kept("attempted_at", ""), outcome) if outcome else None,
+    attempted_at=session.kept("attempted_at", ""),
+    said=session.outcome(),
     measuring=measuring,
     retraining=retraining,
     at={one.name: session.kept(f"{one.name}_at:{model_id}", "") for one in (measuring, retraining)},
@@ -82,7 +82,6 @@ compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
 compliance.contradictions(t, view)
-frame.section(t, "compliance.duties_title")
 compliance.duties(t, view)
 compliance.packs(t, view)
 if not found:

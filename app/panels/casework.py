@@ -18,6 +18,7 @@ from app.view_models import View
 from backend.services.audit import OPERATOR
 
 if TYPE_CHECKING:
+    from backend.compliance.assessment import KeptOut
     from backend.jobs import Job
     from backend.reports.model_comparison import SideBySide
     from backend.results import ModelRecord
@@ -46,8 +47,10 @@ class Casework:
         As the log will name whoever acts.
     history : sequence of Review
         Every decision, oldest first.
-    said : (str, (bool, str)) or None
-        Where the last attempt was made, and what became of it.
+    attempted_at : str
+        Where something was tried last.
+    said : (bool, str) or None
+        What became of it just now.
     measuring, retraining : Work
     at : mapping of str to str
         Name of a work → the place that started it last.
@@ -68,7 +71,8 @@ class Casework:
 
     as_whom: tuple[str, str]
     history: Sequence[Review]
-    said: tuple[str, tuple[bool, str]] | None
+    attempted_at: str
+    said: tuple[bool, str] | None
     measuring: Work
     retraining: Work
     at: Mapping[str, str]
@@ -95,7 +99,7 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
     """The steps of one finding as a row, and the chosen one below."""
     place = view_models.key_of(finding)
     key = session.remember(f"step_{place}", list(STEPS))
-    step: str = st.segmented_control(
+    chosen = st.segmented_control(
         t("compliance.step"),
         list(STEPS),
         key=key,
@@ -103,20 +107,20 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
         required=True,
         label_visibility="collapsed",
     )
-    if work.said is not None and work.said[0] == place:
-        frame.outcome(t, work.said[1])
+    step = chosen or "evidence"
     if step == "evidence":
         draw_evidence()
     elif step == "decide":
         _decide(t, finding, work, place)
     elif step == "measure":
-        measure(t, view, finding.feature, evidence.measurable(view, finding), work, place)
-        evidence.both(t, view, finding, place)
+        measure(t, view, finding, evidence.measurable(view, finding), work, place)
     elif step == "retrain":
         _retrain(t, view, finding, work, place)
     else:
         reviews.acting(t, *work.as_whom)
         reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
+    if work.attempted_at == place:
+        frame.outcome(t, work.said)
     _onwards(t, finding, work, place, step)
 
 
@@ -147,20 +151,29 @@ def _decide(t: Texts, finding: Finding, work: Casework, place: str) -> None:
     reviews.acting(t, *work.as_whom)
 
 
-def measure(t: Texts, view: View, feature: str, kinds: Sequence[str], work: Casework, place: str) -> None:
-    """The form that has something measured of a feature, and what it came to."""
-    request = partial(evidence.request, t, view, feature, kinds, place)
-    offers.form(t, view, work.offered(work.measuring, place), request, work.measure, evidence.measured)
+def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str], work: Casework, place: str) -> None:
+    """The form that has something measured of a feature, and what is known of it."""
+    offers.form(
+        t,
+        view,
+        work.offered(work.measuring, place),
+        partial(evidence.request, t, view, about.feature, kinds, place),
+        work.measure,
+        evidence.measured,
+        lambda asked: evidence.of_kind(t, view, about, asked, place),
+    )
 
 
 def _retrain(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
-    """The form that retrains without the feature; below it this model beside the newest that does without."""
-    role = work.as_whom[0]
-    if role == OPERATOR:
+    """The form that retrains without the feature; once there is a model that does without, both side by side."""
+    role, offer = work.as_whom[0], work.offered(work.retraining, place)
+    without = next((record for record in work.successors if finding.feature in record.exclude), None)
+    if without is not None and not (offer.here and work.retraining.busy):
+        if offer.here and work.retraining.job is not None:
+            retraining.done(t, view, work.retraining.job)
+        retraining.beside(t, view, work.compare(without))
+    elif role == OPERATOR:
         request = partial(retraining.request, t, view, finding, place)
-        offers.form(t, view, work.offered(work.retraining, place), request, work.retrain, retraining.done)
+        offers.form(t, view, offer, request, work.retrain, retraining.done)
     else:
         retraining.not_for(t, role)
-    without = next((record for record in work.successors if finding.feature in record.exclude), None)
-    if without is not None:
-        retraining.beside(t, view, work.compare(without))

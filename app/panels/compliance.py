@@ -51,23 +51,20 @@ def replaces(t: Texts, view: View, found: SideBySide) -> None:
 
 def kept_out(t: Texts, view: View, found: Sequence[KeptOut], work: Casework) -> None:
     """Features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
-    measured = {row.feature: row for row in found}
-    for name in view.record.exclude:
-        if evidence.named(view, name) is None:
+    for row in found:
+        if evidence.named(view, row.feature) is None:  # nobody has it any more
             continue
-        words = t("compliance.kept_out", feature=evidence.brief(t, view, name))
-        box = st.expander(words, icon=":material/visibility_off:", key=f"kept_out_{name}", on_change="rerun")
+        words = t("compliance.kept_out", feature=evidence.brief(t, view, row.feature))
+        box = st.expander(words, icon=":material/visibility_off:", key=f"kept_out_{row.feature}", on_change="rerun")
         if box.open:
             with box:
-                if name in measured:
-                    evidence.both(t, view, measured[name], name)
-                casework.measure(t, view, name, evidence.measurable(view, None), work, name)
+                casework.measure(t, view, row, evidence.measurable(view, None), work, row.feature)
 
 
 def sign(t: Texts, work: Casework) -> None:
     """The sign-off of a model without findings."""
-    if work.said is not None and work.said[0] == SIGNING:
-        frame.outcome(t, work.said[1])
+    if work.attempted_at == SIGNING:
+        frame.outcome(t, work.said)
     reviews.acting(t, *work.as_whom)
     reviews.sign_offs(t, work.signing, SIGNING, partial(work.attempt, SIGNING))
 
@@ -95,7 +92,11 @@ def duties(t: Texts, view: View) -> None:
     found = view.compliance.duties
     forces = Counter(duty.force for duty in found)
     counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
-    st.markdown(t("compliance.duties", **counts))
+    box = st.expander(
+        t("compliance.duties_of_model", **counts), icon=":material/balance:", key="duties", on_change="rerun"
+    )
+    if not box.open:  # what nobody looks at is not sent
+        return
     laws: dict[str, list[Duty]] = {}
     for duty in found:
         laws.setdefault(t.either(duty.pack, duty.pack_zh), []).append(duty)
@@ -104,9 +105,11 @@ def duties(t: Texts, view: View) -> None:
         in_force = sum(duty.force == "in_force" for duty in laws[law])
         return t("compliance.duties_of", pack=markdown(law), n=len(laws[law]), in_force=in_force)
 
-    chosen = st.pills(t("compliance.duties_law"), list(laws), format_func=counted, key="duties_law")
-    if chosen is not None:
-        _duties(t, laws[chosen])
+    with box:
+        st.markdown(t("compliance.duties"))
+        chosen = st.pills(t("compliance.duties_law"), list(laws), format_func=counted, key="duties_law")
+        if chosen is not None:
+            _duties(t, laws[chosen])
 
 
 def _duties(t: Texts, own: Sequence[Duty]) -> None:

@@ -38,21 +38,43 @@ SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
 
 def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
     """What goes with a feature, and outcomes by its groups; where nothing was measured, two lines say so (columns would slow the page)."""
-    titles = {name: f":material/{icon}: **{t(f'compliance.{name}')}**" for name, icon in EVIDENCE.items()}
     if found.proxies is None and found.disparities is None:
         with st.container(horizontal=True):
-            for name, title in titles.items():
-                st.markdown(f"{title}: {t('compliance.not_measured')}", help=t(f"compliance.{name}_help"))
+            for name in EVIDENCE:
+                _titled(t, name, f": {t('compliance.not_measured')}")
     else:
-        for name, column in zip(titles, st.columns(2, gap="medium"), strict=True):
+        for name, column in zip(EVIDENCE, st.columns(2, gap="medium"), strict=True):
             with column:
-                st.markdown(titles[name], help=t(f"compliance.{name}_help"))
+                _titled(t, name)
                 if name == "proxies":
                     proxies(t, view, found, place)
                 else:
                     outcomes(t, found.disparities, found.disparities_on, place)
     if isinstance(found, Finding):
         ages(t, found, place)
+
+
+def of_kind(
+    t: Texts,
+    view: View,
+    found: Finding | KeptOut,
+    asked: DisparityRequest | ProxyRequest | AgeRequest,
+    place: str,
+) -> None:
+    """What was measured of a feature so far, of the kind that is asked for."""
+    if isinstance(asked, ProxyRequest):
+        _titled(t, "proxies")
+        proxies(t, view, found, place)
+    elif isinstance(asked, DisparityRequest):
+        _titled(t, "outcomes")
+        outcomes(t, found.disparities, found.disparities_on, place)
+    elif isinstance(found, Finding):
+        ages(t, found, place)
+
+
+def _titled(t: Texts, name: str, more: str = "") -> None:
+    title = f":material/{EVIDENCE[name]}: **{t(f'compliance.{name}')}**"
+    st.markdown(title + more, help=t(f"compliance.{name}_help"))
 
 
 def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:

@@ -129,7 +129,9 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
 def card(t: Texts, view: View, finding: Finding, work: Casework, *, first: bool) -> None:
     """One finding: a line that says what it is, and once opened everything about it and the work on it."""
     place = view_models.key_of(finding)
-    box = st.expander(_headline(t, finding, work), expanded=first, key=f"finding_{place}", on_change="rerun")
+    # a line that changes is a new one to Streamlit, so that a decision would close its card
+    opened = first or work.attempted_at == place
+    box = st.expander(_headline(t, finding, work), expanded=opened, key=f"finding_{place}", on_change="rerun")
     if not box.open:  # what nobody looks at is not sent
         return
     with box:

@@ -54,8 +54,9 @@ def form(
     request: Callable[[], R],
     begin: Callable[[R], Job[Any]],
     done: Callable[[Texts, View, Job[Any]], None],
+    known: Callable[[R], None] = lambda asked: None,
 ) -> None:
-    """The form `request` with its button on the left; on the right its progress, then what `done` says of it."""
+    """The form `request` with its button on the left; on the right its progress, what `done` says of it, and what is `known`."""
     left, right = st.columns(2, gap="large")
     work = offer.work
     with left:
@@ -70,6 +71,7 @@ def form(
             _progress(t, view, work, done)
         elif work.busy:
             st.caption(f":material/hourglass_top: {t('compliance.busy')}")
+        known(asked)
 
 
 def _progress(t: Texts, view: View, work: Work, done: Callable[[Texts, View, Job[Any]], None]) -> None:

@@ -20,6 +20,7 @@ from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.fairness import DisparityRequest, Fairness
+from backend.services.model_difference import DifferenceRequest, ModelDifferences
 from backend.services.registry import Registry
 from backend.services.reports import Reports
 from backend.services.training import Training, TrainingRequest
@@ -69,10 +70,11 @@ class Retraining:
         auditor: Auditor,
         training: Training,
         fairness: Fairness,
+        differences: ModelDifferences,
         reports: Reports,
     ) -> None:
         self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._training, self._fairness, self._reports = training, fairness, reports
+        self._training, self._fairness, self._differences, self._reports = training, fairness, differences, reports
 
     def start(self, request: RetrainingRequest) -> Job[SideBySide]:
         """Train a model again without some features and measure both, in the background; the first model stays.
@@ -86,6 +88,8 @@ class Retraining:
             for model_id in (before.id, after.id):
                 for wanted in request.measured(model_id):
                     self._fairness.disparity(wanted, job)
+            if self._differences.can_pair(before, after):
+                self._differences.measure(DifferenceRequest(before.id, after.id, cipher=request.cipher), job)
             return self._reports.compare(before.id, after.id)
 
         return Job(work, self._models.get(request.model_id).n_trees).start()
