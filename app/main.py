@@ -44,6 +44,7 @@ ASSETS = Path(str(files("assets")))
 
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
+st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
 if session.signed_in() is False:
     sidebar.sign_in(t)

@@ -65,6 +65,7 @@ class Texts:
     """The catalogue of one language: ``t(key, name=value)``.
 
     A value called ``n`` chooses between the singular and the plural where the catalogue has both.
+    Whole numbers are shown with thousands signs.
     """
 
     def __init__(self, language: str) -> None:
@@ -76,7 +77,8 @@ class Texts:
         text = self._texts.get(key)
         if text is None:
             text = self._texts[f"{key}.one" if values.get("n") in (1, "1") else f"{key}.other"]
-        return text.format(**values) if values else text
+        shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
+        return text.format(**shown) if values else text
 
     def has(self, key: str) -> bool:
         """True where the catalogue holds `key`."""

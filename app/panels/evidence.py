@@ -226,8 +226,8 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
         (
             t("document.ages_younger", place=gap.place, classes=len(found.gaps)),
             gap.predicted,
-            f"{gap.worse:+.4f}",
-            f"[{gap.low:+.4f}, {gap.high:+.4f}]",
+            f"{gap.worse:+.4f}".replace("-", "−"),
+            f"[{gap.low:+.4f}, {gap.high:+.4f}]".replace("-", "−"),
         )
         for gap in found.gaps
     ]

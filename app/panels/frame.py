@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, palette
+from app.panels import charts
 from app.texts import Texts, amount, markdown, number, percent, wrap
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
-    if st.context.theme.type == "light":
-        figure.update_layout(font={"color": palette.LIGHT_TEXT})
-    st.plotly_chart(figure, key=key, config=CHART, alt=_words(sentence))
+    st.plotly_chart(figure, key=key, config=CHART, theme=None, alt=_words(sentence))
 
 
 def _words(sentence: str) -> str:

@@ -96,12 +96,12 @@ def test_a_finding_is_decided_on_in_its_card_by_role_and_shown_with_reason_perso
 
 def test_a_card_that_was_opened_stays_open_after_a_decision(opened: Opened) -> None:
     at = opened("compliance")
-    last = view_models.key_of(found_of(at)[-1])
-    at.session_state[f"finding_{last}"] = True  # open
-    at.session_state[f"step_{last}"] = "decide"
-    at.run().text_area(key=f"decide_{last}_reason").set_value(REASON)
-    at.text_input(key=f"decide_{last}_reviewer").set_value("Rita")
-    at.button(key=f"decide_{last}_go").click().run()
+    second = view_models.key_of(found_of(at)[1])
+    at.session_state[f"finding_{second}"] = True  # open
+    at.session_state[f"step_{second}"] = "decide"
+    at.run().text_area(key=f"decide_{second}_reason").set_value(REASON)
+    at.text_input(key=f"decide_{second}_reviewer").set_value("Rita")
+    at.button(key=f"decide_{second}_go").click().run()
     assert not at.exception and at.success[0].value == T("report.decided")
 
 
