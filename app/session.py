@@ -22,6 +22,7 @@ from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
+from backend.results import NOT_SIGNED_IN
 from backend.services import Glassleaf
 from backend.services.audit import OPERATOR, ROLES
 
@@ -148,7 +149,7 @@ def account() -> str:
 
 def actor() -> str:
     """Whom the audit log names."""
-    return account() or "not signed in"
+    return account() or NOT_SIGNED_IN
 
 
 def note_sign_in() -> None:
