@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,32 +14,9 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import session  # noqa: E402
-from app.panels import frame, sidebar  # noqa: E402
+from app import glossary, search, session  # noqa: E402
+from app.panels import finder, frame, navigation, sidebar, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES  # noqa: E402
-
-ICONS = {
-    "overview": "home",
-    "features": "dictionary",
-    "structure": "account_tree",
-    "importance": "leaderboard",
-    "model_card": "fact_check",
-    "compliance": "gavel",
-    "compare_models": "compare_arrows",
-    "score": "lock",
-    "privacy": "visibility",
-    "protocols": "flag",
-    "attack_lab": "bug_report",
-    "train": "model_training",
-    "report": "description",
-    "audit": "receipt_long",
-}
-FIRST = {REGULATOR: ("report", "audit")}  # role: pages that stand above the others
-FOR = {
-    "train": (OPERATOR,),
-    "score": (OPERATOR, ANALYST),
-}  # page: whose it is; a courtesy, for roles are not authenticated
 
 ASSETS = Path(str(files("assets")))
 
@@ -46,42 +24,58 @@ t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
+with st.sidebar:
+    frame.let_save(t)
 if session.signed_in() is False:
     sidebar.sign_in(t)
     st.stop()
 role = session.role()
-first = FIRST.get(role, ())
-here = st.navigation(
-    [
-        st.Page(
-            session.page(name),
-            title=t(f"{name}.title"),
-            icon=f":material/{icon}:",
-            url_path=name,
-            default=name == "overview",
-            help=t(f"{name}.question"),
-            visibility="visible" if role in FOR.get(name, ROLES) else "hidden",
-        )
-        for name, icon in sorted(ICONS.items(), key=lambda item: item[0] not in first)
-    ],
-    expanded=True,
-)
+here, page = navigation.find(t)
+session.arrive(here)
 try:
     frame.broken(t, session.service().federations.broken())
+    records = session.models()
+    federations = {federation.name: federation for federation in session.service().federations.all()}
+    states = session.service().models.states()
     with st.sidebar:
-        records = session.models()
         if records:
-            federations = {federation.name: federation for federation in session.service().federations.all()}
-            key = session.bind("model", [record.id for record in records], records[0].id)
-            sidebar.models(t, records, federations, key)
+            opening = session.service().models.opening() or records[0]
+            key = session.bind("model", [record.id for record in records], opening.id)
+            sidebar.models(t, records, federations, states, key)
             session.publish("model")
-        sidebar.language(t, "language")
-        sidebar.role(t, "role", session.account())
-        sidebar.version()
+        searching = finder.button(t)
+        navigation.links(t, role)
+        sidebar.footer(t, session.account())
+        navigation.tell_browser(t, role, here, walked=not session.walking())
+    st.html(ASSETS / "print.css")
+    st.set_page_config(page_title=frame.tab_title(t, here, records, federations))
     session.note_sign_in()
-    if role in FOR.get(here.url_path, ROLES):
-        here.run()
-    else:
-        sidebar.not_for(t, FOR[here.url_path])
+    chosen = session.chosen_model()
+    if searching:
+        pages = [*navigation.listed(role), "help"]
+        names = {
+            record.id: frame.model_name(t, record, federations.get(record.federation), states[record.id].name)
+            for record in records
+        }
+        view = session.view(chosen) if chosen else None
+        finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
+    if chosen and session.walking():
+        walk.line(t, role, here, session.end_walk)
+    session.new_draw()
+    above = st.container()
+    try:
+        if navigation.open_to(here, role):
+            page.run()
+            if chosen:
+                navigation.next_step(t, role, here)
+        else:
+            sidebar.not_for(t, navigation.FOR[here])
+        if session.started():
+            session.rerun()
+    finally:
+        with above:
+            tray.draw(t, here, chosen, session.ticking())
 except GlassleafError as error:
     frame.problem(t, str(error))
+finally:
+    session.depart()

@@ -1,13 +1,13 @@
 """The one place that reads and writes what a browser session remembers, its links, and the shared service.
 
-Holds no key and no upload: a running job is kept as its handle, an upload stays in its widget.
+Holds no key and no upload: jobs and the files that they work on are the service's, by user; another upload stays in its widget.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -17,23 +17,30 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
-from backend.results import NOT_SIGNED_IN
+from backend.results import NOBODY
 from backend.services import Glassleaf
 from backend.services.audit import OPERATOR, ROLES
 
 if TYPE_CHECKING:
+    from streamlit.navigation.page import Page
+
     from backend.explain.importance import Measure as ImportanceMeasure
     from backend.explain.stability import Interaction
     from backend.jobs import Job
     from backend.results import ModelRecord
     from backend.services.explanation import SteadyImportance
+    from backend.services.job_registry import JobStatus, Upload, UserJobs
+    from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
+WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
+CARRIED = ("lang", "role", "model")  # what a link from page to page takes along
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Work:
     ----------
     name : str
     job : Job or None
-        The last one that this session started.
+        The last one that this user started.
     refused : str
         Why the last start was refused; empty if it was not.
     busy : bool
@@ -123,16 +130,23 @@ def _pairs(home: str, model_id: str) -> tuple[Interaction, ...]:
 
 
 def page(name: str) -> Path:
-    """The file of the page called `name`, for links between pages."""
+    """The file of the page called `name`."""
     return PAGES / f"{name}.py"
+
+
+def target(name: str) -> Path | Page:
+    """What a link to the page called `name` leads to."""
+    return kept("first_page") if name == "overview" else page(name)
 
 
 # -- who ----------------------------------------
 
 
 def role() -> str:
-    """The role chosen in the sidebar; it is not authentication."""
-    chosen = st.session_state.setdefault("role", OPERATOR)
+    """The role chosen in the sidebar, at first the one that a link names; it is not authentication."""
+    if "role" not in st.session_state:
+        st.session_state["role"] = st.query_params.get("role", OPERATOR)
+    chosen = st.session_state["role"]
     return chosen if chosen in ROLES else OPERATOR
 
 
@@ -149,7 +163,7 @@ def account() -> str:
 
 def actor() -> str:
     """Whom the audit log names."""
-    return account() or NOT_SIGNED_IN
+    return account() or NOBODY
 
 
 def note_sign_in() -> None:
@@ -181,11 +195,99 @@ def outcome() -> tuple[bool, str] | None:
 
 
 def texts() -> Texts:
-    """The catalogue in this session's language; a browser set to Chinese starts in Chinese."""
+    """The catalogue in this session's language: the one that the first link names, else the browser's."""
     if "language" not in st.session_state:
-        st.session_state["language"] = "zh" if (st.context.locale or "").startswith("zh") else "en"
+        asked = st.query_params.get("lang", "")
+        st.session_state["language"] = asked if asked in LANGUAGES else _browsers()
     chosen = st.session_state["language"]
     return Texts(chosen if chosen in LANGUAGES else "en")
+
+
+def _browsers() -> str:
+    """The language that the browser is set to."""
+    return "zh" if (st.context.locale or "").startswith("zh") else "en"
+
+
+# -- the first visit ----------------------------------------
+
+
+def walking() -> bool:
+    """Whether the first steps are shown: until they are over, once in a browser."""
+    return bool(kept("walking", WALKED not in st.context.cookies))
+
+
+def begin_walk() -> None:
+    """Show the first steps again."""
+    keep("walking", True)
+
+
+def end_walk() -> None:
+    """Show the first steps no more."""
+    keep("walking", False)
+
+
+# -- the address ----------------------------------------
+
+
+def arrive(page_name: str) -> None:
+    """Begin a run of the page called `page_name`: from now on its address is written once, by `depart`.
+
+    Every write is an entry of the browser's history, and one made before the browser has turned the page is an entry
+    of the old page. So links bring along what the page would write (`place`), and only what differs is written.
+    """
+    st.session_state["here"] = page_name
+    st.session_state["address"] = st.query_params.to_dict()
+    if once("drawn_in", texts().language):
+        _draw_choices_again()
+    _put("lang", texts().language, _browsers())
+    _put("role", role(), OPERATOR)
+
+
+def _draw_choices_again() -> None:
+    """Have every menu show its choice in another language; the browser alone keeps the words that it was chosen by."""
+    for name, value in st.session_state.items():
+        if isinstance(value, str):
+            st.session_state[name] = value
+
+
+def depart() -> None:
+    """End a run: write the address, if it has changed."""
+    wanted: dict[str, str] = st.session_state.pop("address")
+    if wanted != st.query_params.to_dict():
+        st.query_params.from_dict(wanted)
+    own = {name: value for name, value in wanted.items() if name in st.session_state.get("published", ())}
+    keep(f"place:{st.session_state['here']}", (wanted.get("model"), own))
+
+
+def place(page_name: str, **links: str) -> dict[str, str]:
+    """What a link to a page has to name: language, role and model, what was last chosen there, and `links`."""
+    address = _address()
+    carried = {name: address[name] for name in CARRIED if name in address}
+    model, own = kept(f"place:{page_name}", (None, {}))
+    return carried | (own if model == carried.get("model") else {}) | links
+
+
+def here() -> str:
+    """The name of the page that is drawn."""
+    return str(st.session_state["here"])
+
+
+def going_back() -> bool:
+    """Whether the browser's Back or Forward led here: then the address names all that is not as usual."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _address() -> MutableMapping[str, str]:
+    """The address to be: while a page is drawn it waits for `depart`; a callback finds the browser's."""
+    pending: MutableMapping[str, str] | None = st.session_state.get("address")
+    return st.query_params if pending is None else pending
+
+
+def _put(name: str, value: str, default: str | None) -> None:
+    """Name `value` in the address, unless it is what anybody would see; what a link named stays named."""
+    if name in _address() or value != default:
+        _address()[name] = value
 
 
 # -- what a link names ----------------------------------------
@@ -196,13 +298,16 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
 
     A link that names something unknown leaves a notice and changes nothing.
     """
-    linked = st.query_params.get(name)
+    st.session_state[f"default:{name}"] = default
+    linked = _address().get(name)
     if linked is not None and linked != st.session_state.get(f"link:{name}"):
         found = [option for option in options if option == linked] or [o for o in options if o.startswith(linked)]
         if len(found) == 1 or linked in options:
             st.session_state[name] = found[0]
         else:
             st.session_state.setdefault("notices", []).append((name, linked))
+    elif linked is None and going_back():
+        st.session_state[name] = default
     if st.session_state.get(name) not in options:
         kept = st.session_state.get(f"link:{name}")
         st.session_state[name] = kept if kept in options else default
@@ -211,7 +316,7 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
 
 def linked(name: str, options: Container[str]) -> str | None:
     """What the address names as `name`, as long as it stands there; a link to something unknown leaves a notice."""
-    found = st.query_params.get(name)
+    found = _address().get(name)
     if found is None or found in options:
         return found
     st.session_state.setdefault("notices", []).append((name, found))
@@ -221,19 +326,19 @@ def linked(name: str, options: Container[str]) -> str | None:
 
 def detail(name: str, within: str, options: Container[str]) -> str | None:
     """As `linked`, for something inside the choice of `within`: dropped once another is chosen; to be asked before that is published."""
-    if st.query_params.get(within) != st.session_state.get(within):
+    if _address().get(within, st.session_state[f"default:{within}"]) != st.session_state.get(within):
         forget(name)
     return linked(name, options)
 
 
 def forget(name: str) -> None:
     """Take `name` out of the address."""
-    st.query_params.pop(name, None)
+    _address().pop(name, None)
 
 
 def adopt(name: str, widget: str, clear: Sequence[str] = ()) -> None:
     """Let a link fill a text field, before the field is drawn; `clear` names widgets that would hide what is linked to."""
-    linked = st.query_params.get(name)
+    linked = _address().get(name, "" if going_back() else None)
     if linked is not None and linked != st.session_state.get(f"link:{name}"):
         st.session_state[widget] = linked
         for other in clear:
@@ -243,10 +348,11 @@ def adopt(name: str, widget: str, clear: Sequence[str] = ()) -> None:
 def announce(name: str, value: str) -> None:
     """Write the text of a field into the address, so that the page can be linked to as it stands."""
     st.session_state[f"link:{name}"] = value
+    st.session_state.setdefault("published", set()).add(name)
     if value:
-        st.query_params[name] = value
+        _address()[name] = value
     else:
-        st.query_params.pop(name, None)
+        forget(name)
 
 
 def address(page_name: str, **links: str) -> str:
@@ -271,14 +377,15 @@ def draw(name: str, options: Sequence[str]) -> None:
 
 
 def publish(name: str) -> str | None:
-    """Write the choice of `name` into the address, so that the page can be linked to, and return it."""
+    """Write the choice of `name` into the address, where it is not the usual one, and return it."""
     value = st.session_state.get(name)
     if value is None:
-        st.query_params.pop(name, None)
+        forget(name)
         st.session_state.pop(f"link:{name}", None)
         return None
-    st.query_params[name] = value
+    _put(name, value, st.session_state.get(f"default:{name}"))
     st.session_state[f"link:{name}"] = value
+    st.session_state.setdefault("published", set()).add(name)
     return str(value)
 
 
@@ -294,11 +401,15 @@ def choose(name: str, value: object) -> None:
     st.session_state[name] = value
 
 
+def empty(names: Sequence[str]) -> None:
+    """Empty some fields, from a button's callback."""
+    for name in names:
+        st.session_state[name] = None
+
+
 def swap(one: str, other: str) -> None:
     """Exchange two choices, from a button's callback."""
     st.session_state[one], st.session_state[other] = st.session_state[other], st.session_state[one]
-    for name in (one, other):
-        st.query_params[name] = st.session_state[f"link:{name}"] = st.session_state[name]
 
 
 def selected_row(name: str) -> int | None:
@@ -326,12 +437,74 @@ def chosen_model() -> str | None:
     return str(chosen) if chosen else None
 
 
+def standing() -> Standing | None:
+    """What the chosen model is called and how far it has come; None where there is no model yet."""
+    chosen = chosen_model()
+    return service().lifecycle.standing(chosen) if chosen else None
+
+
 # -- jobs and memory ----------------------------------------
 
 
+def _jobs() -> UserJobs:
+    """The jobs of whoever is signed in; where nobody can sign in, of the home."""
+    who = "\n".join(str(st.user.get(claim) or "") for claim in ("iss", "sub", "email", "name")) if signed_in() else ""
+    return service().jobs.of(who)
+
+
 def job(name: str) -> Job[Any] | None:
-    """The job that this session started under `name`, running or ended."""
-    return st.session_state.get(f"job:{name}")
+    """The job that this user started under `name` in whatever tab or browser, running or ended."""
+    return _jobs().find(name)
+
+
+def jobs() -> tuple[JobStatus, ...]:
+    """All jobs of this user that are known, newest first."""
+    return _jobs().all()
+
+
+def note_seen(*names: str) -> None:
+    """The user has been shown how these have ended."""
+    _jobs().note_seen(*names)
+
+
+def busy() -> bool:
+    """Whether anything of this user runs."""
+    return any(status.state in ("running", "elsewhere") for status in jobs())
+
+
+def new_draw() -> None:
+    """A page is about to be drawn: no clock is on it yet."""
+    st.session_state["ticking"] = st.session_state["started"] = False
+
+
+def note_clock() -> None:
+    """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
+    st.session_state["ticking"] = True
+
+
+def ticking() -> bool:
+    """Whether the page has a clock."""
+    return bool(st.session_state.get("ticking"))
+
+
+def started() -> bool:
+    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
+    return bool(st.session_state.get("started"))
+
+
+def about(name: str) -> Any:
+    """What the job under `name` was asked for, as :func:`start` was told."""
+    return _jobs().about(name)
+
+
+def upload(name: str) -> Upload | None:
+    """The file that the job under `name` works on, as long as it runs."""
+    return _jobs().upload(name)
+
+
+def took(kind: str) -> Mapping[str, float]:
+    """Seconds that the parts of such work of this user took the last time, by part."""
+    return _jobs().took(kind)
 
 
 def running(current: Job[Any] | None) -> Job[Any] | None:
@@ -339,27 +512,29 @@ def running(current: Job[Any] | None) -> Job[Any] | None:
     return current if current is not None and current.state == "running" else None
 
 
-def start(name: str, begin: Callable[[], Job[Any]]) -> None:
-    """Start a job unless one is running under `name`; keep only its handle, or the reason why it did not start."""
-    if running(job(name)):
-        return
+def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload: Upload | None = None) -> None:
+    """Start a job unless one is running under `name`, or keep the reason why it did not start.
+
+    Parameters
+    ----------
+    about : object, optional
+        What was asked for, where a page needs it after a reload: no person's data.
+    upload : Upload, optional
+        The file that is worked on, for whoever leaves the page and comes back before the job has ended.
+    """
     st.session_state.pop(f"refused:{name}", None)
+    st.session_state["started"] = True
     try:
-        st.session_state[f"job:{name}"] = begin()
+        _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
     except GlassleafError as error:
-        st.session_state.pop(f"job:{name}", None)
+        _jobs().forget(name)
         st.session_state[f"refused:{name}"] = str(error)
 
 
 def progress(name: str) -> int:
     """Samples that the job is through with: the highest count so far, for some stages of a round count again."""
     current = job(name)
-    if current is None:
-        return 0
-    before: tuple[Job[Any], int] = st.session_state.get(f"progress:{name}", (current, 0))
-    done = max(current.done, before[1] if before[0] is current else 0)
-    st.session_state[f"progress:{name}"] = current, done
-    return done
+    return 0 if current is None else current.through
 
 
 def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:

@@ -360,6 +360,26 @@ def startup(results: Results) -> str:
     return f"{table(results['rows'], columns)}\n\n{note}"
 
 
+def sessions(results: Results) -> str:
+    """Many people in the dashboard at once, beside the aims."""
+    columns: dict[str, Column] = {
+        "what": "{name}",
+        "answers": "{answers:,}",
+        "median": "{median_seconds:.2f} s",
+        "95th percentile": "{p95_seconds:.2f} s",
+        "aim": lambda row: (
+            f"at most {row['aim']['at_most']:g} s: {'reached' if row['aim']['reached'] else 'not reached'}"
+        ),
+    }
+    low, high = results["pause"]
+    reached = "reached" if results["memory_mb"] <= results["memory_aim_mb"] else "not reached"
+    note = (
+        f"{results['sessions']} sessions at once, each with {low:g} to {high:g} s between two clicks. The server's process "
+        f"held {results['memory_mb']:.0f} MB in the end (aim: at most {results['memory_aim_mb']} MB: {reached})."
+    )
+    return f"{table(results['rows'], columns)}\n\n{note}"
+
+
 def _aim(aim: Results) -> str:
     unit = {"ratio": "×", "seconds": "s"}[aim["field"]]
     return f"at most {aim['at_most']:g} {unit}: {'reached' if aim['reached'] else 'not reached'}"

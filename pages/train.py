@@ -11,7 +11,7 @@ frame.header(t, "train", session.notices())
 backend = session.service()
 federations = {federation.name: federation for federation in backend.federations.all()}
 if not federations:
-    frame.empty(t, backend.training.prepare_demo, session.page("train"))
+    frame.empty(t, backend.training.prepare_demo)
     st.stop()
 
 job = session.job("train")
@@ -44,12 +44,12 @@ with start:
     pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
     if pressed and chosen is not None:
         request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
-        session.keep("training", request)
-        session.start("train", lambda: backend.training.start(request))
-        session.rerun()
+        session.start("train", lambda: backend.training.start(request), about=request)
+        job = session.job("train")
+        running = session.running(job)
 with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
-    asked = session.kept("training")
+    asked = session.about("train")
     whose = federations.get(asked.federation, federation) if asked else federation
     if session.refused("train"):
         frame.problem(t, session.refused("train"))

@@ -192,7 +192,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
             gain=percent(row.gain_share),
             n=len(direction.where),
         )
-        parts = [f"#### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
+        parts = [f"### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
         parts += [f"{held} · `{direction.feature}`", sentence, f":material/build: {t('compliance.contradiction_do')}"]
         st.markdown("\n\n".join(parts), anchors=False)
         with st.container(horizontal=True):

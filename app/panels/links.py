@@ -1,33 +1,52 @@
-"""Links from one page to another: to a model, to a feature, to a split in its tree."""
+"""Links from one page to another: each takes language, role and model along."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
-from app.session import page
+from app import session
 from app.texts import Texts
+
+
+def page(
+    name: str,
+    words: str,
+    icon: str = "arrow_forward",
+    *,
+    side: Literal["left", "right"] = "left",
+    width: Literal["content", "stretch"] = "content",
+    **place: str,
+) -> None:
+    """To a page, or to a `place` on it (``feature="age"``)."""
+    st.page_link(
+        session.target(name),
+        label=words,
+        icon=f":material/{icon}:",
+        icon_position=side,
+        width=width,
+        help="",  # else the page's question, and the link twice: beside what explains it and without
+        query_params=session.place(name, **place),
+    )
+
+
+def go(name: str) -> None:
+    """Turn to a page at once, from a button."""
+    st.switch_page(session.target(name), query_params=session.place(name))
 
 
 def to_model(model_id: str, words: str, icon: str = "arrow_forward") -> None:
     """To the overview of a model."""
-    st.page_link(page("overview"), label=words, icon=f":material/{icon}:", query_params={"model": model_id})
+    page("overview", words, icon, model=model_id)
 
 
 def to_feature(t: Texts, model_id: str, feature: str) -> None:
     """To a feature's card in the dictionary."""
-    st.page_link(
-        page("features"),
-        label=t("compliance.open_feature"),
-        icon=":material/dictionary:",
-        query_params={"model": model_id, "feature": feature, "search": feature},
-    )
+    page("features", t("compliance.open_feature"), "dictionary", model=model_id, feature=feature, search=feature)
 
 
 def to_split(t: Texts, model_id: str, tree: int, node: int, icon: str = "account_tree", words: str = "") -> None:
     """To a split, marked in its tree; `tree` counts from 0."""
-    st.page_link(
-        page("structure"),
-        label=words or t("compliance.see_split", tree=tree + 1, node=node),
-        icon=f":material/{icon}:",
-        query_params={"model": model_id, "tree": str(tree + 1), "node": str(node)},
-    )
+    words = words or t("compliance.see_split", tree=tree + 1, node=node)
+    page("structure", words, icon, model=model_id, tree=str(tree + 1), node=str(node))

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import view_models
 from app.panels import charts, evidence, frame, links, offers, palette
-from app.session import Work, page
+from app.session import Work
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
 from backend.services.fairness import measure_in_words, widest
@@ -36,8 +36,8 @@ def alone(t: Texts) -> None:
     """There is no second model: say how to come by one."""
     st.info(t("compare_models.alone"), icon=":material/compare_arrows:")
     with st.container(horizontal=True):
-        st.page_link(page("train"), label=t("train.title"), icon=":material/model_training:")
-        st.page_link(page("compliance"), label=t("compliance.title"), icon=":material/gavel:")
+        links.page("train", t("train.title"), "model_training")
+        links.page("compliance", t("compliance.title"), "gavel")
 
 
 def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: Callable[[], None]) -> None:
@@ -46,7 +46,11 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [record.id, record.created[:16].replace("T", " "), frame.quality(t, record, view.unit)]
+        words = [
+            record.id,
+            record.created[:16].replace("T", " "),
+            frame.quality(t, record, t.unit(view.federation.label)),
+        ]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:
@@ -139,9 +143,7 @@ def open_full(t: Texts, found: SideBySide) -> None:
     """To the comparison on a page of its own, and to the second model."""
     both = {"model": found.before.record.id, "other": found.after.record.id}
     with st.container(horizontal=True):
-        st.page_link(
-            page("compare_models"), label=t("comparison.open"), icon=":material/compare_arrows:", query_params=both
-        )
+        links.page("compare_models", t("comparison.open"), "compare_arrows", **both)
         links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
 
 

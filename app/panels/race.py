@@ -46,6 +46,8 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
     if faster and beaten:
         words += " " + t("protocols.beats", names=t.listed(beaten))
+    if faster and all(row.learned[0].directions for row in others):
+        words = t("protocols.best_private") + " " + words
     return words
 
 

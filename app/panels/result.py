@@ -16,13 +16,42 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 
-def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
-    """The answer: one person's score in full, or many in figures and how fast; `csv` makes the file on a click."""
-    if len(done.scores) == 1:
+def usable(done: ScoreBatch) -> bool:
+    """Whether anybody was scored."""
+    return any(score.status == "ok" for score in done.scores)
+
+
+def draw(t: Texts, view: View, done: ScoreBatch) -> None:
+    """The answer: one person's score, or many in figures and how fast; where nobody was scored, why."""
+    if not usable(done):
+        st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
+        if len(done.scores) == 1:
+            frame.problem(t, done.scores[0].problem)
+    elif len(done.scores) == 1:
         result_person.draw(t, view, done)
     else:
         result_batch.draw(t, view, done, speed(done, view.model.guest))
-    _guards(t, view, done)
+
+
+def said(t: Texts, view: View, done: ScoreBatch) -> str:
+    """The answer in words, for whoever listens."""
+    if not usable(done):
+        return t("score.nobody_scored", n=len(done.scores))
+    if len(done.scores) == 1:
+        words = result_person.sentence(t, view, done)
+        return f"{t(f'score.{done.scores[0].decision}')}. {words}" if view.task == "binary" else words
+    return result_batch.sentence(t, view, done)
+
+
+def take_home(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
+    """What shows that no Host tampered with the scores, how far cover moves them, and the file; `csv` makes it on a click."""
+    if not usable(done):
+        return
+    if done.canaries:
+        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
+    if done.dither:
+        words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
+        st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
     st.download_button(
         t("score.download"),
         csv,
@@ -34,23 +63,26 @@ def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> No
     )
 
 
-def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
-    """What shows that no Host tampered with the scores, and how far cover moves them."""
-    if done.canaries:
-        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
-    if done.dither:
-        words = t("score.dithered", width=markdown(amount(done.dither, view.unit)))
-        st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
-
-
-def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
-    """Over the full width: the table of many, the round trip, how long it took, who knows what now.
-
-    Returns the slot for :func:`textbook`, which is measured when everything else is there.
-    """
+def many(t: Texts, view: View, done: ScoreBatch) -> None:
+    """The table of many people."""
     if len(done.scores) > 1:
         frame.section(t, "score.table")
         result_batch.table(t, view, done)
+
+
+def computed(t: Texts, view: View, done: ScoreBatch) -> None:
+    """How one person's score comes about."""
+    if len(done.scores) == 1 and usable(done):
+        result_person.computed(t, view, done)
+
+
+def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator | None:
+    """Over the full width: the messages, how long it took, who knows what now.
+
+    Returns the slot for :func:`textbook`, which is measured when everything else is there; None where nobody was scored.
+    """
+    if not usable(done):
+        return None
     frame.section(t, "transcript.title", "transcript")
     transcript.draw(t, view, done)
     left, right = st.columns(2, gap="large")
@@ -69,9 +101,6 @@ def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
 def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
     people = sum(score.status == "ok" for score in done.scores)
-    if not people:
-        slot.empty()
-        return
     here, there = done.seconds, one * people
     faster = there >= here
     sentence = t(

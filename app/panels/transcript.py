@@ -109,15 +109,11 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
 
 def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     """How long each stage took."""
+    listed = sum(stage.seconds for stage in done.stages)
     slowest = max(done.stages, key=lambda stage: stage.seconds)
-    st.markdown(
-        t(
-            "score.stages_sentence",
-            total=t.duration(done.seconds),
-            slowest=t(f"stage.{slowest.name}").lower(),
-            part=t.duration(slowest.seconds),
-        )
-    )
+    words = {"slowest": t(f"stage.{slowest.name}").lower(), "part": t.duration(slowest.seconds)}
+    rest = max(0.0, done.seconds - listed)
+    st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
     parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
     columns: frame.Columns = {
         t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],

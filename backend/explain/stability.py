@@ -109,13 +109,13 @@ def _resampled(totals: Floats, names: Sequence[tuple[str, str]], seed: int) -> t
     ]
     if trees < MIN_TREES:
         return tuple(rows)
-    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and few runs need it
+    import pandas as pd  # noqa: PLC0415 - slow to import, and few runs need it
 
     times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
     drawn = times @ totals
     drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     low, high = np.quantile(drawn, TAILS, axis=0)
-    ranks = rankdata(-drawn, method="min", axis=1)
+    ranks = pd.DataFrame(-drawn).rank(axis=1, method="min").to_numpy()
     first, last = np.quantile(ranks, TAILS, axis=0, method="nearest")
     return tuple(
         replace(
@@ -139,9 +139,9 @@ def agreement(model: GuestModel) -> float:
     halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
     if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
         return float("nan")
-    from scipy.stats import spearmanr  # noqa: PLC0415 - as above
+    import pandas as pd  # noqa: PLC0415 - as above
 
-    return float(spearmanr(*halves).statistic)
+    return float(np.corrcoef(pd.DataFrame(halves).rank(axis=1))[0, 1])
 
 
 def interactions(model: GuestModel) -> tuple[Interaction, ...]:

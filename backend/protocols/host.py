@@ -27,7 +27,7 @@ from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSessions
 from backend.protocols.scoring.dither import DITHER, Dither
-from backend.protocols.scoring.host import ScoringHandler
+from backend.protocols.scoring.host import Decision, ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
@@ -103,9 +103,10 @@ class HostParty:
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
+        self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
         handlers = (
             TrainingHandler(name, table, features, answering),
-            ScoringHandler(table, answering, Dither(self._dither, store)),
+            self._scoring,
             PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, simulated),
             GroupSumsHandler(name, table, by_name, answering),
@@ -170,6 +171,12 @@ class HostParty:
         if not self._simulated:
             raise SecurityError("Only a simulated Host takes a partial model unseen; a real one's operator checks it.")
         return self._partial_models.put(partial_model, model_id)
+
+    def decision(self, model_id: str, person: str) -> Decision:
+        """What it holds about a person and which entries it keeps (simulation: a demonstration on synthetic people)."""
+        if not self._simulated:
+            raise SecurityError("Only a simulated Host shows what it does; a real one's records stay with it.")
+        return self._scoring.decision(model_id, person)
 
     def registered(self, model_id: str) -> str:
         """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""

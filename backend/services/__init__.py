@@ -17,6 +17,7 @@ from backend.errors import ParameterError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
 from backend.services.cache import Cache
 from backend.services.federations import Federations
+from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 
@@ -25,15 +26,18 @@ if TYPE_CHECKING:
     from backend.services.age_check import AgeChecks
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
+    from backend.services.demonstration import Demonstration
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
+    from backend.services.lifecycle import Lifecycle
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
@@ -51,6 +55,7 @@ class _Shared:
     def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
         self.workspace, self.models, self._given = workspace, Registry(workspace), workers
         self.cards: Cache[ModelCard] = Cache()
+        self.jobs = JobRegistry(workspace)
 
     @cached_property
     def workers(self) -> Workers:
@@ -61,6 +66,7 @@ class _Shared:
 
     def close(self) -> None:
         """Stop all Hosts, workers and background threads."""
+        self.jobs.close()
         self.workspace.close()
         if self._given is not None or "workers" in vars(self):
             self.workers.close()
@@ -142,10 +148,22 @@ class Glassleaf:
         """Records and the Guest's partial models."""
         return self._shared.models
 
+    @property
+    def jobs(self) -> JobRegistry:
+        """Jobs by user, those that outlive a page or the server."""
+        return self._shared.jobs
+
     @cached_property
     def federations(self) -> Federations:
         """Federations of the home: add, split, list, warm up."""
         return Federations(self._shared.workspace)
+
+    @cached_property
+    def own_data(self) -> OwnData:
+        """Federations made step by step from one's own table."""
+        from backend.services.own_data import OwnData
+
+        return OwnData(self._shared.workspace, self._auditor, self.federations)
 
     @cached_property
     def audit(self) -> AuditTrail:
@@ -164,7 +182,9 @@ class Glassleaf:
         """Train models."""
         from backend.services.training import Training
 
-        return Training(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+        return Training(
+            self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance, self.lifecycle
+        )
 
     @cached_property
     def model_import(self) -> ModelImport:
@@ -201,6 +221,13 @@ class Glassleaf:
         from backend.services.reasons import ReasonsService
 
         return ReasonsService(self._measurement, self.compliance, self.explanation)
+
+    @cached_property
+    def demonstration(self) -> Demonstration:
+        """How a simulated Host sees a synthetic person."""
+        from backend.services.demonstration import Demonstration
+
+        return Demonstration(self._shared.workspace, self.models)
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -292,6 +319,13 @@ class Glassleaf:
         from backend.services.reviews import ReviewService
 
         return ReviewService(self._shared.workspace, self.models, self._auditor, self.compliance)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """What models are called, and their way from draft to retirement."""
+        from backend.services.lifecycle import Lifecycle
+
+        return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews)
 
     @cached_property
     def reports(self) -> Reports:

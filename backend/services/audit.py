@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from backend.errors import GlassleafError, SecurityError
+from backend.results import NOBODY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,11 @@ class Auditor:
     workspace: Workspace
     actor: str
     role: str
+
+    @property
+    def person(self) -> str:
+        """Who it is; empty where nobody is known."""
+        return "" if self.actor == NOBODY else self.actor
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.

@@ -175,11 +175,12 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
     Parameters
     ----------
     language : {"en", "zh"}
-        A code's text is its owner's word and is the same in both.
+        A code's text is its owner's word: the same in both where it is not translated.
     """
     say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
+    codes = say.codes(feature.categories, feature.categories_zh)
     return tuple(
-        feature.categories.get(group.name, group.name)
+        codes.get(group.name, group.name)
         if group.kind == "code"
         else say("measure.group_bin", place=group.name, bins=bins)
         if group.kind == "bin"
@@ -201,7 +202,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     disparity.check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
-        raise ParameterError(f"Outcomes by group need a model of two outcomes; the task of this one is {task!r}.")
+        raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
     party, feature = _feature(runtime.federation, request.feature)
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
@@ -240,7 +241,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     party, attribute = _feature(runtime.federation, request.attribute)
     _check_groups(request.groups, request.bins)
     if request.records < 2 * MIN_GROUP:
-        raise ParameterError(f"{request.records} records were to be examined; ask for {2 * MIN_GROUP} or more.")
+        raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job)
@@ -267,14 +268,14 @@ def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature
-    raise ParameterError(f"{name} is no feature of this federation; choose one of its feature dictionary.")
+    raise ParameterError(f"{name} is not a feature of this federation; choose one from its feature dictionary.")
 
 
 def _check_groups(*numbers: int) -> None:
     least, most = GROUP_LIMITS
     for number in numbers:
         if not least <= number <= most:
-            raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")
+            raise ParameterError(f"Choose {least} to {most} groups for a feature; {number} were requested.")
 
 
 def _some(joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:

@@ -37,6 +37,7 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
+from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
@@ -225,13 +226,15 @@ class ReasonsService:
         record = self._models.get(reasons.model_id)
         person = next((p for p in reasons.people if p.score.id == sample_id), None)
         if person is None:
-            raise ParameterError(f"No reasons were asked for about {sample_id!r}; ask for them first.")
+            raise ParameterError(f"No reasons were requested for {sample_id!r}; request them first.")
         day = datetime.now(UTC).date().isoformat()
         federation = self._measurement.workspace.federation(record.federation)
-        content = notice_of(person, self._models.partial_model(record), federation, record.id, day)
+        standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
+        content = notice_of(person, self._models.partial_model(record), federation, standing, day)
         file = draw(content, language, kind)
         digest = sha256(file).hexdigest()
-        note.about(record, language=language, kind=kind, blocked=content.blocked, sha256=digest)
+        about = {"language": language, "kind": kind, "blocked": content.blocked, "state": standing.model.state}
+        note.about(record, **about, sha256=digest)
         return file
 
     def check_notice(self, model_id: str) -> None:
@@ -282,19 +285,19 @@ def give_reasons(
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
     if request.cipher == "none":
-        raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
+        raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
     runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
     batch = request.scored or score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
-            "The scores are of another sheet or another model than the reasons; score these people first."
+            "The scores are of another file or another model than the reasons; score these people first."
         )
     began, before = time.perf_counter(), () if request.scored else batch.transcript
     good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
     if not len(good):
         raise ParameterError(
-            f"Nobody in the sheet was scored, so there is nothing to explain: {batch.scores[0].problem}"
+            f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
         )
     load = terms.shape(request.names).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
@@ -371,7 +374,7 @@ def mean_contributions(
     count = len(request.ids) or min(request.samples, len(context.test_ids))
     if unknown or count < LEAST:
         raise ParameterError(
-            f"A group of {count} people was named, {len(unknown)} of them unknown to the Guest; {LEAST} or more known people are needed."
+            f"A group needs {LEAST} or more people known to the Guest; of the {count} given, {len(unknown)} are unknown."
         )
     rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
@@ -406,12 +409,14 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
     bare = [name for name in sorted(features) if not model.feature(name).described]
     if bare:
         raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice states reasons that people understand. "
+            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice must state reasons that people understand. "
             "Give the meanings in the federation file, and train or import the model again."
         )
 
 
-def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:
+def notice_of(
+    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
+) -> Notice:
     """The notice for one person.
 
     Raises
@@ -423,10 +428,10 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
         raise ParameterError(f"No notice: {person.problem}")
     if person.score.decision != "decline":
         raise ParameterError(
-            f"{person.score.id} was not declined at this cut-off; a notice states the reasons of a denial."
+            f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
         )
     if len(person.reasons) > MAX_REASONS:
-        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MAX_REASONS}.")
+        raise ParameterError(f"A notice states at most {MAX_REASONS} reasons; {len(person.reasons)} were requested.")
     refuse_without_meaning(model, [reason.feature for reason in person.reasons])
     lines = []
     for reason in person.reasons:
@@ -442,7 +447,8 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
             )
         )
     guest = federation.guest
-    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines))
+    model_id = standing.model.model_id
+    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines), standing)
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backend.protocols.scoring.fed_eini import CompiledGuest
     from backend.services.workspace import Workspace
     from backend.store.measurements import Kept
+    from backend.store.model_states import ModelState
     from backend.trees.ensemble import GuestModel
     from backend.trees.outputs import Outputs
 
@@ -82,6 +83,17 @@ class Registry:
         count = "No model" if not found else f"{len(found)} models"
         raise ModelError(f"{count} found for {model_id!r}. Known, newest first: {known}.")
 
+    def states(self) -> dict[str, ModelState]:
+        """Model → what it is called and how far it has come (:mod:`backend.services.lifecycle`)."""
+        names = (federation.name for federation in self._workspace.federations())
+        return {model: state for name in names for model, state in self._workspace.model_states(name).all().items()}
+
+    def opening(self) -> ModelRecord | None:
+        """The model that pages open on: the newest in use, else the newest that is not retired; None where there is none."""
+        states, records = self.states(), self.all()
+        ranks = {"in_use": 0, "retired": 2}
+        return min(records, key=lambda record: ranks.get(states[record.id].state, 1), default=None)
+
     def lineage(self, model_id: str) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
         """The model that a model was retrained from (None = none that is still there), and those retrained from it, newest first."""
         record = self.get(model_id)
@@ -111,8 +123,8 @@ class Registry:
         """What follows from a partial model alone, made once; `kind` stands for one type."""
         return cast(T, self._derived.get((kind, record.content_hash), make))
 
-    def register(self, record: ModelRecord, model: GuestModel, part_of: Mapping[str, str]) -> None:
-        """Store a new model: the partial model, the part of every joint record, then the record that names both."""
+    def register(self, record: ModelRecord, model: GuestModel, part_of: Mapping[str, str], maker: str) -> None:
+        """Store a new model, a draft of `maker`: the partial model, the part of every joint record, then the record that names both."""
         from backend.trees.serialization import dump_guest  # noqa: PLC0415 (as above)
 
         store = self._workspace.guest_store(record.federation)
@@ -120,6 +132,7 @@ class Registry:
             store.put_artefact(parts_of(record), json.dumps(dict(part_of)))
             store.put_artefact(record.id, dump_guest(model))
             store.put_record(record.id, asdict(record))
+            self._workspace.model_states(record.federation).begin(record.id, maker)
 
     def part_of(self, record: ModelRecord) -> dict[str, str]:
         """Id of a joint record → the part it had in training; not to be changed in place."""

@@ -190,6 +190,7 @@ class Reports:
             reviews=reviews.history(record.content_hash),
             sign_offs=reviews.sign_offs(record.content_hash),
             entries=self._audit.entries(record.federation),
+            standing=self._workspace.model_states(record.federation).standing(record.id),
             card=Card(card.parts[0], card.sources[card.parts[0].part], card.shifts) if card.parts else None,
             disparities=found.disparities or None,
             proxies=found.proxies or None,

@@ -116,19 +116,19 @@ def training_of(
     """
     if record.algorithm not in ALGORITHMS:
         raise ParameterError(
-            f"The model {record.id} was not grown here ({record.algorithm}), so it cannot be grown again. "
+            f"The model {record.id} was not trained here ({record.algorithm}), so it cannot be retrained. "
             "Train it without these features where it comes from, and import the result."
         )
     if request.by:
         check_cutoff(request.cutoff)
         if record.task != "binary":
             raise ParameterError(
-                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Name none."
+                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Compare by none."
             )
     offered = [feature.name for _, feature in model.dictionary]
     _check("leave out", request.without, offered, "was offered to this model's training")
     if not request.without:
-        raise ParameterError("No feature was named. Name at least one that the new model is to do without.")
+        raise ParameterError("Choose at least one feature to exclude.")
     _check("compare by", request.by, [f.name for _, f in federation.features()], "is in the federation")
     known: dict[str, Any] = dict(record.parameters)
     parameters = ALGORITHMS[record.algorithm](**known)

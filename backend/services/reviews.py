@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.errors import ParameterError
 from backend.services.audit import Auditor, Note, recorded
-from backend.services.compliance import Compliance
+from backend.services.compliance import Compliance, Finding
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.reviews import Review, ReviewVerdict
@@ -41,3 +41,10 @@ class ReviewService:
         """Every decision about the model's findings, oldest first."""
         record = self._models.get(model_id)
         return self._workspace.reviews(record.federation).history(record.content_hash)
+
+    def undecided(self, model_id: str) -> tuple[Finding, ...]:
+        """The model's findings on which nobody decided, worst first."""
+        record = self._models.get(model_id)
+        standing = self._workspace.reviews(record.federation).standing(record.content_hash)
+        found = self._compliance.assess(record.id).findings
+        return tuple(finding for finding in found if (finding.rule_id, finding.feature) not in standing)

@@ -22,6 +22,7 @@ from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.leakage import finest, refuse_if_identifying, released, usual_bound
+from backend.services.lifecycle import Lifecycle
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
@@ -63,13 +64,22 @@ class Training:
     """Trains models and registers them."""
 
     def __init__(
-        self, workspace: Workspace, models: Registry, auditor: Auditor, cards: ModelCards, compliance: Compliance
+        self,
+        workspace: Workspace,
+        models: Registry,
+        auditor: Auditor,
+        cards: ModelCards,
+        compliance: Compliance,
+        lifecycle: Lifecycle,
     ) -> None:
         self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._cards, self._compliance = cards, compliance
+        self._cards, self._compliance, self._lifecycle = cards, compliance, lifecycle
 
     def prepare_demo(self) -> str:
-        """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name."""
+        """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name.
+
+        Pages open on the model in use, so that the demo's first model is put in use as long as nobody took a step with any.
+        """
         with _demo_lock:
             folder = self._workspace.home / DEMO
             if not (folder / "federation.toml").exists():
@@ -77,6 +87,7 @@ class Training:
             self._workspace.add(folder)
             if not self._models.all(DEMO):
                 self.start(TrainingRequest(DEMO, DEMO_PARAMETERS)).get()
+            self._lifecycle.open_demo(DEMO)
         return DEMO
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
@@ -93,7 +104,7 @@ class Training:
         record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
 
         def keep() -> None:
-            self._models.register(record, trained.model, trained.part_of)
+            self._models.register(record, trained.model, trained.part_of, self._auditor.person)
             self._cards.keep_scores(
                 record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
             )
@@ -197,7 +208,7 @@ def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> 
     unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:
         raise ParameterError(
-            f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(runtime.hosts)}."
+            f"{', '.join(unknown)} is not a Host of this federation. Its Hosts: {', '.join(runtime.hosts)}."
         )
     return tuple(h for h in runtime.hosts if h in chosen)
 
@@ -206,7 +217,7 @@ def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tup
     names = [f.name for _, f in federation.features()]
     unknown = [e for e in exclude if e not in names]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} is no feature of this federation, so it cannot be left out.")
+        raise ParameterError(f"{', '.join(unknown)} is not a feature of this federation, so it cannot be excluded.")
     parties = {federation.guest.name, *hosts}
     if all(f.name in exclude for party, f in federation.features() if party in parties):
-        raise ParameterError("Every feature was left out; leave at least one in.")
+        raise ParameterError("Every feature is excluded; keep at least one.")

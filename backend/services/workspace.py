@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.journal import Journal
     from backend.store.measurements import Measurements
+    from backend.store.model_states import ModelStates
     from backend.store.party_store import PartyStore
     from backend.store.reviews import Reviews
 
@@ -65,7 +66,7 @@ class Workspace:
 
         federation = load_federation(path)
         folder = federation.folder.resolve()
-        with self._own().write() as session:
+        with self.home_database().write() as session:
             self.check_name(federation.name, folder)
             # a home that is moved takes along what lies in it
             inside = folder.is_relative_to(self.home.resolve())
@@ -87,7 +88,7 @@ class Workspace:
         from backend.store.database import FILE  # noqa: PLC0415 (as above)
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
 
-        database, file = self._own(), self.home / FILE
+        database, file = self.home_database(), self.home / FILE
         stamp = file.stat().st_mtime_ns, file.stat().st_size
         if self._folders[0] != stamp:  # asked for by nearly everything, and seldom changed
             with database.read() as session:
@@ -221,6 +222,12 @@ class Workspace:
 
         return Reviews(self.database(federation))
 
+    def model_states(self, federation: str) -> ModelStates:
+        """What a federation's models are called, and which of them is in use."""
+        from backend.store.model_states import ModelStates  # noqa: PLC0415 (as above)
+
+        return ModelStates(self.database(federation))
+
     def measurements(self, federation: str) -> Measurements:
         """What was measured as evidence about a federation's models."""
         from backend.store.measurements import Measurements  # noqa: PLC0415 (as above)
@@ -233,8 +240,8 @@ class Workspace:
 
         return Journal(self.database(federation))
 
-    def _own(self) -> Database:
-        """The home's database, opened once: which federations there are."""
+    def home_database(self) -> Database:
+        """The home's own database, opened once: which federations there are, and its users' jobs."""
         from backend.store.database import Database  # noqa: PLC0415 (as above)
 
         return self._opened(self.home, lambda: Database(self.home))

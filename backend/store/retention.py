@@ -9,6 +9,7 @@ from sqlalchemy import CursorResult, Integer, delete
 
 from backend.store.accountant import DAYS
 from backend.store.database import Database
+from backend.store.job_log import KEPT as JOBS_KEPT
 from backend.store.journal import KEPT, STATED
 from backend.store.schema import Base
 
@@ -45,8 +46,11 @@ RETENTION = {
     "score_jobs": Period(
         BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
     ),
+    "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
     "artefacts": Period(None, "the model, and which part of the training each joint record had"),
     "records": Period(None, "what is known about the model"),
+    "model_states": Period(None, "what the model is called, who answers for it, whether it may be used"),
+    "model_steps": Period(None, "evidence about the model: who submitted, approved or retired it, and why"),
     "measurements": Period(None, "evidence about the model, of groups; measured again, it is replaced"),
     "reviews": Period(None, "evidence about the model: who decided what, and why"),
     "signoffs": Period(None, "evidence about the model: who stated what"),

@@ -5,12 +5,13 @@ Whoever changes a table adds a step to :mod:`backend.store.migrations`; a test c
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Integer, LargeBinary, String, Text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, LargeBinary, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
+_IN_USE = "state = 'in_use'"  # one model of a federation, never two
 
 
 class Base(DeclarativeBase):
@@ -33,6 +34,35 @@ class RecordRow(Base):
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("artefacts.model_id"), primary_key=True)
     created: Mapped[str] = mapped_column(String(TIME))
     body: Mapped[str] = mapped_column(Text)
+
+
+class ModelStateRow(Base):
+    """What people call a model, who answers for it, and how far it has come (:mod:`backend.store.model_states`)."""
+
+    __tablename__ = "model_states"
+    model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME))
+    note: Mapped[str] = mapped_column(Text)
+    owner: Mapped[str] = mapped_column(String(NAME))
+    maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty where nobody knows
+    state: Mapped[str] = mapped_column(String(20))
+    __table_args__ = (
+        Index("one_in_use", "state", unique=True, sqlite_where=text(_IN_USE), postgresql_where=text(_IN_USE)),
+    )
+
+
+class ModelStepRow(Base):
+    """A step that a model took from one state to the next, and whose it was."""
+
+    __tablename__ = "model_steps"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), index=True)
+    before: Mapped[str] = mapped_column(String(20))
+    after: Mapped[str] = mapped_column(String(20))
+    reason: Mapped[str] = mapped_column(Text)
+    person: Mapped[str] = mapped_column(String(NAME))
+    role: Mapped[str] = mapped_column(String(20))
+    time: Mapped[str] = mapped_column(String(TIME))
 
 
 class ScoreJobRow(Base):
@@ -199,3 +229,22 @@ class FederationRow(Base):
     __tablename__ = "federations"
     name: Mapped[str] = mapped_column(String(NAME), primary_key=True)
     folder: Mapped[str] = mapped_column(Text)
+
+
+class JobRow(Base):
+    """A job of the home's users and what became of it (:mod:`backend.store.job_log`); in the home's own database."""
+
+    __tablename__ = "jobs"
+    id: Mapped[str] = mapped_column(String(ID), primary_key=True)
+    user: Mapped[str] = mapped_column(String(64), index=True)
+    name: Mapped[str] = mapped_column(String(NAME))
+    model: Mapped[str] = mapped_column(String(ID))
+    state: Mapped[str] = mapped_column(String(20))
+    started: Mapped[str] = mapped_column(String(TIME))
+    ended: Mapped[str] = mapped_column(String(TIME))
+    message: Mapped[str] = mapped_column(Text)
+    result: Mapped[str] = mapped_column(String(NAME))
+    process: Mapped[str] = mapped_column(String(ID))
+    beat: Mapped[str] = mapped_column(String(TIME))
+    took: Mapped[str] = mapped_column(Text)
+    seen: Mapped[int] = mapped_column(Integer)

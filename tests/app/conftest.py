@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from app import session
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
+from backend.jobs import Job
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
@@ -39,7 +41,7 @@ PAGES = (
     "audit",
     "privacy",
     "attack_lab",
-)
+)  # of the navigation; beside them stand help and what an unknown address shows
 OF_A_MODEL = tuple(page for page in PAGES if page != "attack_lab")
 
 
@@ -130,6 +132,23 @@ def _no_pools() -> Iterator[None]:
         yield
 
 
+def job_of(name: str) -> Job[Any]:
+    """The job of whoever does not sign in, in the home that the pages use."""
+    found = session.service().jobs.of("").find(name)
+    assert found is not None
+    return found
+
+
+def put_job(name: str, job: Job[Any]) -> None:
+    session.service().jobs.of("").start(name, lambda: job)
+
+
+def forget_jobs() -> None:
+    jobs = session.service().jobs.of("")
+    for status in jobs.all():
+        jobs.forget(status.name)
+
+
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     monkeypatch.setenv("GLASSLEAF_HOME", str(home))
 
@@ -145,6 +164,7 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 @pytest.fixture
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
+    forget_jobs()
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from app import session
 from app.texts import Texts
 from backend.attacks.lab import ATTACKS, Attack
 from backend.attacks.result import AttackOutcome, SuccessCount
-from tests.app.conftest import Opened
+from tests.app.conftest import Opened, job_of
 from tests.app.reading_out import everything
 
 T = Texts("en")
@@ -43,7 +44,7 @@ def few() -> Iterator[None]:
 
 def run(at, key: str):
     at.button(key=key).click().run()
-    at.session_state["job:attacks"].wait(30)
+    job_of("attacks").wait(30)
     return at.run()
 
 
@@ -99,9 +100,9 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None) -> 
     at = opened("attack_lab")
 
     def stop(seed: int) -> AttackOutcome:
-        while "job:attacks" not in at.session_state:  # the page gets its job a moment after it began
+        while session.service().jobs.of("").find("attacks") is None:  # the page gets its job a moment after it began
             time.sleep(0.01)
-        at.session_state["job:attacks"].cancel()
+        job_of("attacks").cancel()
         return measured(100, 50)(seed)
 
     ATTACKS["A1"] = Attack("A1", "x", "critical", stop)

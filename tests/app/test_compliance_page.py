@@ -15,7 +15,7 @@ from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
-from tests.app.conftest import Answers, Opened, World, _fresh
+from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -271,7 +271,7 @@ def test_the_model_is_retrained_from_the_card_and_compared_there(opened: Opened,
     assert at.multiselect(key=f"without_{place}").value == ["gender"]
     at.multiselect(key=f"without_{place}").set_value(["gender", "marital_status"])
     at.run().button(key=f"retrain_go_{place}").click().run()
-    job = at.session_state[f"job:retrain:{model}"]
+    job = job_of(f"retrain:{model}")
     job.wait(120)
     assert job.error is None
     at.run()

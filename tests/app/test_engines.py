@@ -14,10 +14,12 @@ from app import session, view_models
 from app.panels import frame
 from app.texts import Texts
 from app.view_models import PAGE, Speed
+from backend.errors import ParameterError
 from backend.protocols.simulation.simulator import PoolLevel
 from backend.results import Score
+from backend.services import Glassleaf, scoring
 from backend.services.scoring import Scoring
-from tests.app.conftest import Answers, Opened, World
+from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored, template, uploaded
 
@@ -51,11 +53,13 @@ def table(at: AppTest, column: str = "probability") -> pd.DataFrame:
 # -- the picker ----------------------------------------
 
 
-def test_both_ciphers_are_described_side_by_side_and_paillier_is_chosen(opened: Opened) -> None:
+def test_one_line_says_the_cipher_and_the_panel_behind_it_describes_both(opened: Opened) -> None:
     at = opened("score")
     picker = at.get_by_key("score_cipher")
-    assert picker.value == "paillier"
-    assert picker.options == [T("engine.name_paillier"), T("engine.name_rlwe")]
+    assert picker.value == "suited"
+    assert picker.options == [T(f"engine.name_{name}") for name in ("suited", "paillier", "rlwe")]
+    (line,) = [caption.value for caption in at.caption if says(caption.value, "engine.suits_paillier", n=1)]
+    assert T("engine.name_paillier") in line and "3,072" in line
     shown = everything(at)
     for key in ("engine.first_paillier", "engine.first_rlwe", "engine.help_rlwe"):
         assert says(shown, key)
@@ -75,6 +79,19 @@ def test_every_cipher_has_two_lines_and_a_hover(opened: Opened, language: str) -
     assert len(lines) == 2
 
 
+def test_a_large_batch_gets_the_cipher_made_for_batches_where_it_fits(
+    glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = world.record.id
+    assert [glassleaf.scoring.suited(model, people) for people in (1, 49, 50)] == ["paillier", "paillier", "rlwe"]
+
+    def none_fits(*load: int) -> None:
+        raise ParameterError("no parameter set holds so much")
+
+    monkeypatch.setattr(scoring, "parameters_for", none_fits)
+    assert glassleaf.scoring.suited(model, 5000) == "paillier"
+
+
 def test_a_key_length_is_asked_for_with_paillier_only(opened: Opened) -> None:
     at = opened("score")
     assert at.get_by_key("score_key_bits").value == 3072
@@ -92,7 +109,7 @@ def test_the_key_length_reaches_the_scoring(opened: Opened) -> None:
     at = opened("score")
     at.get_by_key("score_key_bits").set_value(2048)
     at = scored(at.run())
-    batch = at.session_state["job:score"].result
+    batch = job_of("score").result
     assert (batch.cipher, batch.key_bits) == ("paillier", 2048)
 
 
@@ -107,9 +124,9 @@ def test_figures_of_a_cipher_come_from_a_run_and_not_before(opened: Opened) -> N
 
 def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
     at = scored(opened("score"))
-    paillier = at.session_state["job:score"].result
+    paillier = job_of("score").result
     at = scored(with_cipher(at, "rlwe"))
-    rlwe = at.session_state["job:score"].result
+    rlwe = job_of("score").result
     assert not at.exception
     assert rlwe.cipher == "rlwe"
     assert [s.units for s in rlwe.scores] == [s.units for s in paillier.scores]
@@ -195,7 +212,7 @@ def test_the_textbook_counts_every_person_scored(bulk: AppTest, answers: Answers
 
 def test_many_people_are_shown_page_by_page_and_downloaded_whole(bulk: AppTest) -> None:
     assert not bulk.exception
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     assert len(table(bulk)) == PAGE
     assert list(table(bulk)["id"])[:2] == ["new0", "new1"]
     bulk.get_by_key("batch_page").set_value(3)
@@ -210,29 +227,24 @@ def test_the_table_can_begin_with_the_highest_risk(bulk: AppTest) -> None:
     bulk.get_by_key("batch_order").set_value("highest")
     bulk.run()
     shown = list(table(bulk)["probability"])
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     assert shown == sorted((100 * s.probability for s in batch.scores), reverse=True)[:PAGE]
 
 
 def test_a_batch_shows_its_speed_and_bytes(bulk: AppTest) -> None:
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     rate = next(m for m in bulk.metric if m.label == T("score.a_second"))
     assert float(rate.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
     assert says(bulk, "score.traffic")
     assert says(bulk, "engine.measured", n=PEOPLE, people=PEOPLE)
 
 
-@pytest.mark.slow
-def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Opened, world: World) -> None:
-    at = scored(opened("score"))
-    assert not says(at, "engine.many")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
-    at.file_uploader(key="score_upload").upload("many.csv", many(world))
-    at.run()
-    (hint,) = [caption.value for caption in at.caption if says(caption.value, "engine.many")]
-    assert says(hint, "engine.pace", people=PEOPLE)
-    assert not says(with_cipher(at, "rlwe"), "engine.many")
+def test_many_people_are_told_the_cipher_that_suits_them_and_how_long_it_takes(bulk: AppTest) -> None:
+    line = next(caption.value for caption in bulk.caption if "**" + T("engine.name_rlwe") in caption.value)
+    assert says(line, "engine.pace") and not says(line, "engine.suits_rlwe")  # it was chosen, not suggested
+    bulk.get_by_key("score_cipher").set_value("suited")
+    bulk.run()
+    assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
 
 
 def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
@@ -247,7 +259,7 @@ def test_progress_never_goes_back(opened: Opened) -> None:
     job = Waiting(total=500)
     for done, seen in ((0, 0), (200, 200), (300, 300), (0, 300), (400, 400)):
         job.done = done
-        at.session_state["job:score"] = job
+        put_job("score", job)
         at.run()
         text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
         assert says(text, "stage.count", done=seen, total=500)
@@ -256,7 +268,7 @@ def test_progress_never_goes_back(opened: Opened) -> None:
 
 def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
     at = opened("score")
-    at.session_state["job:score"] = Waiting(total=500)
+    put_job("score", Waiting(total=500))
     at.run()
     at.button(key="cancel_score").click().run()
     assert at.button(key="cancel_score").label == T("stage.cancelling")
@@ -301,7 +313,7 @@ def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:
 
 
 def test_speed_counts_bytes_each_way_a_person(bulk: AppTest) -> None:
-    batch = bulk.session_state["job:score"].result
+    batch = job_of("score").result
     one, entry = batch.scores[0], batch.transcript[0]
     sent = [("bank", "telecom", 600), ("telecom", "shop", 90), ("shop", "bank", 30), ("telecom", "bank", 6)]
     synthetic = replace(

@@ -18,7 +18,7 @@ from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
 from backend.services.fairness import Proxies
-from tests.app.conftest import Answers, Opened, World, _fresh
+from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
 FEATURE = "gender"
@@ -75,13 +75,12 @@ def to_measure(at: AppTest, kind: str, feature: str = FEATURE) -> str:
 def measured(at: AppTest, kind: str, feature: str = FEATURE) -> AppTest:
     place = to_measure(at, kind, feature)
     at.button(key=f"evidence_go_{place}").click().run()
-    job_of(at).wait(120)
+    evidence_job(at).wait(120)
     return at.run()
 
 
-def job_of(at: AppTest) -> Job[Any]:
-    found: Job[Any] = at.session_state[f"job:evidence:{at.session_state['model']}"]
-    return found
+def evidence_job(at: AppTest) -> Job[Any]:
+    return job_of(f"evidence:{at.session_state['model']}")
 
 
 def texts(at: AppTest) -> list[str]:
@@ -152,7 +151,7 @@ def test_groups_are_named_in_the_language_chosen_and_codes_stay_text() -> None:
 def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
     at = measured(opened("compliance"), "disparity")
     assert not at.exception
-    done = job_of(at).result
+    done = evidence_job(at).result
     assert isinstance(done, Disparity) and done.feature == FEATURE
     assert says(at, "compliance.measured_disparity", cutoff="50.0 %", records=f"{done.n:,}")
     t = Texts("en")
@@ -165,7 +164,7 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
 def test_associated_features_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
     at = measured(opened("compliance"), "proxies")
     assert not at.exception
-    done = job_of(at).result
+    done = evidence_job(at).result
     assert isinstance(done, Proxies) and done.attribute == FEATURE
     closest = done.features[0]
     assert closest.found and closest.feature == "basket_mix"
@@ -192,7 +191,7 @@ def test_while_it_runs_its_stage_is_shown_and_it_can_be_cancelled(opened: Opened
     assert any(Texts("en")("stage.marks") in text for text in texts(at))
     assert at.button(key=go_there).disabled
     at.button(key="cancel_train").click().run()
-    job = job_of(at)
+    job = evidence_job(at)
     assert job.cancelled()
     go.set()
     job.wait(60)

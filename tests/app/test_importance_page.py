@@ -13,7 +13,7 @@ from backend.protocols.group_sums.grouping import Group
 from backend.services import Glassleaf
 from backend.services.explanation import MeansRequest, PermutationRequest
 from backend.services.reasons import CohortImportance
-from tests.app.conftest import Answers, Opened, World
+from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 
@@ -49,7 +49,7 @@ def test_worth_is_offered_then_measured_and_kept(opened: Opened, glassleaf: Glas
     at.get_by_key("importance_measure").set_value(importance.WORTH)
     at.run()
     at.button(key="worth_go").click().run()
-    job = at.session_state[f"job:worth:{world.record.id}"]
+    job = job_of(f"worth:{world.record.id}")
     job.cancel()
     job.wait(60)
     at.run()
@@ -153,7 +153,7 @@ def test_contributions_of_a_group_are_shown_once_they_are_summed(opened: Opened,
     assert not at.exception and says(at, "importance.shap_why")
     name = session.view(world.record.id).importance[0].feature
     found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6, "rlwe", 8192),)
-    at.session_state[f"job:shap:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
+    put_job(f"shap:{world.record.id}", Job(lambda job: found, 1).start().wait(10))
     at.run()
     cipher = frame.cipher(T, "rlwe", 8192)
     assert not at.exception and says(at, "importance.shap_sentence", people=95, mean="−0.250", cipher=cipher)

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from app.texts import Texts
 from backend.services import Glassleaf
 from backend.services.model_card import CardRequest, ModelCard
-from tests.app.conftest import Answers, Opened, World, _fresh
+from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_tasks import Tasks, tasks  # noqa: F401 - a fixture
@@ -15,7 +15,7 @@ T = Texts("en")
 
 
 def headings(at: AppTest) -> list[str]:
-    return [heading.value for heading in at.subheader]
+    return [heading.value for heading in at.header]
 
 
 def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
@@ -48,7 +48,7 @@ def test_without_kept_scores_the_page_says_what_to_do(opened: Opened, world: Wor
 def test_a_press_scores_again_and_it_can_be_stopped(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
     at = opened("model_card")
     at.button(key="card_go").click().run()
-    job = at.session_state[f"job:card:{world.record.id}"]
+    job = job_of(f"card:{world.record.id}")
     job.cancel()
     job.wait(60)
     at.run()

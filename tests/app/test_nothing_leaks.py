@@ -12,7 +12,7 @@ from backend.services import Glassleaf
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
-from tests.app.conftest import OFFSET, PAGES, Opened, World
+from tests.app.conftest import OFFSET, PAGES, Opened, World, job_of
 from tests.app.reading_out import everything
 from tests.app.test_scoring import finished, scored, template, uploaded
 
@@ -72,7 +72,7 @@ def test_a_scored_person_leaves_no_host_number_anywhere(
 ) -> None:
     with caplog.at_level(logging.DEBUG):
         at = scored(opened("score"))
-    job = at.session_state["job:score"]
+    job = job_of("score")
     glassleaf = Glassleaf(world.home, pools=False)
     download = glassleaf.scoring.csv(job.result).decode()
     glassleaf.close()

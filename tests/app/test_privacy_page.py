@@ -16,7 +16,7 @@ from backend.privacy.leakage import LeakPoint, LeakReading
 from backend.results import ScoreBatch
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import Answers, Opened, World
+from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 
@@ -39,8 +39,8 @@ def points(glassleaf: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
 def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoint, ...]) -> AppTest:
     """The page after a scoring and an audit that were made once for all tests."""
     at = opened("privacy")
-    at.session_state["job:score"] = Job(lambda job: batch, 1).start().wait(10)
-    at.session_state[f"job:leak:{world.record.id}"] = Job(lambda job: points, 1).start().wait(10)
+    put_job("score", Job(lambda job: batch, 1).start().wait(10))
+    put_job(f"leak:{world.record.id}", Job(lambda job: points, 1).start().wait(10))
     return at.run()
 
 
@@ -135,14 +135,14 @@ def test_it_speaks_chinese(seen: AppTest) -> None:
 
 
 def test_a_run_of_another_model_is_not_shown(seen: AppTest, batch: ScoreBatch) -> None:
-    seen.session_state["job:score"].result = replace(batch, model_id="m-other")
+    job_of("score").result = replace(batch, model_id="m-other")
     seen.run()
     assert not any(T("privacy.information") in table.value for table in seen.table)
     assert says(seen, "privacy.other_model")
 
 
 def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
-    seen.session_state["job:score"].result = replace(batch, cipher="none", key_bits=0)
+    job_of("score").result = replace(batch, cipher="none", key_bits=0)
     seen.run()
     assert says(seen, "privacy.plain")
     assert T("privacy.saw_sent") in seen.table[0].value.to_csv()
@@ -151,7 +151,7 @@ def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch
 def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:
     at = opened("privacy")
     at.button(key="privacy_go").click().run()
-    job = at.session_state[f"job:leak:{world.record.id}"]
+    job = job_of(f"leak:{world.record.id}")
     job.cancel()
     job.wait(60)
     at.run()
@@ -186,7 +186,7 @@ def test_a_score_of_typed_in_values_is_read_with_these(glassleaf: Glassleaf, wor
         read = glassleaf.leakage.meter(model, score, sheet)
         assert 1 <= read.count <= read.combinations  # the path that was taken is among them
         moved = replace(score, guest_part=score.guest_part + 1)
-        with pytest.raises(SampleError, match="typed in"):
+        with pytest.raises(SampleError, match="just entered"):
             glassleaf.leakage.meter(model, moved, sheet)
 
 
@@ -208,7 +208,7 @@ def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
 ) -> None:
     found = glassleaf.leakage.start_tradeoff(world.record.id, people=20).get()
     at = opened("privacy")
-    at.session_state[f"job:frontier:{world.record.id}"] = Job(lambda job: found, 1).start().wait(10)
+    put_job(f"frontier:{world.record.id}", Job(lambda job: found, 1).start().wait(10))
     at.run()
     assert not at.exception
     own = next(p for p in found if p.score_bits == world.record.score_bits and not p.dither)
@@ -220,7 +220,7 @@ def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
 def test_a_press_measures_the_frontier_and_it_can_be_stopped(opened: Opened, world: World) -> None:
     at = opened("privacy")
     at.button(key="frontier_go").click().run()
-    job = at.session_state[f"job:frontier:{world.record.id}"]
+    job = job_of(f"frontier:{world.record.id}")
     job.cancel()
     job.wait(60)
     at.run()

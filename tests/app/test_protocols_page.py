@@ -15,7 +15,7 @@ from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.transport.simulated_latency import Link
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, Compared, ComparisonRequest
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 
@@ -33,7 +33,7 @@ def compared(world: World) -> Iterator[Compared]:
 def raced(opened: Opened, compared: Compared) -> AppTest:
     """The page after a race that was run once for all tests."""
     at = opened("protocols")
-    at.session_state["job:protocols"] = Job(lambda job: compared, 10).start().wait(10)
+    put_job("protocols", Job(lambda job: compared, 10).start().wait(10))
     return at.run()
 
 
@@ -60,7 +60,7 @@ def test_every_protocol_has_a_bar_and_a_row(raced: AppTest) -> None:
 
 
 def test_the_sentence_names_the_fastest_and_what_it_shows(raced: AppTest) -> None:
-    done = raced.session_state["job:protocols"].result
+    done = job_of("protocols").result
     fastest = min(done.runs.rows, key=lambda row: row.exchange.total)
     sentence = race.verdict(T, done.runs.rows)
     assert any(text.value == sentence for text in raced.markdown)
@@ -69,7 +69,7 @@ def test_the_sentence_names_the_fastest_and_what_it_shows(raced: AppTest) -> Non
 
 
 def test_the_verdict_turns_with_the_network(raced: AppTest) -> None:
-    runs = raced.session_state["job:protocols"].result.runs
+    runs = job_of("protocols").result.runs
     pair = replace(runs, rows=tuple(r for r in runs.rows if r.protocol in ("fed-eini", "multi-interactive-tree")))
     near, far = pair.over(Link(0.0, 1e4)), pair.over(Link(60.0, 1e9))
     other = T("protocols.name_multi-interactive-tree")
@@ -78,11 +78,11 @@ def test_the_verdict_turns_with_the_network(raced: AppTest) -> None:
 
 
 def test_sliders_redraw_the_same_run(raced: AppTest) -> None:
-    before, job = rows(raced), raced.session_state["job:protocols"]
+    before, job = rows(raced), job_of("protocols")
     raced.get_by_key("protocols_latency").set_value(300)
     raced.run()
     after = rows(raced)
-    assert raced.session_state["job:protocols"] is job
+    assert job_of("protocols") is job
     network, *others = (T(f"protocols.{name}") for name in ("network_column", "compute_column", "bytes"))
     assert before[network] != after[network]
     assert [before[name] for name in others] == [after[name] for name in others]
@@ -107,7 +107,7 @@ def test_many_people_leave_node_by_node_out_and_the_page_says_so(opened: Opened)
 
 
 def test_unequal_scores_are_a_warning(raced: AppTest) -> None:
-    job = raced.session_state["job:protocols"]
+    job = job_of("protocols")
     runs = job.result.runs
     job.result = replace(job.result, runs=replace(runs, rows=(*runs.rows[:-1], replace(runs.rows[-1], equal=False))))
     raced.run()
@@ -126,10 +126,10 @@ def test_a_synthetic_model_is_run_as_its_sliders_say(opened: Opened) -> None:
     at.run()
     assert says(at, "protocols.leaves", leaves=64)
     at.button(key="protocols_go").click().run()
-    at.session_state["job:protocols"].wait(120)
+    job_of("protocols").wait(120)
     at.run()
     assert not at.exception
-    assert at.session_state["job:protocols"].result.shape == Shape(8, 3, 6)
+    assert job_of("protocols").result.shape == Shape(8, 3, 6)
     assert says(at, "protocols.on_synthetic", n=8, depth=3, features=6, leaves=64)
     learned = at.table[2].value[T("protocols.hosts_learned")]
     assert any(says(cell, "protocols.host_learned", party=T("words.host")) for cell in learned)
@@ -146,7 +146,7 @@ def test_many_ciphertexts_are_announced(opened: Opened) -> None:
 
 
 def test_batches_are_drawn_with_a_sentence_and_a_table(raced: AppTest) -> None:
-    job = raced.session_state["job:protocols"]
+    job = job_of("protocols")
     measured = [point.samples for point in job.result.points]
     assert measured == [1, 3, 10, 30]  # there are not 100 people in this world
     twin = next(frame.value for frame in raced.dataframe if T("protocols.faster") in frame.value)
@@ -177,7 +177,7 @@ def test_the_sentence_says_who_wins_where() -> None:
 
 
 def test_a_race_is_shown_while_batches_are_still_run_and_stays_when_they_are_stopped(raced: AppTest) -> None:
-    job = raced.session_state["job:protocols"]
+    job = job_of("protocols")
     job.result, job.state, job.stage, job.done = replace(job.result, batches=()), "running", "batches", 9
     raced.run()
     assert says(raced, "protocols.batches", number=10, total=10)
@@ -189,7 +189,7 @@ def test_a_race_is_shown_while_batches_are_still_run_and_stays_when_they_are_sto
 
 
 def test_batches_that_were_left_out_are_named(raced: AppTest) -> None:
-    job = raced.session_state["job:protocols"]
+    job = job_of("protocols")
     job.result = replace(job.result, batches=job.result.batches[:2], left_out=(30, 100))
     raced.run()
     assert says(raced, "protocols.batches_left_out", sizes=T.listed(["30", "100"]))

@@ -9,12 +9,12 @@ from app.texts import Texts, markdown
 from app.view_models import explained
 from backend.reports.adverse_action_notice import Blocker
 from backend.services.reasons import Reason
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import says
 
 
 def finished(at: AppTest, job: str) -> AppTest:
-    at.session_state[f"job:{job}"].wait(120)
+    job_of(f"{job}").wait(120)
     return at.run()
 
 
@@ -26,7 +26,7 @@ def explained_page(opened: Opened) -> AppTest:
 def test_why_is_answered_by_names_with_meanings_and_says_who_learned_what(opened: Opened, world: World) -> None:
     at = explained_page(opened)
     assert not at.exception
-    found = at.session_state["job:reasons"].result
+    found = job_of("reasons").result
     for reason in found.people[0].reasons:
         assert any(markdown(reason.feature) in text.value for text in at.markdown)
     assert says(at, "reasons.learned_guest") and says(at, "reasons.learned_host")
@@ -37,14 +37,14 @@ def test_reasons_are_asked_for_under_the_cipher_that_is_chosen(opened: Opened, w
     at.get_by_key("score_cipher").set_value("rlwe")
     at = finished(at.run().button(key="score_go").click().run(), "score")
     at = finished(at.button(key="reasons_go").click().run(), "reasons")
-    found = at.session_state["job:reasons"].result
+    found = job_of("reasons").result
     assert not at.exception and found.cipher == "rlwe"
     assert says(at, "reasons.cost", cipher=frame.cipher(Texts("en"), "rlwe", found.key_bits))
 
 
 def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world: World) -> None:
     at = explained_page(opened)
-    probability = at.session_state["job:reasons"].result.people[0].score.probability
+    probability = job_of("reasons").result.people[0].score.probability
     lower, higher = max(1, int(100 * probability) - 1), min(99, int(100 * probability) + 2)
     at.slider(key="score_cutoff").set_value(higher).run()
     assert says(at, "reasons.notice_accepted")
@@ -54,11 +54,11 @@ def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world
 
 def test_reasons_of_another_score_are_not_shown(opened: Opened, world: World) -> None:
     at = explained_page(opened)
-    found, batch = at.session_state["job:reasons"].result, at.session_state["job:score"].result
+    found, batch = job_of("reasons").result, job_of("score").result
     assert explained(found, batch) is not None
     at.button(key="random_person").click().run()
     finished(at.button(key="score_go").click().run(), "score")
-    other = at.session_state["job:score"].result
+    other = job_of("score").result
     if other.scores[0].id != batch.scores[0].id:
         assert explained(found, other) is None
         assert not says(at, "reasons.learned_guest")
@@ -68,7 +68,7 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
     opened: Opened, world: World
 ) -> None:
     at = explained_page(opened)
-    job = at.session_state["job:reasons"]
+    job = job_of("reasons")
     person = job.result.people[0]
     holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
     barred = Reason(holder, "gender", "none", "up", (Blocker("15 USC 1691(a)(1)", "prohibited"),))

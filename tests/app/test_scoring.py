@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 from app import session, view_models
 from app.texts import Texts
 from backend.services import Glassleaf
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
 
 
 def finished(at: AppTest) -> AppTest:
-    at.session_state["job:score"].wait(120)
+    job_of("score").wait(120)
     return at.run()
 
 
@@ -28,7 +28,7 @@ def scored(at: AppTest) -> AppTest:
 def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World) -> None:
     at = scored(opened("score"))
     assert not at.exception
-    batch = at.session_state["job:score"].result
+    batch = job_of("score").result
     assert batch.cipher == "paillier"
     assert len(batch.scores) == 1
     assert {metric.label for metric in at.metric} == {T(f"score.{k}") for k in ("probability", "decision", "logit")}
@@ -39,11 +39,11 @@ def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World)
 def test_pressing_twice_starts_one_job(opened: Opened) -> None:
     at = opened("score")
     at.button(key="score_go").click().run()
-    first = at.session_state["job:score"]
+    first = job_of("score")
     if first.state == "running":
         assert at.button(key="score_go").disabled
     finished(at)
-    assert at.session_state["job:score"] is first
+    assert job_of("score") is first
 
 
 def test_someone_else_is_drawn_from_the_menu(opened: Opened) -> None:
@@ -53,12 +53,12 @@ def test_someone_else_is_drawn_from_the_menu(opened: Opened) -> None:
     assert at.selectbox(key="sample").value in at.selectbox(key="sample").options
 
 
-def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened) -> None:
+def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened, world: World) -> None:
     at = opened("score")
     at.selectbox(key="score_filter").select("age").run()
     at.slider(key="score_filter_age").set_range(30.0, 35.0).run()
     assert not at.exception
-    frame = session.samples(at.query_params["model"])
+    frame = session.samples(world.record.id)
     assert frame.loc[at.selectbox(key="sample").value, "age"] in range(30, 36)
 
 
@@ -68,7 +68,7 @@ def test_a_typed_in_stranger_is_scored_without_the_hosts(opened: Opened, world: 
     at.run()
     at = scored(at)
     assert not at.exception
-    score = at.session_state["job:score"].result.scores[0]
+    score = job_of("score").result.scores[0]
     assert set(score.not_held_by) == {host.name for host in world.federation.hosts}
     assert says(at, "score.not_held")
 
@@ -92,7 +92,7 @@ def template(world: World) -> pd.DataFrame:
 def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World) -> None:
     at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
     assert not at.exception
-    assert len(at.session_state["job:score"].result.scores) == 2
+    assert len(job_of("score").result.scores) == 2
     assert says(at, "score.batch_sentence", n=2, people=2)
 
 
@@ -103,13 +103,13 @@ def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: 
     assert not at.exception
     assert "old" in everything(at) or "age" in everything(at)
     at = scored(at)
-    assert [score.status for score in at.session_state["job:score"].result.scores] == ["failed", "ok"]
+    assert [score.status for score in job_of("score").result.scores] == ["failed", "ok"]
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x89PNG\r\n\x1a\n\x00\x00", b"name,age\nx,1\n", "id,age\nA1,ü\n".encode("utf-16")],
-    ids=["empty", "a picture", "no id column", "another encoding"],
+    [b"", b"\x89PNG\r\n\x1a\n\x00\x00", b"name,age\nx,1\n", b"PK\x03\x04"],
+    ids=["empty", "a picture", "no id column", "no workbook"],
 )
 def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, content: bytes) -> None:
     at = uploaded(opened, content)
@@ -118,20 +118,39 @@ def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, conten
     assert at.button(key="score_go").disabled
 
 
+def test_an_encoding_is_asked_with_what_it_would_say_and_scored_once_it_is_chosen(opened: Opened, world: World) -> None:
+    known = template(world)["id"][0]
+    at = uploaded(opened, f"id\n{known}\nMüller\n".encode("utf-16"))
+    question = at.radio(key="score_encoding")
+    assert not at.exception and question.value is None and at.button(key="score_go").disabled
+    assert at.session_state.filtered_state.get("job:score") is None
+    question.set_value("utf-16").run()
+    assert not at.button(key="score_go").disabled
+    assert says(at, "upload.rows", n=2, rows=2, usable=1, bad=1) and "Müller" in everything(at)
+
+
+def test_where_no_row_can_be_used_no_button_is_offered_and_each_reason_is_whole(opened: Opened) -> None:
+    at = uploaded(opened, b"id\nZZ1\nZZ2\n")
+    assert not at.exception and not [button for button in at.button if button.key == "score_go"]
+    assert says(at, "upload.none_usable")
+    listed = everything(at).replace("\\", "")
+    assert all(f"Row {row}: " in listed and f"'ZZ{row - 1}'" in listed for row in (2, 3))
+
+
 def test_the_decision_follows_the_cut_off(opened: Opened) -> None:
     at = opened("score")
     at.slider(key="score_cutoff").set_value(1).run()
     at = scored(at)
-    assert at.session_state["job:score"].result.scores[0].decision == "decline"
+    assert job_of("score").result.scores[0].decision == "decline"
 
 
 def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opened: Opened) -> None:
     at = scored(opened("score"))
-    asked = at.session_state["job:score"]
+    asked = job_of("score")
     for percent, word in ((1, "decline"), (99, "accept")):
         at.slider(key="score_cutoff").set_value(percent).run()
         assert not at.exception
-        assert at.session_state["job:score"] is asked
+        assert job_of("score") is asked
         assert next(m for m in at.metric if m.label == T("score.decision")).value.endswith(T(f"score.{word}"))
         assert view_models.decided(asked.result, percent / 100).scores[0].decision == word
 

@@ -30,7 +30,9 @@ BY_RESULT = (
     "choice",
     "document",
     "measure",
-)  # sections whose keys come out of results, section headings, the fields of the parameter classes and written reports
+    "unit",
+    "sheet",
+)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries and remarks on uploads
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
@@ -118,8 +120,8 @@ def test_every_text_can_be_filled_in(language: str) -> None:
 
 def test_one_is_singular_and_two_are_plural() -> None:
     t = Texts("en")
-    assert t("overview.flags", n=1) == "1 flagged feature in use"
-    assert t("overview.flags", n=2) == "2 flagged features in use"
+    assert t("overview.open", n=1) == "1 finding open"
+    assert t("overview.open", n=2) == "2 findings open"
 
 
 def test_a_list_in_words_has_one_and() -> None:

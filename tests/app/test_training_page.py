@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import session
 from app.panels import training
 from app.texts import Texts
 from backend.errors import ParameterError, ReleaseRefused
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.results import ReleaseCheck
-from tests.app.conftest import Opened, World, _fresh
+from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import says
 
 T = Texts("en")
@@ -35,7 +36,7 @@ def plainly(at: AppTest) -> AppTest:
 
 def trained(at: AppTest) -> AppTest:
     at.button(key="train_go").click().run()
-    at.session_state["job:train"].wait(120)
+    job_of("train").wait(120)
     return at.run()
 
 
@@ -46,7 +47,7 @@ def test_a_model_is_trained_registered_and_linked(opened: Opened) -> None:
     assert says(at, "train.plain_warning")
     at = trained(at)
     assert not at.exception
-    record = at.session_state["job:train"].result
+    record = job_of("train").result
     assert record.n_trees == 2
     assert record.algorithm == "secureboost"
     assert record.id in at.page_link[0].proto.query_string
@@ -64,7 +65,7 @@ def test_every_algorithm_is_trained_from_its_own_form(opened: Opened, algorithm:
         at.number_input(key=f"train_{algorithm}_{name}").set_value(value)
     at = trained(plainly(at) if algorithm != "opboost" else at)
     assert not at.exception
-    record = at.session_state["job:train"].result
+    record = job_of("train").result
     assert record.algorithm == algorithm
     assert {name: record.parameters[name] for name in asked} == asked
     assert record.alignment.method == ("bloom" if algorithm == "fl-dt" else "dh")
@@ -194,9 +195,9 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     at.number_input(key="train_secureboost_score_bits").set_value(16)
     at.number_input(key="train_max_named").set_value(0.0).run()
     at.button(key="train_go").click().run()
-    job = at.session_state["job:train"]
+    job = job_of("train")
     job.wait(120)
-    asked = at.session_state["kept:training"]
+    asked = session.service().jobs.of("").about("train")
     assert (asked.most_named, asked.coarser) == (0.0, False) and isinstance(job.failure, ReleaseRefused)
     at.run()
     assert not at.exception
@@ -205,8 +206,8 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     at.toggle(key="train_coarser").set_value(True)
     at.number_input(key="train_max_named").set_value(None).run()
     at.button(key="train_go").click().run()
-    at.session_state["job:train"].wait(120)
-    asked = at.session_state["kept:training"]
+    job_of("train").wait(120)
+    asked = session.service().jobs.of("").about("train")
     assert (asked.most_named, asked.coarser) == (None, True)
     at.run()
     assert not at.exception and says(at, "release.measured")

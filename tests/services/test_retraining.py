@@ -128,7 +128,7 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        ({"without": ()}, "No feature was named"),
+        ({"without": ()}, "Choose at least one feature to exclude"),
         ({"without": ("shoe_size",)}, "shoe_size"),
         ({"without": ("in_blacklist",)}, "was offered to this model's training"),
         ({"without": ("gender",), "by": ("shoe_size",)}, "is in the federation"),
@@ -147,7 +147,7 @@ def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before
     monkeypatch.setattr(
         Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
     )
-    with pytest.raises(ParameterError, match="was not grown here"):
+    with pytest.raises(ParameterError, match="was not trained here"):
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
 
 

@@ -72,6 +72,40 @@ def test_what_an_older_home_kept_in_many_files_is_in_one(version, tmp_path):
         assert times and one.count(Question("bank", "", SCORE, "any", (person,))).all()
 
 
+def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
+    database = Database(tmp_path)
+    with database.write() as session:
+        for model in ("made", "found"):
+            session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
+            session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
+        for table in ("jobs", "model_steps", "model_states"):
+            session.execute(text(f"drop table {table}"))
+        session.execute(text("update alembic_version set version_num = '0001'"))
+    AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
+    AuditLog(database).add("score", {"model": "found"}, "ben", "analyst")
+    with database.write() as session:
+        session.execute(text("update audit set text = 'tampered with' where number = 2"))
+    migrated = Database(tmp_path)
+    assert differences(migrated) == []
+    with migrated.read() as session:
+        rows = session.execute(text("select model_id, owner, maker, state from model_states order by model_id")).all()
+    assert rows == [("found", "", "", "draft"), ("made", "ana", "ana", "draft")]
+
+
+def test_the_database_itself_refuses_a_second_model_in_use(tmp_path):
+    database = Database(tmp_path)
+
+    def used(model):
+        with database.write() as session:
+            session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
+            session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
+            session.execute(text("insert into model_states values (:m, '', '', '', '', 'in_use')"), {"m": model})
+
+    used("one")
+    with pytest.raises(StoreError):
+        used("two")
+
+
 def test_groups_that_an_older_host_answered_about_count_for_everybody(tmp_path):
     host = Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "telecom")
     assert Accountant(host, Limits()).spent(Question("bank", "", COHORT, "any", ("whoever",))).all()

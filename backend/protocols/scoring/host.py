@@ -36,6 +36,22 @@ MAX_PIECES = 1 << 14  # messages of one batch
 _log = logging.getLogger("glassleaf")
 
 
+@dataclass(frozen=True, repr=False)
+class Decision:
+    """What a Host holds about one person and what it does with the person's entries: it never leaves the Host.
+
+    Attributes
+    ----------
+    values : dict of str to Any
+        Feature → value; empty where it holds no record.
+    entries : tuple of (bool or None)
+        Whether it keeps each entry that arrives; None where none of its splits has a say.
+    """
+
+    values: dict[str, Any]
+    entries: tuple[bool | None, ...]
+
+
 @dataclass(repr=False)
 class _Batch:
     """Samples whose decision vectors are coming in."""
@@ -71,6 +87,15 @@ class ScoringHandler:
     def handlers(self) -> Handlers:
         """What this handler answers."""
         return {DecisionVectors: self._decision_vectors, MoreVectors: self._more_vectors}
+
+    def decision(self, model_id: str, person: str) -> Decision:
+        """Steps 3 and 4 about one person, for this Host's own operator; nothing is sent and nothing counted."""
+        served, known = self.answering.partial_models.get(model_id), person in self.table.row_of
+        rows = np.array([self.table.row_of.get(person, 0)], dtype=np.intp)
+        columns = self.table.take(rows).columns
+        keep = served.compiled.decide(columns, np.array([known]))[0]
+        entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.own, strict=True))
+        return Decision({name: column[0] for name, column in columns.items()} if known else {}, entries)
 
     def _decision_vectors(self, sender: str, request: DecisionVectors) -> Answer:
         """Steps 1 to 4, and 5 where the batch is one message."""

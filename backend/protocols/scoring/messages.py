@@ -24,6 +24,7 @@ class DecisionVectors(Message):
     )
     READABLE_BY: ClassVar[str] = "ids: the receiving Host; the numbers: only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
+    UNREADABLE: ClassVar[str] = "vectors"
     model_id: str
     ids: tuple[str, ...]
     entries: int
@@ -43,6 +44,7 @@ class MoreVectors(Message):
     HOLDS: ClassVar[str] = "more candidate leaf weights or 0, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
+    UNREADABLE: ClassVar[str] = "vectors"
     vectors: bytes
 
 
@@ -87,5 +89,6 @@ class EncryptedScores(Message):
     HOLDS: ClassVar[str] = "one score per sample, encrypted; how far dither may have moved it"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
+    UNREADABLE: ClassVar[str] = "scores"
     scores: bytes
     dither: int = 0

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.interface import KeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
@@ -37,6 +38,7 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
@@ -207,6 +209,7 @@ class FederationRuntime:
 
     def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
         """Made once per set and kept in the Guest's folder."""
+        work.check()
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")
@@ -239,6 +242,20 @@ class FederationRuntime:
     def capacity(self, host: str, model_id: str) -> float:
         """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
         return self._simulated.hosts[host].capacity(model_id)
+
+    def decision(self, host: str, model_id: str, person: str) -> Decision:
+        """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
+
+        Raises
+        ------
+        SecurityError
+            The people of this federation are not synthetic, or the Host owns no split of the model.
+        """
+        if not self.federation.synthetic:
+            raise SecurityError(
+                f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
+            )
+        return self._simulated.hosts[host].decision(model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor.

@@ -13,13 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from backend import work
 from backend.errors import Cancelled, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, Refusal
+from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 
 M = TypeVar("M", bound=Message)
+_Octets = bytes  # where a field is called bytes
 POLL = 0.1  # seconds between looks at the cancel flag
+SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
 
 
@@ -44,6 +47,13 @@ class TranscriptEntry:
         What the sender did for this message since its last one of the conversation, in order: once it had taken in message
         `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
         :mod:`backend.protocols.transport.simulated_latency` reads it.
+    sample : bytes
+        The first :data:`SAMPLE` bytes, as they were on the wire, of the message's ciphertexts or public key; empty where it has none, or
+        where nothing is encrypted.
+    unreadable : int
+        Length of those ciphertexts or that key, bytes.
+    entries : int
+        Encrypted numbers a person, where the message says so; 0 otherwise.
     """
 
     number: int
@@ -55,6 +65,9 @@ class TranscriptEntry:
     holds: str
     readable_by: str
     work: tuple[tuple[int, float], ...]
+    sample: _Octets = b""
+    unreadable: int = 0
+    entries: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +109,7 @@ class Network:
         self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet in the transcript
         self._transcripts: dict[str, list[TranscriptEntry]] = {}
         self._began: dict[str, float] = {}
+        self._encrypted: set[str] = set()  # conversations that have a key; in the others nothing is shown
         self._lock = threading.Lock()
 
     def open(self, party: str, conversation: str = "") -> None:
@@ -130,6 +144,9 @@ class Network:
             raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
         with self._lock:  # so that a mailbox holds messages in the transcript's order
             log = self._transcripts.get(conversation)
+            if isinstance(message, OfferKey):
+                (self._encrypted.discard if message.scheme == "none" else self._encrypted.add)(conversation)
+            hidden: bytes = getattr(message, message.UNREADABLE, b"") if conversation in self._encrypted else b""
             if log is not None:  # the Guest may have ended the conversation while a Host was still at work
                 log.append(
                     TranscriptEntry(
@@ -142,6 +159,9 @@ class Network:
                         holds=message.HOLDS,
                         readable_by=message.READABLE_BY,
                         work=self._work_before(conversation, sender, round_),
+                        sample=hidden[:SAMPLE],
+                        unreadable=len(hidden),
+                        entries=getattr(message, "entries", 0),
                     )
                 )
             box.letters.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
@@ -197,6 +217,7 @@ class Network:
             self._transcripts.pop(conversation, None)
             self._began.pop(conversation, None)
             self._work.pop(conversation, None)
+            self._encrypted.discard(conversation)
 
 
 class Session:
@@ -274,6 +295,7 @@ class Session:
 
     def check(self) -> None:
         """Raise Cancelled if the user stopped the job."""
+        work.check()
         if self._cancelled():
             raise Cancelled("Stopped at your request; nothing half-done was kept.")
 

@@ -22,12 +22,14 @@ class Message:
 
     A kind of message is a frozen dataclass that derives from this one and says what it `HOLDS` and who can read it
     (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
-    longer than its `MAX_BYTES`: longer ones are refused unread.
+    longer than its `MAX_BYTES`: longer ones are refused unread. `UNREADABLE` names the field whose first bytes may be shown to
+    onlookers: a public key, or what nobody but the holder of the key can read.
     """
 
     HOLDS: ClassVar[str] = ""
     READABLE_BY: ClassVar[str] = ""
     MAX_BYTES: ClassVar[int] = SMALL
+    UNREADABLE: ClassVar[str] = ""
     conversation: str
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -15,6 +15,7 @@ class OfferKey(Message):
     HOLDS: ClassVar[str] = "the Guest's public key and a proof of its form"
     READABLE_BY: ClassVar[str] = "anyone"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    UNREADABLE: ClassVar[str] = "key"
     scheme: str
     key: bytes
 

@@ -122,13 +122,16 @@ def dictionary(write: Writer) -> list[Block]:
         (
             "feature",
             7,
-            lambda f: write("named", meaning=write.meaning(f), name=f.name) + (f" [{f.unit}]" if f.unit else ""),
+            lambda f: (
+                write("named", meaning=write.meaning(f), name=f.name)
+                + (f" [{unit}]" if (unit := write.unit(f)) else "")
+            ),
         ),
         ("party", 4, lambda f: write.party(f.party)),
         ("kind", 3, lambda f: write.words(f"features.{f.kind}")),
         ("sensitivity", 3, lambda f: f.sensitivity or NONE),
         ("expected", 3, lambda f: write.direction(f.expected)),
-        ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in f.codes.items()) or NONE),
+        ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in write.codes(f).items()) or NONE),
     )
     return [table]
 

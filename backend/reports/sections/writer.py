@@ -54,6 +54,14 @@ class Writer:
         """What a feature means."""
         return self.words.either(feature.meaning, feature.meaning_zh)
 
+    def unit(self, feature: FeatureLine) -> str:
+        """A feature's unit."""
+        return self.words.unit(feature.unit, feature.unit_zh, feature.meaning_zh)
+
+    def codes(self, feature: FeatureLine) -> dict[str, str]:
+        """What a feature's codes stand for."""
+        return self.words.codes(feature.codes, feature.codes_zh)
+
     def feature(self, name: str) -> str:
         """One of the model's features by its meaning and name, without what explains its values; others by name alone."""
         feature = self.features.get(name)

@@ -1,0 +1,141 @@
+"""The pages in their groups: which there are, in which order a role sees them, and the links in the sidebar.
+
+Streamlit's own navigation stands above everything else in the sidebar and forgets language and model in its links, so
+it is hidden and drawn here.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from app import session
+from app.panels import links as to
+from app.texts import Texts
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES
+
+GROUPS = {
+    "start": ("overview",),
+    "use": ("score",),
+    "understand": ("features", "structure", "importance", "model_card"),
+    "govern": ("compliance", "report", "audit"),
+    "models": ("own_data", "train", "compare_models"),
+    "protection": ("privacy", "protocols", "attack_lab"),
+}
+ICONS = {
+    "overview": "home",
+    "score": "lock",
+    "features": "dictionary",
+    "structure": "account_tree",
+    "importance": "leaderboard",
+    "model_card": "fact_check",
+    "compliance": "gavel",
+    "report": "description",
+    "audit": "receipt_long",
+    "own_data": "upload_file",
+    "train": "model_training",
+    "compare_models": "compare_arrows",
+    "privacy": "visibility",
+    "protocols": "flag",
+    "attack_lab": "bug_report",
+    "help": "help",
+}
+FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
+FOR = {
+    "own_data": (OPERATOR,),
+    "train": (OPERATOR,),
+    "score": (OPERATOR, ANALYST),
+}  # page: whose it is; a courtesy, for roles are not authenticated
+# What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
+WAYS = {
+    OPERATOR: (
+        "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
+        "compliance", "report", "audit", "own_data", "train", "compare_models",
+    ),
+    ANALYST: (
+        "overview", "features", "structure", "importance", "model_card", "score", "privacy", "protocols", "attack_lab",
+        "compliance", "compare_models", "report", "audit",
+    ),
+    REGULATOR: (
+        "overview", "compliance", "report", "audit", "model_card", "features", "structure", "importance", "compare_models",
+        "privacy", "protocols", "attack_lab",
+    ),
+}  # fmt: skip
+FIRST_PAGE = "overview"  # what the bare address opens
+NOWHERE = "not_found"
+
+SCRIPT = (files("assets") / "page.js").read_text(encoding="utf-8")
+
+
+def open_to(name: str, role: str) -> bool:
+    """Whether a page is meant for a role."""
+    return role in FOR.get(name, ROLES)
+
+
+def visible(role: str) -> dict[str, list[str]]:
+    """Group → pages, in the order in which a role sees them."""
+    order = sorted(GROUPS, key=lambda group: group != FIRST.get(role))
+    shown = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
+    return {group: names for group, names in shown.items() if names}
+
+
+def listed(role: str) -> list[str]:
+    """All pages that a role sees, in their order."""
+    return [name for names in visible(role).values() for name in names]
+
+
+def find(t: Texts) -> tuple[str, Page]:
+    """The page that the address names, as its name and what runs it; an unknown address has a page of its own."""
+    pages = {name: _page(t, name, name) for name in ICONS}
+    # The bare address is a page of its own for Streamlit, so the first page has two: / and /overview.
+    first = _page(t, FIRST_PAGE, "home", default=True)
+    asked = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
+    unknown = [_page(t, NOWHERE, asked)] if asked and asked not in (*pages, "home") else []
+    found = st.navigation([first, *pages.values(), *unknown], position="hidden")
+    # A link to / would lead from any other page to that page itself, as the browser reads it.
+    session.keep("first_page", found if found is first else pages[FIRST_PAGE])
+    if found in unknown:
+        return NOWHERE, found
+    return found.url_path or FIRST_PAGE, found
+
+
+def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
+    icon = f":material/{ICONS.get(name, 'explore_off')}:"
+    help_ = t(f"{name}.question")
+    return Page(session.page(name), title=t(f"{name}.title"), icon=icon, url_path=address, default=default, help=help_)
+
+
+def links(t: Texts, role: str) -> None:
+    """The links to all pages that the role sees, under the names of their groups."""
+    with st.container(key="navigation", gap="small"):
+        for group, names in visible(role).items():
+            with st.container(gap=6):
+                if group != "start":
+                    st.caption(t(f"nav.{group}"))
+                for name in names:
+                    to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
+
+
+def next_step(t: Texts, role: str, here: str) -> None:
+    """At the end of a page: one sentence and a link to what comes next for a role."""
+    way = WAYS[role]
+    if here not in way:
+        return
+    following = way[(way.index(here) + 1) % len(way)]
+    with st.container(key="next_step", border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/signpost: {t(f'next.{following}')}", width="stretch")
+        to.page(following, t("next.go", page=t(f"{following}.title")), side="right")
+
+
+def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
+    """What Streamlit tells no browser: the language of the page, that the links are a navigation, which one is open, and
+    that the first steps are over (a cookie keeps that).
+    """
+    shown = listed(role)
+    at = shown.index(here) if here in shown else None
+    told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
+    st.html(f"<script>{SCRIPT}({json.dumps(told)})</script>", unsafe_allow_javascript=True)

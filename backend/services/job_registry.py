@@ -1,0 +1,314 @@
+"""Jobs by user: what runs, what has ended, what is still to be seen. Nothing of one user is ever another's.
+
+Jobs and their results lie in this process, so many and so long that memory stays bounded; how a job ended stands in the home's database
+too (:mod:`backend.store.job_log`), for after a restart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+from backend.errors import StoreError
+from backend.results import ModelRecord, ScoreBatch
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.services.workspace import Workspace
+    from backend.store.job_log import JobLog
+
+HELD = 12  # ended jobs of a user whose results stay in memory
+HELD_IN_ALL = 100
+HELD_FOR = 24 * 3600.0  # seconds: as long as the Guest's journal waits for whoever asked
+ABOUT_PEOPLE = ("score", "reasons")  # why one of these failed may name somebody, so it is not written down
+State = Literal["running", "elsewhere", "done", "failed", "cancelled", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that a job works on, kept until the job has ended.
+
+    Attributes
+    ----------
+    name : str
+        The file's.
+    content : bytes
+    """
+
+    name: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """A job as its user sees it.
+
+    Attributes
+    ----------
+    name, model : str
+        Under which it was started, and the model that was chosen then.
+    state : {"running", "elsewhere", "done", "failed", "cancelled", "interrupted"}
+        "elsewhere": in another process of this home.
+    job : Job or None
+        In this process; None where its result is not held any more.
+    started : str
+        UTC, ISO 8601.
+    result : str
+        Where its result lies: a model's id, or a run of the Guest's journal.
+    message : str
+        Why it failed, as far as that was written down.
+    seen : bool
+    waits : bool
+        The scores that it came to wait in the Guest's journal: whoever asks the same again has them.
+    """
+
+    name: str
+    model: str
+    state: State
+    job: Job[Any] | None
+    started: str
+    result: str
+    message: str
+    seen: bool
+    waits: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What sort of work it is."""
+        return kind_of(self.name)
+
+
+@dataclass(eq=False)
+class _Held:
+    """A job of this process."""
+
+    id: str
+    job: Job[Any]
+    about: object
+    upload: Upload | None
+
+
+class JobRegistry:
+    """The jobs of a home's users in this process."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.process = secrets.token_hex(16)
+        self._held: dict[tuple[str, str], _Held] = {}  # by user and name
+        self._lock = threading.RLock()
+        self._beating = False
+        atexit.register(self.close)
+
+    def of(self, account: str) -> UserJobs:
+        """The jobs of whoever is signed in as `account`; empty where nobody signs in: all who use the home are one user."""
+        return UserJobs(self, sha256(account.encode()).hexdigest() if account else "")
+
+    def log(self) -> JobLog:
+        """What is written down about jobs."""
+        from backend.store.job_log import JobLog  # noqa: PLC0415 (the services are imported without a database)
+
+        return JobLog(self._workspace.home_database())
+
+    def waits(self, run: str) -> bool:
+        """Whether the scores of a run wait in a Guest's journal."""
+        names = (federation.name for federation in self._workspace.federations()) if run else ()
+        return any(self._workspace.journal(name).waits(run) for name in names)
+
+    def close(self) -> None:
+        """What still runs here is written down as interrupted."""
+        with self._lock:
+            running = any(held.job.state == "running" for held in self._held.values())
+            self._held.clear()
+        if running:
+            self.log().leave(self.process)
+
+    def begin(
+        self, user: str, name: str, model: str, start: Callable[[], Job[Any]], about: object, upload: Upload | None
+    ) -> Job[Any]:
+        """Begin a job of a user, unless one of that name runs here; see :meth:`UserJobs.start`."""
+        from backend.store.job_log import LoggedJob  # noqa: PLC0415 (as above)
+
+        with self._lock:
+            before = self._held.get((user, name))
+            if before is not None and before.job.state == "running":
+                return before.job
+            self._held.pop((user, name), None)
+            logged, log = LoggedJob(user, name, model, self.process), self.log()
+            log.begin(logged)
+            try:
+                job = start()
+            except BaseException:
+                log.forget(logged.id)
+                raise
+            held = self._held[user, name] = _Held(logged.id, job, about, upload)
+            self._prune()
+            self._beat()
+        job.then(partial(self._ended, held, kind_of(name)))
+        return job
+
+    def _ended(self, held: _Held, kind: str) -> None:
+        """The file is not needed any more; how the job ended is written down."""
+        held.upload, job = None, held.job
+        message = job.error or "" if job.state == "failed" and kind not in ABOUT_PEOPLE else ""
+        with self._lock:
+            closed = held not in self._held.values()
+        if not closed:
+            self.log().end(held.id, job.state, message, _place(job.result), job.took)
+
+    def held(self, user: str) -> dict[str, _Held]:
+        """Name → job of a user, in this process."""
+        with self._lock:
+            self._prune()
+            return {name: held for (whose, name), held in self._held.items() if whose == user}
+
+    def drop(self, user: str, name: str) -> None:
+        """Hold a job no longer."""
+        with self._lock:
+            self._held.pop((user, name), None)
+
+    def _prune(self) -> None:
+        """Drop what ended too long ago, or is too many; what runs stays."""
+        of_user: dict[str, int] = {}
+        ended = [(held.job.seconds_ago, key) for key, held in self._held.items() if held.job.state != "running"]
+        for many, (ago, (user, name)) in enumerate(sorted(ended), start=1):
+            of_user[user] = of_user.get(user, 0) + 1
+            if ago > HELD_FOR or of_user[user] > HELD or many > HELD_IN_ALL:
+                del self._held[user, name]
+
+    def _beat(self) -> None:
+        """Give signs of life as long as anything runs."""
+        if not self._beating:
+            self._beating = True
+            threading.Thread(target=self._beats, name="glassleaf-jobs", daemon=True).start()
+
+    def _beats(self) -> None:
+        from backend.store.job_log import BEAT  # noqa: PLC0415 (as above)
+
+        while True:
+            time.sleep(BEAT)
+            with self._lock:
+                self._beating = any(held.job.state == "running" for held in self._held.values())
+            if not self._beating:
+                return
+            try:
+                self.log().alive(self.process)
+            except StoreError:  # no job ends for that
+                continue
+
+
+class UserJobs:
+    """The jobs of one user."""
+
+    def __init__(self, registry: JobRegistry, user: str) -> None:
+        self._registry, self._user = registry, user
+
+    def start(
+        self,
+        name: str,
+        begin: Callable[[], Job[Any]],
+        *,
+        model: str = "",
+        about: object = None,
+        upload: Upload | None = None,
+    ) -> Job[Any]:
+        """Begin a job, or return the one that runs under `name`.
+
+        Parameters
+        ----------
+        name : str
+            What sort of work it is; of work on one model with its id after a colon.
+        model : str
+            The model that is chosen; after the colon of `name`, if not given.
+        about : object, optional
+            What was asked for, where whoever comes back needs it: no person's data.
+        upload : Upload, optional
+            What it works on, for whoever comes back before it has ended.
+
+        Raises
+        ------
+        GlassleafError
+            What `begin` raises, or another process of the home runs such a job for the same user.
+        """
+        return self._registry.begin(self._user, name, model or name.partition(":")[2], begin, about, upload)
+
+    def find(self, name: str) -> Job[Any] | None:
+        """The job that was started last under `name`, running or ended; None where this process holds none."""
+        held = self._registry.held(self._user).get(name)
+        return None if held is None else held.job
+
+    def about(self, name: str) -> Any:
+        """What the job under `name` was asked for."""
+        held = self._registry.held(self._user).get(name)
+        return None if held is None else held.about
+
+    def upload(self, name: str) -> Upload | None:
+        """The file that the job under `name` works on; None once it has ended."""
+        held = self._registry.held(self._user).get(name)
+        return None if held is None else held.upload
+
+    def all(self) -> tuple[JobStatus, ...]:
+        """All that is known, newest first: in this process, in others of the home, and from before a restart."""
+        held = {one.id: one.job for one in self._registry.held(self._user).values()}
+        found = []
+        for logged in self._registry.log().of(self._user):
+            job, state = held.get(logged.id), logged.state
+            if job is not None:
+                status: State = job.state
+            else:
+                status = "elsewhere" if state == "running" else state
+            found.append(
+                JobStatus(
+                    logged.name,
+                    logged.model,
+                    status,
+                    job,
+                    logged.started,
+                    logged.result,
+                    logged.message,
+                    logged.seen,
+                    job is None and not logged.seen and self._registry.waits(logged.result),
+                )
+            )
+        return tuple(found)
+
+    def took(self, kind: str) -> dict[str, float]:
+        """Seconds that the parts of such work of this user took the last time, by part."""
+        found: dict[str, float] = {}
+        for logged in reversed(self._registry.log().of(self._user)):
+            if kind_of(logged.name) == kind:
+                found |= logged.took
+        return found
+
+    def note_seen(self, *names: str) -> None:
+        """The user knows how these have ended; what still runs is left as it is."""
+        log, running = self._registry.log(), {"running", "elsewhere"}
+        ended = {status.name for status in self.all() if status.state not in running and not status.seen}
+        if ended & set(names):
+            log.note_seen(self._user, [one.id for one in log.of(self._user) if one.name in ended & set(names)])
+
+    def forget(self, name: str) -> None:
+        """Hold an ended job no longer; one that runs is asked to stop first."""
+        job = self.find(name)
+        if job is not None and job.state == "running":
+            job.cancel()
+        self._registry.drop(self._user, name)
+        self.note_seen(name)
+
+
+def kind_of(name: str) -> str:
+    """``evidence:m123`` → ``evidence``."""
+    return name.partition(":")[0]
+
+
+def _place(result: object) -> str:
+    """Where a result can be found after a restart; empty where nowhere, or on the page where it was asked for."""
+    if isinstance(result, ModelRecord):
+        return result.id
+    return result.run if isinstance(result, ScoreBatch) else ""

@@ -1,0 +1,244 @@
+"""What models are called, and their way from draft to retirement: whose step it is, what it needs, what the log keeps of it.
+
+Roles and names are as they were given; whoever signs in is named by the account (docs/decisions/0019-lifecycle.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from backend.errors import ParameterError, SecurityError
+from backend.results import ModelRecord
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR, Auditor, Note, recorded
+from backend.services.registry import Registry
+from backend.services.reviews import ReviewService
+from backend.services.workspace import Workspace
+from backend.store.model_states import (
+    APPROVED,
+    DRAFT,
+    IN_USE,
+    STATES,
+    ModelState,
+    ModelStep,
+    Standing,
+    State,
+    words,
+)
+from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
+
+__all__ = ["STATES", "STEPS", "Lifecycle", "ModelState", "ModelStep", "Offer", "Standing", "words"]
+
+DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that a model can take.
+
+    Attributes
+    ----------
+    before : tuple of str
+        States that it leads out of.
+    roles : tuple of str
+        Whose it is.
+    reason : bool
+        Whether it needs one in any case.
+    """
+
+    before: tuple[State, ...]
+    after: State
+    roles: tuple[str, ...]
+    reason: bool = False
+
+
+STEPS: Mapping[str, Step] = {
+    "submit": Step((DRAFT,), "in_review", (OPERATOR, ANALYST)),
+    "approve": Step(("in_review",), APPROVED, (REGULATOR,)),
+    "use": Step((APPROVED,), IN_USE, (OPERATOR,)),
+    "return": Step(("in_review", APPROVED, IN_USE), DRAFT, (REGULATOR,), reason=True),
+    "retire": Step((DRAFT, "in_review", APPROVED, IN_USE), "retired", (OPERATOR,), reason=True),
+}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A step that leads out of a model's state.
+
+    Attributes
+    ----------
+    name : str
+        Of :data:`STEPS`.
+    roles : tuple of str
+        Whose it is.
+    mine : bool
+        Whether the role that asks is one of them.
+    reason : bool
+        Whether it needs one.
+    undecided : int
+        Findings that nobody decided on, where that is why.
+    replaces : str
+        Id of the model that is in use now, where this one would take its place.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    mine: bool
+    reason: bool
+    undecided: int = 0
+    replaces: str = ""
+
+
+class Lifecycle:
+    """Names and states of models."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, reviews: ReviewService) -> None:
+        self._workspace, self._models, self._auditor, self._reviews = workspace, models, auditor, reviews
+
+    def standing(self, model_id: str) -> Standing:
+        """One model, and the approval that it has."""
+        record = self._models.get(model_id)
+        return self._workspace.model_states(record.federation).standing(record.id)
+
+    def history(self, model_id: str) -> tuple[ModelStep, ...]:
+        """Every step of a model, oldest first."""
+        record = self._models.get(model_id)
+        return self._workspace.model_states(record.federation).steps(record.id)
+
+    def offers(self, model_id: str) -> tuple[Offer, ...]:
+        """The steps that lead out of the model's state, each with what it needs."""
+        record = self._models.get(model_id)
+        states = self._workspace.model_states(record.federation)
+        state, undecided, used = states.of(record.id).state, len(self._reviews.undecided(record.id)), states.in_use()
+        return tuple(
+            Offer(
+                name,
+                step.roles,
+                self._auditor.role in step.roles,
+                step.reason or (name == "approve" and undecided > 0),
+                undecided if name == "approve" else 0,
+                used or "" if name == "use" else "",
+            )
+            for name, step in STEPS.items()
+            if state in step.before
+        )
+
+    @recorded("describe")
+    def describe(
+        self, note: Note, model_id: str, *, name: str | None = None, text: str | None = None, owner: str | None = None
+    ) -> None:
+        """Give a model a name, a note (`text`) or an owner; None leaves one as it is.
+
+        Raises
+        ------
+        ParameterError
+            Another model has the name, or one is too long.
+        """
+        record = self._models.get(model_id)
+        given = {"name": name, "note": text, "owner": owner}
+        fields = {field: value for field, value in given.items() if value is not None}
+        # names are for people who read the log; a note may be long, and says nothing of what was done
+        said = {f"model_{field}": value.strip()[:NAME_MAX] for field, value in fields.items() if field != "note"}
+        note.about(record, changed=sorted(fields), **said)
+
+        def keep() -> None:
+            self._workspace.model_states(record.federation).describe(record.id, fields)
+
+        note.keep = keep
+
+    @recorded("state")
+    def step(self, note: Note, model_id: str, step: str, *, person: str = "", reason: str = "") -> None:
+        """Take a model one step further.
+
+        Parameters
+        ----------
+        step : str
+            Of :data:`STEPS`.
+        person : str
+            Whose step it is; default the actor.
+        reason : str
+            Needed to return or retire a model, and to approve one that has findings on which nobody decided.
+
+        Raises
+        ------
+        SecurityError
+            It is another role's step, or whoever trained, owns or submitted the model was to approve it.
+        ParameterError
+            There is no such step from here, or a name or a reason is missing.
+        """
+        if step not in STEPS:
+            raise ParameterError(f"The step is {step!r}; choose one of {', '.join(STEPS)}.")
+        record, wanted = self._models.get(model_id), STEPS[step]
+        states, role = self._workspace.model_states(record.federation), self._auditor.role
+        before, person = states.of(record.id), _named(person or self._auditor.person)
+        note.about(record, step=step, before=before.state, after=wanted.after, person=person)
+        if before.state not in wanted.before:
+            raise ParameterError(
+                f"The model {record.id} is {words(before.state)}; to {step} it, it has to be "
+                f"{' or '.join(map(words, wanted.before))}."
+            )
+        if role not in wanted.roles:
+            raise SecurityError(f"To {step} a model is for the {' or '.join(wanted.roles)}; the role is {role}.")
+        undecided = len(self._reviews.undecided(record.id)) if step == "approve" else 0
+        if step == "approve":
+            _check_approver(person, self._auditor.person, before, states.steps(record.id))
+        reason = _reason(reason, step, wanted.reason, undecided)
+        note.body |= {"undecided": undecided} if undecided else {}
+        note.body |= {"reason_sha256": sha256(reason.encode()).hexdigest()} if reason else {}
+        if wanted.after == IN_USE and (former := states.in_use()):
+            note.body["replaces"] = former
+
+        def keep() -> None:
+            states.step(record.id, before.state, wanted.after, person=person, role=role, reason=reason)
+
+        note.keep = keep
+
+    def open_demo(self, federation: str) -> None:
+        """Put a demo's first model in use without a review, unless somebody took a step with any: its pages open on it."""
+        states = self._workspace.model_states(federation)
+        if not states.steps():
+            self._use_as_demo(self._models.all(federation)[-1])
+
+    @recorded("state")
+    def _use_as_demo(self, note: Note, record: ModelRecord) -> None:
+        """The log says that nobody reviewed it."""
+        note.about(record, step="use", before=DRAFT, after=IN_USE, because="demo")
+        states, by = self._workspace.model_states(record.federation), self._auditor
+
+        def keep() -> None:
+            states.step(record.id, DRAFT, IN_USE, person=by.actor, role=by.role, reason=DEMO_REASON)
+
+        note.keep = keep
+
+
+def _named(person: str) -> str:
+    person = person.strip()
+    if not 1 <= len(person) <= NAME_MAX or not person.isprintable():
+        raise ParameterError(
+            f"Give the name of who takes the step: one line of 1 to {NAME_MAX} characters; this one has {len(person)}."
+        )
+    return person
+
+
+def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
+    """The reason without surrounding white space; raises where one is missing."""
+    reason = reason.strip()
+    if (needed or undecided or reason) and not REASON_MIN <= len(reason) <= TEXT_MAX:
+        why = f"{undecided} findings have no decision; decide on them, or approve with a reason. " if undecided else ""
+        raise ParameterError(
+            f"{why}Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
+        )
+    return reason
+
+
+def _check_approver(person: str, actor: str, model: ModelState, steps: Sequence[ModelStep]) -> None:
+    """Raise SecurityError where whoever approves had a part in the model."""
+    submitted = [step.person for step in steps if step.after == "in_review"]
+    parts = {"trained": model.maker, "owns": model.owner, "submitted": submitted[-1]}
+    names = {name.casefold() for name in (person, actor) if name}
+    for part, name in parts.items():
+        if name and name.casefold() in names:
+            raise SecurityError(
+                f"{name} {part} the model {model.model_id} and cannot approve it; somebody else has to."
+            )

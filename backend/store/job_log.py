@@ -1,0 +1,150 @@
+"""What became of jobs, for whoever started them: also after a restart, and in another process of the same home.
+
+Holds no result and no input: where a result lies, and how a job ended. No person who was scored is in it, nor an account's name, of which
+there is a hash.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import delete, select, update
+
+from backend.errors import ParameterError
+from backend.store.database import Database, column_values
+from backend.store.schema import JobRow
+
+KEPT = timedelta(days=7)  # whoever started a job on a Friday finds on Monday how it ended
+BEAT = 5.0  # seconds between two signs of life of a process with jobs
+SILENT = timedelta(seconds=4 * BEAT)  # a process that gave none for so long is gone
+LoggedState = Literal["running", "done", "failed", "cancelled", "interrupted"]
+
+
+@dataclass(frozen=True)
+class LoggedJob:
+    """A job as the log has it.
+
+    Attributes
+    ----------
+    id : str
+    user : str
+        Hash of the account; empty where nobody signs in.
+    name : str
+        Under which it was started: its kind, and of work on one model its id after a colon.
+    model : str
+        The model that was chosen when it was started; empty where there was none.
+    state : {"running", "done", "failed", "cancelled", "interrupted"}
+    started, ended : str
+        UTC, ISO 8601; `ended` is empty while it runs.
+    message : str
+        Why it failed, where that can name nobody.
+    result : str
+        Where its result lies: a model's id, or a run of the Guest's journal.
+    process : str
+        Which process runs it.
+    took : mapping of str to float
+        Seconds of its parts, by name.
+    seen : bool
+        Its user knows that it has ended.
+    """
+
+    user: str
+    name: str
+    model: str
+    process: str
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    state: LoggedState = "running"
+    started: str = field(default_factory=lambda: _stamp(datetime.now(UTC)))
+    ended: str = ""
+    message: str = ""
+    result: str = ""
+    took: Mapping[str, float] = field(default_factory=dict)
+    seen: bool = False
+
+
+class JobLog:
+    """The jobs of one home."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, job: LoggedJob) -> None:
+        """Write down that a job runs.
+
+        Raises
+        ------
+        ParameterError
+            Another process runs one of that name for the same user.
+        """
+        now = datetime.now(UTC)
+        with self._database.write() as session:
+            session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))
+            same = JobRow.user == job.user, JobRow.name == job.name
+            for row in session.scalars(select(JobRow).where(*same, JobRow.state == "running")):
+                if row.process != job.process and row.beat >= _stamp(now - SILENT):
+                    raise ParameterError(
+                        "The same work of yours is running already, in another process that uses this home. Wait for its end, or "
+                        "cancel it there."
+                    )
+            # what the new one replaces needs no look any more
+            session.execute(update(JobRow).where(*same).values(seen=1))
+            values = {**vars(job), "took": json.dumps(dict(job.took)), "seen": int(job.seen)}
+            session.add(JobRow(**values, beat=_stamp(now)))
+
+    def alive(self, process: str) -> None:
+        """A sign of life: the jobs of `process` still run."""
+        mine = update(JobRow).where(JobRow.process == process, JobRow.state == "running")
+        with self._database.write() as session:
+            session.execute(mine.values(beat=_stamp(datetime.now(UTC))))
+
+    def end(
+        self, id_: str, state: LoggedState, message: str = "", result: str = "", took: Mapping[str, float] | None = None
+    ) -> None:
+        """Write down how a job ended that runs."""
+        with self._database.write() as session:
+            row = session.get(JobRow, id_)
+            if row is not None and row.state == "running":
+                row.state, row.ended, row.message, row.result = state, _stamp(datetime.now(UTC)), message, result
+                row.took = json.dumps(dict(took or {}))
+
+    def forget(self, id_: str) -> None:
+        """Take out a job that did not begin."""
+        with self._database.write() as session:
+            session.execute(delete(JobRow).where(JobRow.id == id_))
+
+    def leave(self, process: str) -> None:
+        """`process` ends: what it still runs is interrupted."""
+        with self._database.write() as session:
+            mine = update(JobRow).where(JobRow.process == process, JobRow.state == "running")
+            session.execute(mine.values(state="interrupted", ended=_stamp(datetime.now(UTC))))
+
+    def of(self, user: str, now: datetime | None = None) -> list[LoggedJob]:
+        """A user's jobs, newest first; those of a process that gave no sign of life are interrupted, when they last gave one."""
+        silent = _stamp((now or datetime.now(UTC)) - SILENT)
+        with self._database.read() as session:
+            rows = session.scalars(select(JobRow).where(JobRow.user == user).order_by(JobRow.started.desc())).all()
+            found = [(_logged(row), row.beat) for row in rows]
+        return [
+            replace(job, state="interrupted", ended=beat) if job.state == "running" and beat < silent else job
+            for job, beat in found
+        ]
+
+    def note_seen(self, user: str, ids: list[str]) -> None:
+        """The user knows how these ended."""
+        with self._database.write() as session:
+            session.execute(update(JobRow).where(JobRow.user == user, JobRow.id.in_(ids)).values(seen=1))
+
+
+def _stamp(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def _logged(row: JobRow) -> LoggedJob:
+    values = column_values(row)
+    values.pop("beat")
+    return LoggedJob(**{**values, "took": json.loads(row.took), "seen": bool(row.seen)})

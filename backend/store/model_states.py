@@ -1,0 +1,212 @@
+"""What people call a model, who answers for it, and which steps it took from draft to retirement.
+
+A step is kept for good; the state is where the last one led. Knows the order of states, not whose step it is: that is the services'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import select
+
+from backend.errors import ModelError, ParameterError
+from backend.store.database import Database, column_values, timestamp
+from backend.store.reviews import NAME_MAX, TEXT_MAX
+from backend.store.schema import ModelStateRow, ModelStepRow
+
+State = Literal["draft", "in_review", "approved", "in_use", "retired"]
+DRAFT: State = "draft"
+IN_USE: State = "in_use"
+APPROVED: State = "approved"
+STATES: tuple[State, ...] = ("draft", "in_review", "approved", "in_use", "retired")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """One model as people speak of it.
+
+    Attributes
+    ----------
+    name, note : str
+        Empty where nobody gave one.
+    owner : str
+        Who answers for it.
+    maker : str
+        Who trained or imported it; empty where nobody knows.
+    """
+
+    model_id: str
+    name: str
+    note: str
+    owner: str
+    maker: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStep:
+    """One step, with whoever took it.
+
+    Attributes
+    ----------
+    number : int
+        Order of writing, over all models.
+    before, after : str
+        States.
+    reason : str
+        Empty where none was asked for.
+    time : str
+        UTC, ISO 8601.
+    """
+
+    number: int
+    model_id: str
+    before: State
+    after: State
+    reason: str
+    person: str
+    role: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a model has come.
+
+    Attributes
+    ----------
+    model : ModelState
+    approval : ModelStep or None
+        The one that stands; None for a draft, a model in review, and a demo that nobody approved.
+    """
+
+    model: ModelState
+    approval: ModelStep | None
+
+    @property
+    def said(self) -> str:
+        """Its state, or ``in_use_demo`` where it is in use without an approval."""
+        return "in_use_demo" if self.model.state == IN_USE and self.approval is None else self.model.state
+
+
+class ModelStates:
+    """Names and states of one Guest's models."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, model_id: str, maker: str) -> None:
+        """A new model is a draft of whoever made it; one that is there already stays as it is."""
+        with self._database.write() as session:
+            if session.get(ModelStateRow, model_id) is None:
+                session.add(ModelStateRow(model_id=model_id, name="", note="", owner=maker, maker=maker, state=DRAFT))
+
+    def all(self) -> dict[str, ModelState]:
+        """Model → its name and state."""
+        with self._database.read() as session:
+            rows = session.scalars(select(ModelStateRow))
+            return {row.model_id: ModelState(**column_values(row)) for row in rows}
+
+    def of(self, model_id: str) -> ModelState:
+        """One model; raises ModelError where it is unknown here."""
+        with self._database.read() as session:
+            row = session.get(ModelStateRow, model_id)
+            if row is None:
+                raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
+            return ModelState(**column_values(row))
+
+    def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
+        """Every step of a model, or of all, oldest first."""
+        query = select(ModelStepRow).order_by(ModelStepRow.number)
+        with self._database.read() as session:
+            query = query.where(ModelStepRow.model_id == model_id) if model_id else query
+            return tuple(ModelStep(**column_values(row)) for row in session.scalars(query))
+
+    def standing(self, model_id: str) -> Standing:
+        """A model, and the approval that stands; raises ModelError where it is unknown here."""
+        with self._database.read():
+            model, steps = self.of(model_id), self.steps(model_id)
+        approval = None
+        for step in steps:
+            if (step.before, step.after) == ("in_review", APPROVED):
+                approval = step
+            elif step.after == DRAFT:
+                approval = None
+        return Standing(model, approval)
+
+    def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
+        """Change a model's name, note or owner.
+
+        Raises
+        ------
+        ParameterError
+            One is too long, has several lines where it is a name, or another model has this name.
+        """
+        given = {name: _text(name, text) for name, text in fields.items()}
+        with self._database.write() as session:
+            taken = {row.name.casefold(): row.model_id for row in self.all().values() if row.name}
+            other = taken.get(given.get("name", "").casefold(), model_id)
+            if other != model_id:
+                raise ParameterError(f"{given['name']!r} is the name of the model {other}. Choose another name.")
+            row = session.get_one(ModelStateRow, model_id)
+            for name, text in given.items():
+                setattr(row, name, text)
+            session.flush()
+            return ModelState(**column_values(row))
+
+    def step(
+        self, model_id: str, before: State, after: State, *, person: str, role: str, reason: str = ""
+    ) -> ModelStep:
+        """Take a model from one state to the next; the one that it replaces in use goes back to the state that it came from.
+
+        Raises
+        ------
+        ParameterError
+            The model is in another state by now.
+        """
+        with self._database.write():
+            found = self.of(model_id).state
+            if found != before:
+                raise ParameterError(
+                    f"The model {model_id} is {words(found)}, not {words(before)}: somebody took a step meanwhile. Look again."
+                )
+            former = self.in_use() if after == IN_USE else None
+            if former is not None:
+                came = next(step.before for step in reversed(self.steps(former)) if step.after == IN_USE)
+                self._write(former, IN_USE, came, f"replaced by {model_id}", person, role)
+            return self._write(model_id, before, after, reason, person, role)
+
+    def in_use(self) -> str | None:
+        """Id of the model that is in use."""
+        with self._database.read() as session:
+            return session.scalar(select(ModelStateRow.model_id).where(ModelStateRow.state == IN_USE))
+
+    def _write(self, model_id: str, before: State, after: State, reason: str, person: str, role: str) -> ModelStep:
+        with self._database.write() as session:
+            session.get_one(ModelStateRow, model_id).state = after
+            row = ModelStepRow(
+                model_id=model_id,
+                before=before,
+                after=after,
+                reason=reason,
+                person=person,
+                role=role,
+                time=timestamp(),
+            )
+            session.add(row)
+            session.flush()
+            return ModelStep(**column_values(row))
+
+
+def words(state: State) -> str:
+    """A state as it is said."""
+    return state.replace("_", " ")
+
+
+def _text(what: str, text: str) -> str:
+    text, most = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
+    if len(text) > most or (what != "note" and not text.isprintable()):
+        raise ParameterError(f"Give a {what} of one line and at most {most:,} characters; this one has {len(text):,}.")
+    return text
