@@ -50,10 +50,15 @@ class Samples:
 
     def template(self, model_id: str) -> bytes:
         """A CSV to fill in: the Guest's id and features, and two of its own records."""
-        frame = self.table(model_id).drop(columns="part").head(2)
+        frame = self.table(model_id).drop(columns="part").head(2).map(_written)
         frame.index.name = self._federation(model_id).guest.id
         text: str = frame.to_csv()
         return text.encode()
 
     def _federation(self, model_id: str) -> Federation:
         return self._workspace.federation(self._models.get(model_id).federation)
+
+
+def _written(cell: object) -> object:
+    """A cell as people write it: 56, not 56.0; yes as 1."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
