@@ -35,11 +35,12 @@ try:
     frame.broken(t, session.service().federations.broken())
     records = session.models()
     federations = {federation.name: federation for federation in session.service().federations.all()}
+    states = session.service().models.states()
     with st.sidebar:
         if records:
             opening = session.service().models.opening() or records[0]
             key = session.bind("model", [record.id for record in records], opening.id)
-            sidebar.models(t, records, federations, session.service().models.states(), key)
+            sidebar.models(t, records, federations, states, key)
             session.publish("model")
         searching = finder.button(t)
         navigation.links(t, role)
@@ -51,7 +52,10 @@ try:
     chosen = session.chosen_model()
     if searching:
         pages = [*navigation.listed(role), "help"]
-        names = {record.id: frame.model_name(t, record, federations.get(record.federation)) for record in records}
+        names = {
+            record.id: frame.model_name(t, record, federations.get(record.federation), states[record.id].name)
+            for record in records
+        }
         view = session.view(chosen) if chosen else None
         finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
     if chosen and session.walking():
@@ -65,6 +69,8 @@ try:
                 navigation.next_step(t, role, here)
         else:
             sidebar.not_for(t, navigation.FOR[here])
+        if session.started():
+            session.rerun()
     finally:
         with above:
             tray.draw(t, here, chosen, session.ticking())

@@ -473,7 +473,7 @@ def busy() -> bool:
 
 def new_draw() -> None:
     """A page is about to be drawn: no clock is on it yet."""
-    st.session_state["ticking"] = False
+    st.session_state["ticking"] = st.session_state["started"] = False
 
 
 def note_clock() -> None:
@@ -484,6 +484,11 @@ def note_clock() -> None:
 def ticking() -> bool:
     """Whether the page has a clock."""
     return bool(st.session_state.get("ticking"))
+
+
+def started() -> bool:
+    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
+    return bool(st.session_state.get("started"))
 
 
 def about(name: str) -> Any:
@@ -517,6 +522,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
         The file that is worked on, for whoever leaves the page and comes back before the job has ended.
     """
     st.session_state.pop(f"refused:{name}", None)
+    st.session_state["started"] = True
     try:
         _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
     except GlassleafError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session, view_models
-from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing
+from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
 from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.results import ScoreBatch
@@ -71,14 +71,14 @@ def present(step: str) -> None:
     if last is not None and fits and not aside and not running:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
-    chosen = session.kept("sample")
+    chosen: str | None = session.kept("sample") or next(iter(person.options(people, None)), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             chosen = person.pick(t, view, people, session.remember, session.draw)
 
     def score() -> None:
         cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
-        sheet = backend.samples.of_person(model_id, chosen)
+        sheet = backend.samples.of_person(model_id, str(chosen))
         begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
 
     def restart() -> None:
@@ -112,8 +112,10 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
                 return None, None
             if given is held:
                 st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
-            sheet = backend.samples.read(model_id, given.content)
-            person.sheet(t, view, sheet)
+            take = partial(backend.samples.read, model_id, given.content, given.name)
+            sheet = upload.read(t, "score", given.name, take)
+            if sheet is not None:
+                person.sheet(t, view, sheet)
             return sheet, given
     except GlassleafError as error:
         with form:
@@ -157,7 +159,7 @@ else:
     form, answer = left.container(), right.container(key="score_answer")
     attention.order_on_a_phone("score_answer")
 sheet, given = chosen_sheet(way, whom, form)
-usable = len(sheet.ids) - len(sheet.problems) if sheet is not None else 0
+usable = sheet.usable if sheet is not None else 0
 with above:
     one_output = view.model.outputs.slots(view.record.n_trees) == 1
     speeds = session.speeds(model_id, view.model.guest)

@@ -66,14 +66,14 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
     """What the browser's tab is called: the page, and the model that it shows."""
     chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
     name = found.model.name if found else ""
-    named = [name or model_name(t, record, federations.get(record.federation)) for record in chosen]
+    named = [model_name(t, record, federations.get(record.federation), name) for record in chosen]
     return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
 
 
-def model_name(t: Texts, record: ModelRecord, federation: Federation | None) -> str:
-    """What a model is called: its federation, and when it was made."""
+def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
+    """What a model is called: the name that somebody gave it, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
-    return f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
+    return name or f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
 
 
 def problem(t: Texts, text: str) -> None:

@@ -23,7 +23,7 @@ GROUPS = {
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "report", "audit"),
-    "models": ("train", "compare_models"),
+    "models": ("own_data", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab"),
 }
 ICONS = {
@@ -36,6 +36,7 @@ ICONS = {
     "compliance": "gavel",
     "report": "description",
     "audit": "receipt_long",
+    "own_data": "upload_file",
     "train": "model_training",
     "compare_models": "compare_arrows",
     "privacy": "visibility",
@@ -45,6 +46,7 @@ ICONS = {
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
 FOR = {
+    "own_data": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
 }  # page: whose it is; a courtesy, for roles are not authenticated
@@ -52,7 +54,7 @@ FOR = {
 WAYS = {
     OPERATOR: (
         "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
-        "compliance", "report", "audit", "train", "compare_models",
+        "compliance", "report", "audit", "own_data", "train", "compare_models",
     ),
     ANALYST: (
         "overview", "features", "structure", "importance", "model_card", "score", "privacy", "protocols", "attack_lab",

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.panels import controls, frame, palette
+from app.panels import controls, palette
+from app.panels import upload as uploads
 from app.texts import Texts, markdown, number
 from app.view_models import View
 from backend.services.job_registry import Upload
+from backend.services.samples import SAMPLES
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -194,10 +196,10 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
 
 
 def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
-    """A CSV to score, and a template to fill in that is made on a click."""
-    st.caption(t("score.upload_hint"))
+    """A table of people to score, and a template to fill in that is made on a click."""
+    st.caption(t("upload.hint"))
     st.download_button(
-        t("score.template"),
+        t("upload.template"),
         template,
         "glassleaf-samples.csv",
         "text/csv",
@@ -205,22 +207,13 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    file = st.file_uploader(t("score.file"), type="csv", key="score_upload", max_upload_size=5)
-    return None if file is None else Upload(file.name, file.getvalue())
+    found = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
+    return None if found is None else Upload(found.name, found.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:
     """What was read from an upload: how many, who plays which Host, what is wrong with which row."""
     hosts = [palette.name(t, view.federation, host) for host in read.hosts]
-    st.markdown(t("score.read", n=len(read.ids), people=f"{len(read.ids):,}", bad=len(read.problems)))
     if hosts:
-        st.markdown(f":material/groups: {t('score.plays', hosts=t.listed(hosts))}")
-    for note in read.notes[:6]:
-        st.caption(f":material/info: {markdown(note)}")
-    if read.problems:
-        columns: frame.Columns = {
-            t("score.row"): [row + 1 for row in read.problems],
-            t("score.id"): [read.ids[row] for row in read.problems],
-            t("score.what"): list(read.problems.values()),
-        }
-        frame.data(columns, "score_problems", t("score.what"), height="content" if len(read.problems) < 6 else 220)
+        st.markdown(f":material/groups: {t('upload.plays', hosts=t.listed(hosts))}")
+    uploads.sheet(t, read)

@@ -74,7 +74,7 @@ def draw(
     """
     done, every = scene.done, steps(view, scene.done)
     st.html(LARGE)
-    _buttons(t, every, step, score if done is None else None, restart, busy=running is not None)
+    _buttons(t, every, step, score, restart, ready=done is not None, busy=running is not None)
     with st.container(key="presenter_words"):
         st.header(f":gray[{every.index(step) + 1} / {len(every)}] {_title(t, view, step)}", anchor=False)
         if step == ANSWER and done is not None:
@@ -131,6 +131,7 @@ def _buttons(
     score: Callable[[], None] | None,
     restart: Callable[[], None],
     *,
+    ready: bool,
     busy: bool,
 ) -> None:
     at = every.index(step)
@@ -144,12 +145,10 @@ def _buttons(
             args=(LINK, every[max(at - 1, 0)]),
             key="presenter_back",
         )
-        if score is not None:
-            words, icon, act, off = t("presenter.start"), "lock", score, busy
-        else:
-            following = every[min(at + 1, len(every) - 1)]
-            words, icon, act = t("presenter.next"), "arrow_forward", partial(session.announce, LINK, following)
-            off = at == len(every) - 1 or busy
+        following = every[min(at + 1, len(every) - 1)]
+        act = partial(session.announce, LINK, following) if ready else score
+        words, icon = (t("presenter.next"), "arrow_forward") if ready else (t("presenter.start"), "lock")
+        off = busy or act is None or (ready and step == following)
         st.button(
             words,
             type=frame.emphasis(),
@@ -172,16 +171,17 @@ def attack(t: Texts, wanted: str) -> None:
     """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
     if not wanted or not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help")):
         return
-    lab, job = session.service().attack_runs, session.job("presenter_attack")
+    lab, job = session.service().attack_runs, session.job("attacks")
     done = (job.result if job is not None else None) or ()
     results = session.kept("attacks", {}) | {one.id: one for one in done}
     session.keep("attacks", results)
     running = session.running(job)
     if running is not None:
-        attack_lab.follow(t, running, len(done), session.rerun)
+        attack_lab.follow(t, running, len(done), session.rerun, session.took("attacks"))
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     st.caption(f":material/science: {t('presenter.attack_note')}")
-    if running is None and (pressed or wanted not in results):
-        session.start("presenter_attack", lambda: lab.start([wanted]))
+    # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
+    if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
+        session.start("attacks", lambda: lab.start([wanted]))
         session.rerun()

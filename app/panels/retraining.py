@@ -71,5 +71,5 @@ def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
             model_comparison.details(t, view, found)
     with st.container(horizontal=True):
         pair = {"model": found.before.record.id, "other": found.after.record.id}
-        links.page("compare_models", t("comparison.open"), "compare_arrows", **pair)
+        links.page("compare_models", t("comparison.open"), "compare_arrows", pair)
     model_comparison.to_both(t, found)

@@ -17,7 +17,7 @@ from backend.services.audit import ROLES
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.results import ModelRecord
-    from backend.services.registry import ModelState
+    from backend.services.lifecycle import ModelState
 
 NAME = 18  # letters of a model's name that the picker has room for
 SHOWN = {"en": "EN", "zh": "中文"}

@@ -141,8 +141,8 @@ def beside(t: Texts, view: View, one: Score, other: Score, people: pd.DataFrame)
     rows = [(title, cells(one), cells(other)) for title, cells in _figures(t, view).items()]
     for party, feature in view.model.dictionary:
         if party == view.model.guest:
-            found = [_held(t, people, score.id, feature) for score in (one, other)]
-            rows.append((t.meaning(feature), *found))
+            first, second = (_held(t, people, score.id, feature) for score in (one, other))
+            rows.append((t.meaning(feature), first, second))
     names = [f"1 · {one.id}", f"2 · {other.id}"]
     columns: frame.Columns = {
         t("score.compared"): [markdown(title) for title, _, _ in rows],

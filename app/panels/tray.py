@@ -89,13 +89,9 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
     known = {record.id for record in session.models()}
     with st.container(horizontal=True, gap="medium", key="jobs_tray"):
         for job in jobs:
-            st.page_link(
-                session.page(PAGES[job.kind]),
-                label=f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}",
-                icon=f":material/{ICONS[job.state]}:",
-                help=t("jobs.open"),
-                query_params={"model": job.model} if job.model in known else None,
-            )
+            words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
+            place = {"model": job.model} if job.model in known else {}
+            links.page(PAGES[job.kind], words, ICONS[job.state], place)
 
 
 def _state(t: Texts, status: JobStatus, still: bool) -> str:

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend.data.csv_file import listed, read_csv, shown
+from backend.data.csv_file import TableText, listed, read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -40,7 +40,11 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
     FederationError
         With every problem: a missing or unknown column, a feature named twice, a field that is not usable.
     """
-    text = read_csv(path)
+    return parse_dictionary(read_csv(path))
+
+
+def parse_dictionary(text: TableText) -> dict[str, Feature]:
+    """As :func:`read_dictionary`, of a table that was read."""
     problems = [
         f"{text.name}: there is no column {shown(column)}, expected {listed(COLUMNS)}. Add the column."
         for column in NEEDED
@@ -75,6 +79,37 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
     if problems:
         raise FederationError(problems)
     return features
+
+
+def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature]:
+    """Features from what a dictionary's cells say about each, beside its name; raises FederationError with every problem."""
+    features: dict[str, Feature] = {}
+    problems: list[str] = []
+    for name, cells in entries.items():
+        where = f"column {shown(name)}"
+        entry, unread = _entry(where, {**cells, "name": name})
+        found = [*unread, *sentences(where, Feature, entry)]
+        problems += found
+        if not found:
+            features[name] = Feature.model_validate(entry)
+    if problems:
+        raise FederationError(problems)
+    return features
+
+
+def cells_of(feature: Feature) -> dict[str, str]:
+    """What a dictionary's cells say about a feature, beside its name."""
+    found = feature.model_dump(mode="json")
+    codes = {column: _pairs(getattr(feature, column)) for column in CODED}
+    missing = ";".join(text for text in feature.missing if ";" not in text)
+    return {column: found[column] for column in COLUMNS if column != "name"} | codes | {"missing": missing}
+
+
+def _pairs(categories: Mapping[str, str]) -> str:
+    """Codes as a cell; none where one holds a separator."""
+    if any(set(";=") & {*code, *label} for code, label in categories.items()):
+        return ""
+    return ";".join(f"{code}={label}" for code, label in categories.items())
 
 
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
@@ -113,13 +148,4 @@ def write_dictionary(features: Sequence[Feature], path: Path) -> None:
         writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for feature in features:
-            codes = {column: _pairs(getattr(feature, column)) for column in CODED}
-            missing = ";".join(text for text in feature.missing if ";" not in text)
-            writer.writerow(feature.model_dump(mode="json") | codes | {"missing": missing})
-
-
-def _pairs(categories: Mapping[str, str]) -> str:
-    """Codes as a cell; none where one holds a separator."""
-    if any(set(";=") & {*code, *label} for code, label in categories.items()):
-        return ""
-    return ";".join(f"{code}={label}" for code, label in categories.items())
+            writer.writerow({"name": feature.name} | cells_of(feature))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_import import ModelImport
+    from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
@@ -155,6 +156,13 @@ class Glassleaf:
     def federations(self) -> Federations:
         """Federations of the home: add, split, list, warm up."""
         return Federations(self._shared.workspace)
+
+    @cached_property
+    def own_data(self) -> OwnData:
+        """Federations made step by step from one's own table."""
+        from backend.services.own_data import OwnData
+
+        return OwnData(self._shared.workspace, self._auditor, self.federations)
 
     @cached_property
     def audit(self) -> AuditTrail:

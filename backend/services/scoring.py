@@ -15,8 +15,9 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, cipher_named
 from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.workers import Workers, cores
+from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
-from backend.errors import ParameterError
+from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.simulator import FederationRuntime
@@ -154,6 +155,8 @@ def score(
 
     Raises
     ------
+    SampleError
+        No row can be scored; nothing was sent.
     ParameterError
         The cut-off is no probability, or the model's scores do not fit the cipher.
     PartyUnreachable, SecurityError, Cancelled
@@ -164,6 +167,8 @@ def score(
     began = time.perf_counter()
     sheet = request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
+    if not len(good):
+        raise SampleError(nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
     job.total = len(good)
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
@@ -201,6 +206,12 @@ def score(
         canaries=scored.canaries,
         run="" if run is None else run.name,
     )
+
+
+def nobody_to_score(sheet: SampleSheet) -> str:
+    """Why nobody of a sheet can be scored, row by row."""
+    problems = [sheet.problem(row) for row in sheet.problems]
+    return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
 def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
@@ -255,7 +266,7 @@ def sample_scores(
     place = {int(row): k for k, row in enumerate(good)}
     for i, sample_id in enumerate(sheet.ids):
         k = place.get(i)
-        problem = sheet.problems[i] if k is None else scored.refused.get(k, "")
+        problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
             nan = float("nan")
             out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))

@@ -31,7 +31,8 @@ BY_RESULT = (
     "document",
     "measure",
     "unit",
-)  # sections whose keys come out of results, section headings, the fields of the parameter classes, reports and dictionaries
+    "sheet",
+)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries and remarks on uploads
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

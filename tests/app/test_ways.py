@@ -164,27 +164,38 @@ def test_words_are_found_from_their_beginning_on(found: search.Groups) -> None:
 
 def test_the_window_lists_links_to_what_is_found(opened: Opened, world: World) -> None:
     at = opened("help")
+    at.session_state["search_typed"] = "tree 3"
     at.button(key="search_open").click().run()
-    at.text_input(key="search_typed").set_value("tree 3").run()
     assert not at.exception
     assert (T("structure.tree", tree=3), "structure", {"tree": "3"}) in list(links(at))
-    at.text_input(key="search_typed").set_value("nosuchthing").run()
+    at.session_state["search_typed"] = "nosuchthing"
+    at.button(key="search_open").click().run()
     assert says(at, "search.nothing", typed="nosuchthing")
 
 
 # -- first steps and help ----------------------------------------
 
 
-def test_the_first_steps_are_shown_until_they_are_skipped_and_again_when_asked_for(opened: Opened) -> None:
-    at = opened("score")
-    assert says(at, "walk.step", step=2, steps=3)
+def test_the_first_steps_are_shown_until_they_are_skipped_and_again_when_asked_for(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda _: {}))
+    at = opened("report", role="regulator")
+    assert says(at, "walk.step", step=3, steps=3)
     at.button(key="walk_end").click().run()
-    assert not says(at, "walk.score")
+    assert not says(at, "walk.report")
     assert '\\"walked\\": true' in everything(at)
     at.switch_page("../pages/help.py").run()
     at.button(key="walk_begin").click().run()
-    at.switch_page("../pages/score.py").run()
-    assert says(at, "walk.score")
+    at.switch_page("../pages/report.py").run()
+    assert says(at, "walk.report")
+
+
+def test_who_ended_the_first_steps_in_this_browser_does_not_see_them_again(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda _: {session.WALKED: "1"}))
+    assert not says(opened("report", role="regulator"), "walk.report")
 
 
 def test_help_explains_a_word_that_a_link_names_and_says_what_is_running(opened: Opened, world: World) -> None:

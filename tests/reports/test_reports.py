@@ -134,6 +134,35 @@ def numbers(report):
     return [*shown, *content.identity.host_sha256.values()]
 
 
+def standing_of(report, **changed):
+    """The report of a model that has come further."""
+    standing = report.issued.standing.model_copy(update=changed)
+    return make(report.content, report.issued.model_copy(update={"standing": standing}), SigningKey.generate())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_says_whether_somebody_approved_the_model(report, language):
+    words = Catalogue(language)
+    assert (report.issued.standing.state, report.issued.standing.owner) == ("draft", "ana")
+    approved = {"approved_by": "Cy", "approved_at": "2026-11-20T10:00:00.000+00:00", "approved_because": "read by all"}
+    for made, line in (
+        (report, words("states.line_draft")),
+        (standing_of(report, state="in_use"), words("states.line_in_use_demo")),
+        (standing_of(report, state="in_use", **approved), words("states.line_in_use", person="Cy", day="2026-11-20")),
+    ):
+        assert line in html_text(to_html(made, language))
+        assert squeezed(line) in squeezed(
+            pypdfium2.PdfDocument(to_pdf(made, language))[0].get_textpage().get_text_range()
+        )
+    assert words("document.approved_because", reason="read by all") in html_text(to_html(made, language))
+
+
+def test_a_step_of_the_model_changes_no_content_that_somebody_signed(report):
+    further = standing_of(report, state="in_review", name="Default 90 d")
+    assert further.content_sha256 == report.content_sha256 and further.sha256 != report.sha256
+    assert read(to_json(further)) == further
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_number_of_the_json_is_in_the_html_and_in_the_pdf(report, language):
     page, pdf = squeezed(html_text(to_html(report, language))), squeezed(pdf_text(to_pdf(report, language)))

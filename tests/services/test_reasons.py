@@ -198,8 +198,8 @@ def test_a_feature_without_a_meaning_is_no_reason_that_a_notice_states(context, 
         dictionary=tuple((p, f.model_copy(update={"meaning": f"{f.name} {NO_MEANING}"})) for p, f in model.dictionary),
     )
     person = next(p for p in ask(context, list(declined[:4]), cutoff=0.0).people if p.reasons)
-    federation = context.runtime.federation
-    assert notice_of(person, model, federation, context.record.id, "2026-11-22").lines
+    federation, standing = context.runtime.federation, context.glassleaf.lifecycle.standing(context.record.id)
+    assert notice_of(person, model, federation, standing, "2026-11-22").lines
     with pytest.raises(ParameterError, match=f"'{person.reasons[0].feature}'.* has no meaning"):
-        notice_of(person, bare, federation, context.record.id, "2026-11-22")
+        notice_of(person, bare, federation, standing, "2026-11-22")
     context.glassleaf.reasons.check_notice(context.record.id)

@@ -32,7 +32,7 @@ def _standing(write: Writer) -> list[Block]:
         line += " " + write("approved_because", reason=found.approved_because)
     rows = {"name": found.name, "note": found.note, "owner": found.owner, "maker": found.maker}
     facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
-    return [Text(line, "" if found.approved_by and found.state != "retired" else "finding"), *facts]
+    return [Text(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
 
 
 def answers(write: Writer) -> tuple[tuple[str, str], ...]:
