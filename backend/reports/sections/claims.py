@@ -64,7 +64,9 @@ def flagged(write: Writer) -> str:
 
 
 def _citation(write: Writer, law: LawLine) -> str:
-    return f"{write.words.either(law.title, law.title_zh)}, {law.citation} ({write.status(law)})"
+    return write(
+        "law_line", title=write.words.either(law.title, law.title_zh), citation=law.citation, status=write.status(law)
+    )
 
 
 def _finding(write: Writer, f: FindingLine) -> list[Block]:
@@ -74,7 +76,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
         "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {f.jurisdiction}",
         "law": _dates(write, f),
-        "matched": f"“{f.matched}” ({words(f'compliance.in_{f.matched_in}')})",
+        "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
         "used": usage,
         "proxy_evidence": proxies_of(write, f),
         "disparity": disparities_of(write, f),
@@ -190,7 +192,9 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
         return write("not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
-    return write("nothing_found") + ("" if on is None else f" ({_basis(write, on)})")
+    return (
+        write("nothing_found") if on is None else write("named", meaning=write("nothing_found"), name=_basis(write, on))
+    )
 
 
 def _line(write: Writer, m: Measured) -> str:

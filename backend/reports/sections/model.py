@@ -111,7 +111,7 @@ def features(write: Writer) -> list[Block]:
 def used_features(write: Writer) -> str:
     """How many features are used, and the most important of them, as a sentence."""
     used = [f for f in write.content.features if f.splits]
-    top = write.listed(f"{brief(write.meaning(f))} ({percent(f.gain_share)})" for f in used[:TOP])
+    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=percent(f.gain_share)) for f in used[:TOP])
     return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
 
 
