@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -123,14 +123,15 @@ def _note(t: Texts, job: JobStatus) -> None:
     elif job.state == "interrupted" and job.kind in ("score", "reasons"):
         key = "jobs.interrupted_score_note"
     icon = f":material/{ICONS[job.state]}:"
-    with st.container(border=True, key=f"jobs_note_{job.name}"):
-        st.markdown(f"{icon} {t(key, **words)}")
-        if job.message:
-            frame.problem(t, job.message)
+    row: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
+    with st.container(border=True, key=f"jobs_note_{job.name}", **row):
+        st.markdown(f"{icon} {t(key, **words)}", width="content")
         if job.kind == "train" and key == "jobs.kept_note":
             links.to_model(job.result, t("train.open"))
         if job.state not in BUSY:
             st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=session.note_seen, args=(job.name,))
+    if job.message:
+        frame.problem(t, job.message)
 
 
 def _when(time: str) -> str:
