@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import session
-from app.panels import frame, upload
+from app.panels import frame, links, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
@@ -62,7 +62,7 @@ def _made(t: Texts) -> None:
     if made:
         with st.container(border=True):
             st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(made))}")
-            st.page_link(session.page("train"), label=t("own_data.to_train"), icon=":material/model_training:")
+            links.page("train", t("own_data.to_train"), "model_training")
 
 
 def _begin(t: Texts, service: OwnData) -> None:
