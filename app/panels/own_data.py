@@ -25,7 +25,19 @@ STEPS = ("table", "outcome", "parties", "meanings", "create")
 MAX_HOSTS = 6  # as many as there are marks for
 SHOWN_CODES = 4  # of a column
 PAGE = 12  # columns at once
-EDITED = ("meaning", "meaning_zh", "unit", "kind", "categories", "missing", "expected_direction", "sensitivity")
+EDITED = (
+    "meaning",
+    "meaning_zh",
+    "unit",
+    "kind",
+    "categories",
+    "missing",
+    "expected_direction",
+    "sensitivity",
+    "unit_zh",
+    "categories_zh",
+)
+WIDTHS = {"meaning": 260, "meaning_zh": 150, "categories": 150, "categories_zh": 150}  # pixels
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -442,7 +454,7 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         field: st.column_config.TextColumn(
             t(f"own_data.field_{field}"),
             help=t(f"own_data.field_{field}_help"),
-            width=260 if field == "meaning" else 150 if field in ("meaning_zh", "categories") else None,
+            width=WIDTHS.get(field),
         )
         for field in fields
     }
