@@ -102,10 +102,10 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
     assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
     for _ in range(4):
         at.button(key="presenter_next").click().run()
-    assert at.query_params["presenter"] == [presenter.ANSWER]
+    assert at.query_params["presenter"] == presenter.ANSWER
     assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
     at.button(key="presenter_reset").click().run()
-    assert at.query_params["presenter"] == [presenter.PARTIES]
+    assert at.query_params["presenter"] == presenter.PARTIES
     assert at.button(key="presenter_next").label == T("presenter.start")
 
 
