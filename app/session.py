@@ -23,8 +23,9 @@ from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
+from backend.results import NOBODY
 from backend.services import Glassleaf
-from backend.services.audit import NOBODY, OPERATOR, ROLES
+from backend.services.audit import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page
@@ -473,7 +474,7 @@ def busy() -> bool:
 
 def new_draw() -> None:
     """A page is about to be drawn: no clock is on it yet."""
-    st.session_state["ticking"] = False
+    st.session_state["ticking"] = st.session_state["started"] = False
 
 
 def note_clock() -> None:
@@ -484,6 +485,11 @@ def note_clock() -> None:
 def ticking() -> bool:
     """Whether the page has a clock."""
     return bool(st.session_state.get("ticking"))
+
+
+def started() -> bool:
+    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
+    return bool(st.session_state.get("started"))
 
 
 def about(name: str) -> Any:
@@ -517,6 +523,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
         The file that is worked on, for whoever leaves the page and comes back before the job has ended.
     """
     st.session_state.pop(f"refused:{name}", None)
+    st.session_state["started"] = True
     try:
         _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
     except GlassleafError as error:

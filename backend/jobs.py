@@ -34,16 +34,20 @@ class Pace:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self.share = 0.0
-        self._reports = [(clock(), 0.0)]
+        self._start, self._first, self._last = (clock(), 0.0), (0.0, 0.0), (0.0, 0.0)  # time and share of reports
+        self._longest = 0.0
         self._expected: float | None = None
 
     def reached(self, share: float) -> None:
         """Note that this share of the work is done, 0..1; a smaller one than before tells nothing."""
+        now = self._clock()
         if share > self.share:
-            self.share = min(share, 1.0)
-            self._reports.append((self._clock(), self.share))
+            self._longest = max(self._longest, share - self.share)
+            self._last = now, min(share, 1.0)
+            self._first = self._last if not self.share else self._first
+            self.share = self._last[1]
         elif not self.share:
-            self._reports = [(self._clock(), 0.0)]  # what came before the first piece is no pace
+            self._start = now, 0.0  # what came before the first piece is no pace
 
     def expect(self, seconds: float | None) -> None:
         """What is left took so long the last time; None = it has no record."""
@@ -57,16 +61,14 @@ class Pace:
         if self._expected is not None:
             rest = self._expected - self._clock()
             return rest if rest > 0 else None  # it takes longer than it did: nobody knows how much
-        reports = tuple(self._reports)
-        if self.share < EARLIEST or len(reports) < 2:
+        if self.share < EARLIEST:
             return None
-        (last, share), (first, done) = reports[-1], reports[1]
-        since, before = (first, done) if share >= 2 * done else reports[0]
+        last, share = self._last
+        since, before = self._first if share >= 2 * self._first[1] else self._start
         pace = (last - since) / (share - before)  # seconds for the whole
-        expected = share - reports[-2][1]  # by the next report
         rest, waited = (1.0 - share) * pace, self._clock() - last
-        # a report that is late stops the clock where the next one was due, a longer piece halfway
-        return max(rest - waited, min(rest - expected * pace, rest / 2), 0.0)
+        # where no report comes, the clock stops at the end of the longest step, or halfway
+        return max(rest - waited, min(rest - self._longest * pace, rest / 2), 0.0)
 
 
 class Job(Generic[T]):
@@ -174,6 +176,10 @@ class Job(Generic[T]):
             self.done = done
             self.through = max(self.through, done)
             self._count()
+
+    def begin_again(self) -> None:
+        """The work begins from its start, e.g. another model."""
+        self.points, self.done, self.through, self.pace = (), 0, 0, Pace(self._clock)
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""

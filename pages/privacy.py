@@ -56,7 +56,8 @@ if not points and not running:
     st.markdown(t("privacy.widths_hint"))
 if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
     session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
-    session.rerun()
+    job, points = session.job(f"leak:{model_id}"), ()
+    running = session.running(job)
 if running:
     privacy.follow(t, running, points, session.rerun)
 if points:
@@ -74,7 +75,8 @@ if not found and not working:
     st.markdown(t("privacy.frontier_hint"))
 if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
     session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
-    session.rerun()
+    work, found = session.job(f"frontier:{model_id}"), ()
+    working = session.running(work)
 if working:
     privacy.follow(t, working, found, session.rerun, "frontier")
 if found and not working:

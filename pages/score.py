@@ -72,14 +72,14 @@ def present(step: str) -> None:
     if last is not None and fits and not aside and not running:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
-    chosen = session.kept("sample") or next(iter(person.options(people, None)), None)
+    chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             chosen = person.pick(t, view, people, session.remember, session.draw)
 
     def score() -> None:
         cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
-        sheet = backend.samples.of_person(model_id, chosen)
+        sheet = backend.samples.of_person(model_id, str(chosen))
         begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
 
     def restart() -> None:
@@ -164,7 +164,10 @@ def ask() -> tuple[str, SampleSheet | None, DeltaGenerator, tuple[engine.Engine,
         session.keep("engine", (cipher, bits))
         presenter.switch(t, presenting=False)
     off = not usable or bool(running)
-    go = button.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go")
+    offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
+    go = offered and button.button(
+        t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
+    )
     if go and sheet is not None:
         session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
         cutoff = session.kept("cutoff", ScoringRequest.cutoff)

@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend import work
@@ -38,6 +38,7 @@ def follow(pieces, setup, look):
     return pace
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     n=st.integers(10, 200),
     second=st.floats(0.01, 60.0),

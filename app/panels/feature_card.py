@@ -48,7 +48,7 @@ def card(t: Texts, view: View, name: str) -> None:
         for finding in view_models.flags(view.compliance).get(name, ()):
             words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
             key = view_models.key_of(finding)
-            links.page("compliance", f":red[{words}]", "flag", model=view.record.id, finding=key)
+            links.page("compliance", f":red[{words}]", "flag", {"model": view.record.id, "finding": key})
         _splits(t, view, name)
 
 

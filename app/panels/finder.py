@@ -42,7 +42,7 @@ def window(t: Texts, find: Callable[[str], Mapping[str, Sequence[Hit]]]) -> None
             with st.container(gap="xsmall"):
                 st.caption(t(f"search.{kind}"))
                 for hit in hits[:SHOWN]:
-                    links.page(hit.page, hit.words, ICONS[kind], width="stretch", **hit.place)
+                    links.page(hit.page, hit.words, ICONS[kind], hit.place, width="stretch")
                 if len(hits) > SHOWN:
                     st.caption(t("search.more", n=len(hits) - SHOWN))
 

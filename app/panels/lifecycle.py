@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -105,7 +106,7 @@ def _steps(t: Texts, managing: Manager) -> None:
             words, key = t(f"states.step_{offer.name}"), f"step_{offer.name}"
             if left.form_submit_button(words, key=key, disabled=not offer.mine, width="stretch"):
                 done = t(f"states.done_{offer.name}")
-                _take(managing, done, lambda name=offer.name: managing.step(name, person, reason))
+                _take(managing, done, partial(managing.step, offer.name, person, reason))
             right.caption(_condition(t, offer, managing))
 
 

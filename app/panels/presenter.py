@@ -171,17 +171,17 @@ def attack(t: Texts, wanted: str) -> None:
     """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
     if not wanted or not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help")):
         return
-    lab, job = session.service().attack_runs, session.job("presenter_attack")
+    lab, job = session.service().attack_runs, session.job("attacks")
     done = (job.result if job is not None else None) or ()
     results = session.kept("attacks", {}) | {one.id: one for one in done}
     session.keep("attacks", results)
     running = session.running(job)
     if running is not None:
-        attack_lab.follow(t, running, len(done), session.rerun)
+        attack_lab.follow(t, running, len(done), session.rerun, session.took("attacks"))
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     st.caption(f":material/science: {t('presenter.attack_note')}")
     # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
     if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
-        session.start("presenter_attack", lambda: lab.start([wanted]))
+        session.start("attacks", lambda: lab.start([wanted]))
         session.rerun()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PAGES = {
     "score": "score",
     "reasons": "score",
+    "presenter_attack": "score",
     "train": "train",
     "attacks": "attack_lab",
     "protocols": "protocols",
@@ -91,7 +92,7 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
             place = {"model": job.model} if job.model in known else {}
-            links.page(PAGES[job.kind], words, ICONS[job.state], **place)
+            links.page(PAGES[job.kind], words, ICONS[job.state], place)
 
 
 def _state(t: Texts, status: JobStatus, still: bool) -> str:

@@ -24,7 +24,7 @@ from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 
-PIECE = 128  # rows encrypted between two cancellation checks: about a second at 3,072 bits
+PIECE = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
 # A request is full at so many nodes, products (rows times features) or sums (bins): half a minute of a Host's work at 3,072 bits.
 MAX_NODES = 32
 MAX_PRODUCTS = 1 << 22
