@@ -19,7 +19,7 @@ LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
-_SPACED = "%°±−+$€£≤≥"  # set apart from Chinese as letters and digits are
+_SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
 
 
 class Catalogue:

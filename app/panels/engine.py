@@ -51,9 +51,7 @@ def line(
             for name in ENGINES if one_output else ENGINES[:1]:
                 _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))
             enough = ready(cipher, bits)
-    words = [
-        f"**{t(f'engine.name_{cipher}')}**" + (f", {t('train.bits', bits=f'{bits:,}')}" if cipher == "paillier" else "")
-    ]
+    words = [f"**{t(f'engine.name_{cipher}')}**" + (t("engine.bits", bits=bits) if cipher == "paillier" else "")]
     if automatic:
         words.append(t(f"engine.suits_{cipher}", n=people))
     last = speeds.get(cipher)

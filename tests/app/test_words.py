@@ -65,6 +65,7 @@ def test_chinese_is_set_apart_from_latin_and_uses_its_own_punctuation() -> None:
         ("在（{x}）中", "AUC", "在（AUC）中"),
         ("平均为{x}", "−3", "平均为 −3"),
         ("共{x}条", "", "共条"),
+        ("由{x}持有", "■ 电信公司", "由 ■ 电信公司持有"),
     ],
 )
 def test_a_value_is_set_apart_by_what_it_is(text: str, value: str, filled: str) -> None:
