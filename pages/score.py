@@ -114,7 +114,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
             if given is held:
                 st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
             take = partial(backend.samples.read, model_id, given.content, given.name)
-            sheet = upload.read(t, "score", given.name, take)
+            sheet = upload.read(t, "score", given.name, given.content, take)
             if sheet is not None:
                 person.sheet(t, view, sheet)
             return sheet, given
