@@ -186,7 +186,7 @@ def _full(text: str, more: str) -> bool:
     return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
 
 
-def squares(rows: Sequence[Sequence[float | None]], x: Sequence[str], y: Sequence[str], **trace: Any) -> go.Heatmap:
+def squares(rows: Sequence[Sequence[float | None]], x: Sequence[Any], y: Sequence[Any], **trace: Any) -> go.Heatmap:
     """A square for each number, darker where it is larger (lighter on the dark page)."""
     return go.Heatmap(
         z=rows, x=x, y=y, **({"showscale": False} | trace), colorscale=look().shades, zmin=0, xgap=2, ygap=2

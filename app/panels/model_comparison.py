@@ -143,7 +143,7 @@ def open_full(t: Texts, found: SideBySide) -> None:
     """To the comparison on a page of its own, and to the second model."""
     both = {"model": found.before.record.id, "other": found.after.record.id}
     with st.container(horizontal=True):
-        links.page("compare_models", t("comparison.open"), "compare_arrows", **both)
+        links.page("compare_models", t("comparison.open"), "compare_arrows", both)
         links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
 
 
