@@ -22,6 +22,7 @@ ASSETS = Path(str(files("assets")))
 
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
+st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
 with st.sidebar:
     frame.let_save(t)

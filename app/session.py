@@ -23,8 +23,9 @@ from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
+from backend.results import NOBODY
 from backend.services import Glassleaf
-from backend.services.audit import NOBODY, OPERATOR, ROLES
+from backend.services.audit import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page

@@ -66,6 +66,7 @@ class Texts:
     """The catalogue of one language: ``t(key, name=value)``.
 
     A value called ``n`` chooses between the singular and the plural where the catalogue has both.
+    Whole numbers are shown with thousands signs.
     """
 
     def __init__(self, language: str) -> None:

@@ -177,6 +177,10 @@ class Job(Generic[T]):
             self.through = max(self.through, done)
             self._count()
 
+    def begin_again(self) -> None:
+        """The work begins from its start, e.g. another model."""
+        self.points, self.done, self.through, self.pace = (), 0, 0, Pace(self._clock)
+
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""
         self.points = (*self.points, progress)

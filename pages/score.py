@@ -167,7 +167,10 @@ with above:
     session.keep("engine", (cipher, bits))
     presenter.switch(t, presenting=False)
 off = not usable or bool(running)
-go = button.button(t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go")
+offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
+go = offered and button.button(
+    t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
+)
 if go and sheet is not None:
     session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
     cutoff = session.kept("cutoff", ScoringRequest.cutoff)

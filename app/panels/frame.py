@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, links, palette
+from app.panels import charts, links
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import cell_text
 
@@ -179,10 +179,8 @@ def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
-    if st.context.theme.type == "light":
-        figure.update_layout(font={"color": palette.LIGHT_TEXT})
     saved = {"toImageButtonOptions": {"filename": f"glassleaf-{key}", "scale": 2}}
-    st.plotly_chart(figure, key=key, config=CHART | saved, alt=_words(sentence))
+    st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
 
 
 def let_save(t: Texts) -> None:

@@ -124,7 +124,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
         x=[(a + b) / 2 for a, b in pairwise(edges)],
         y=[level.share for level in steps],
         width=[b - a for a, b in pairwise(edges)],
-        marker={"color": palette.FAINT},
+        marker={"color": charts.look().quiet},
         yaxis="y2",
         name=label(t("importance.records")),
         hoverinfo="skip",

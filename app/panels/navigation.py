@@ -111,7 +111,7 @@ def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
 
 def links(t: Texts, role: str) -> None:
     """The links to all pages that the role sees, under the names of their groups."""
-    with st.container(key="navigation", gap="small"):
+    with st.container(key="navigation", gap=10):
         for group, names in visible(role).items():
             with st.container(gap=6):
                 if group != "start":

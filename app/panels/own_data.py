@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import session
-from app.panels import frame, upload
+from app.panels import frame, links, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
@@ -25,7 +25,19 @@ STEPS = ("table", "outcome", "parties", "meanings", "create")
 MAX_HOSTS = 6  # as many as there are marks for
 SHOWN_CODES = 4  # of a column
 PAGE = 12  # columns at once
-EDITED = ("meaning", "meaning_zh", "unit", "kind", "categories", "missing", "expected_direction", "sensitivity")
+EDITED = (
+    "meaning",
+    "meaning_zh",
+    "unit",
+    "kind",
+    "categories",
+    "missing",
+    "expected_direction",
+    "sensitivity",
+    "unit_zh",
+    "categories_zh",
+)
+WIDTHS = {"meaning": 260, "meaning_zh": 150, "categories": 150, "categories_zh": 150}  # pixels
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -62,7 +74,7 @@ def _made(t: Texts) -> None:
     if made:
         with st.container(border=True):
             st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(made))}")
-            st.page_link(session.page("train"), label=t("own_data.to_train"), icon=":material/model_training:")
+            links.page("train", t("own_data.to_train"), "model_training")
 
 
 def _begin(t: Texts, service: OwnData) -> None:
@@ -442,7 +454,7 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         field: st.column_config.TextColumn(
             t(f"own_data.field_{field}"),
             help=t(f"own_data.field_{field}_help"),
-            width=260 if field == "meaning" else 150 if field in ("meaning_zh", "categories") else None,
+            width=WIDTHS.get(field),
         )
         for field in fields
     }

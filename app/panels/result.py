@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -117,15 +116,10 @@ def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits:
         (t("score.textbook_here"), here, frame.cipher(t, done.cipher, done.key_bits), ""),
         (t("score.textbook_there"), there, frame.cipher(t, "paillier", bits), "/"),
     ]
-    figure = charts.figure(170, top=4)
+    figure = charts.figure(110, top=4)
     for name, seconds, _, pattern in rows:
         charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
-    first = math.floor(math.log10(min(here, there))) - 0.5
-    last = math.log10(max(here, there))
-    step = max(1, math.ceil((last - first) / 4))  # powers of ten between marks, so that they fit a phone
-    ticks = {"dtick": step, "ticksuffix": " s", "tickformat": ",~r"}
-    title = t("score.textbook_axis", times=f"{10**step:,}")
-    figure.update_xaxes(type="log", range=[first, last + 0.3 * (last - first)], title=title, **ticks)
+    figure.update_xaxes(visible=False, range=[0, 1.25 * max(here, there)])  # the words beside a bar have room
     figure.update_yaxes(autorange="reversed", title=None)
     twin: frame.Columns = {
         t("score.textbook_way"): [row[0] for row in rows],

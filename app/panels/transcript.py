@@ -86,7 +86,7 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
         figure.add_annotation(**ends, **ARROW)
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
         for text, shift in ((title, 10), (size(entry.bytes), -10)):
-            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text, font={"size": 11})
+            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text)
         if "encrypted" in entry.holds:
             figure.add_annotation(x=gap, y=row, yshift=-9, xshift=-34, **LOCK)
     figure.add_scatter(

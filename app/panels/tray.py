@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PAGES = {
     "score": "score",
     "reasons": "score",
+    "presenter_attack": "score",
     "train": "train",
     "attacks": "attack_lab",
     "protocols": "protocols",

@@ -148,7 +148,7 @@ def _edges(sight: _Sight) -> None:
         line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
         sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
     for way_open, labels in words.items():
-        _write(sight, labels, "bottom right", {"size": 10}, opacity=1.0 if way_open else 0.45)
+        _write(sight, labels, "bottom right", {"size": charts.TEXT}, opacity=1.0 if way_open else 0.45)
 
 
 def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
@@ -202,7 +202,7 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
                 for node in nodes
             ],
             textposition="top center",
-            textfont={"size": 11},
+            textfont={"size": charts.TEXT},
             hovertext=[_hover(sight, node, party) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
@@ -309,7 +309,7 @@ def _folded(sight: _Sight) -> None:
     below = {node: sight.t("structure.folded", n=view_models.leaves_below(sight.tree, node)) for node in ends}
     if ends:
         labels = [(*sight.at(node), f"\u2003\u2003{words}") for node, words in below.items()]
-        _write(sight, labels, "middle right", {"size": 11}, cliponaxis=False)
+        _write(sight, labels, "middle right", {"size": charts.TEXT}, cliponaxis=False)
 
 
 def legend(t: Texts, view: View) -> None:

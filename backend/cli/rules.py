@@ -1,17 +1,26 @@
-"""Rule packs from a shell: `rules list`, `check`, `add`."""
+"""Rule packs from a shell: `rules list`, `check`, `add`, `try`, `calendar`, `measure`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backend.cli.output import AsJson, open_glassleaf, print_result
 from backend.services.compliance import read_rule_pack
 
+if TYPE_CHECKING:
+    from backend.compliance.calendar import LawDate
+    from backend.compliance.recall import Share
+    from backend.services.compliance import Tried
+
 app = typer.Typer(
-    add_completion=False, name="rules", no_args_is_help=True, help="The rule packs: list, check, add a custom one."
+    add_completion=False,
+    name="rules",
+    no_args_is_help=True,
+    help="The rule packs: list, check, add a custom one; try them on a list of columns; when the law changes.",
 )
 
 
@@ -29,12 +38,23 @@ def list_rules(as_json: AsJson = False) -> None:
 
 @app.command(name="check")
 def check_rules(
-    file: Annotated[Path, typer.Argument(help="A rule pack (docs/rules.md).")], as_json: AsJson = False
+    file: Annotated[
+        Path | None, typer.Argument(help="A rule pack (docs/rules.md); without one, the applied ones.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether a pack can be used; every problem with its line."""
-    pack = read_rule_pack(file)
+    """Say whether a pack can be used, every problem with its line; without a file, which rules were last checked over a year ago."""
+    if file is not None:
+        pack = read_rule_pack(file)
+        text = f"{file}: {pack.name}, {len(pack.rules)} rules, usable."
+        print_result({"name": pack.name, "rules": len(pack.rules)}, text, as_json)
+        return
+    with open_glassleaf() as glassleaf:
+        stale, calendar = glassleaf.compliance.stale(), glassleaf.compliance.calendar()
+    lines = [f"{rule.as_of} {rule.rule_id}: {rule.citation}" for rule in stale]
+    head = f"Last checked over a year ago: {len(stale)}. Never compared with an official text: {calendar.unchecked}."
     print_result(
-        {"name": pack.name, "rules": len(pack.rules)}, f"{file}: {pack.name}, {len(pack.rules)} rules, usable.", as_json
+        {"stale": [asdict(rule) for rule in stale], "unchecked": calendar.unchecked}, "\n".join([head, *lines]), as_json
     )
 
 
@@ -46,3 +66,89 @@ def add_rules(
     with open_glassleaf() as glassleaf:
         pack = glassleaf.compliance.add_rule_pack(file)
     print_result({"name": pack.name, "rules": len(pack.rules)}, f"{pack.name} applies from now on.", as_json)
+
+
+@app.command(name="try")
+def try_rules(
+    file: Annotated[
+        Path, typer.Argument(help="A CSV file: name, meaning, meaning_zh, unit, codes (1: Married; 2: Single).")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say what would be flagged of a list of columns, by which rule and on which words; nothing is kept."""
+    with open_glassleaf() as glassleaf:
+        tried = glassleaf.compliance.try_list(file)
+    flagged, proposed = _flagged(tried), _proposed(tried)
+    features = len({row["feature"] for row in flagged})
+    head = (
+        f"{tried.report.assessed} columns, {features} flagged, {len(proposed)} proposed (no finding until confirmed)."
+    )
+    lines = [
+        f"{r['feature']}: {r['status']}, {r['rule']} ({r['pack']}): {r['matched']!r} in {r['matched_in']}"
+        for r in flagged
+    ]
+    lines += [f"{r['feature']}: proposed, {r['concept']}: {r['word']!r} resembles {r['resembles']!r}" for r in proposed]
+    document = {"columns": tried.report.assessed, "on": tried.report.on, "words": tried.report.words}
+    print_result({**document, "flagged": flagged, "proposed": proposed}, "\n".join([head, *lines]), as_json)
+
+
+def _flagged(tried: Tried) -> list[dict[str, Any]]:
+    return [
+        {
+            "feature": finding.feature,
+            "status": finding.status,
+            "rule": finding.rule_id,
+            "pack": finding.pack,
+            "jurisdiction": finding.jurisdiction,
+            "citation": finding.citation,
+            "whom": list(finding.whom),
+            "matched": finding.matched,
+            "matched_in": finding.matched_in,
+        }
+        for finding in tried.report.findings
+    ]
+
+
+def _proposed(tried: Tried) -> list[dict[str, Any]]:
+    return [{"feature": row.feature.name, "status": "proposed", **asdict(row.proposal)} for row in tried.proposed]
+
+
+@app.command(name="calendar")
+def calendar(
+    model: Annotated[str, typer.Option(help="Also what changed since this model's last report.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say which rules are in force, which are coming, which ended, and what changed since a model's last report."""
+    with open_glassleaf() as glassleaf:
+        found = glassleaf.compliance.calendar(model)
+    lines = [f"{found.on}: {found.in_force} rules in force, {found.unchecked} not compared with an official text."]
+    if found.since:
+        lines += [
+            f"Changed since the report of {found.since}:",
+            *(map(_line, found.changed) if found.changed else ["  nothing"]),
+        ]
+    for title, dates in (("Coming:", found.coming), ("Ended:", found.ended)):
+        lines += [title, *(map(_line, dates) if dates else ["  nothing"])]
+    print_result(asdict(found), "\n".join(lines), as_json)
+
+
+def _line(date: LawDate) -> str:
+    word = "from" if date.change == "starts" else "until"
+    return f"  {word} {date.day} {date.title} ({date.citation}): {', '.join(date.whom)}"
+
+
+@app.command(name="measure")
+def measure(as_json: AsJson = False) -> None:
+    """Print how much of the built-in list of labelled columns is found: totals with 95 % intervals, no row."""
+    with open_glassleaf() as glassleaf:
+        measured = glassleaf.compliance.recall()
+    lines = [f"Terms of version {measured.words}; list {measured.sha256}"]
+    for found in measured.languages:
+        lines.append(f"{found.language}, {found.rows} columns")
+        for name in ("statute", "proxies", "precision"):
+            lines.append(f"  {name}: {_share(getattr(found, name))}")
+    print_result(asdict(measured), "\n".join(lines), as_json)
+
+
+def _share(share: Share) -> str:
+    return f"{share.hits} of {share.n} ({share.share:.1%}, {share.low:.1%} to {share.high:.1%})"

@@ -12,8 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from backend.compliance.phrases import PhraseMatch
-from backend.compliance.rule_pack import NOT_SENSITIVE, Check, Force, LegalRule, RulePack, Status, load_packs, words
+from backend.compliance.phrases import FeatureTexts, MatchedIn, Pattern
+from backend.compliance.rule_pack import (
+    NOT_SENSITIVE,
+    Addressee,
+    Check,
+    Checked,
+    Force,
+    LegalRule,
+    RulePack,
+    Status,
+    load_packs,
+    words,
+)
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
@@ -21,10 +32,21 @@ from backend.fairness.evidence import Basis, Evidence
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
-MatchedIn = Literal["sensitivity", "name", "meaning", "meaning_zh"]
-Match = tuple[str, MatchedIn]  # what matched, and where
+Where = MatchedIn | Literal["sensitivity"]
+Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
+PACK_FIELDS = (
+    "name",
+    "version",
+    "title",
+    "title_zh",
+    "jurisdiction",
+    "source",
+    "applies_to",
+    "applies_to_zh",
+    "checked",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +78,10 @@ class Law:
     as_of, effective_from, effective_to : str
         ISO days; `effective_to` is empty where there is no end.
     force : {"in_force", "not_yet", "ended"}
+    whom : tuple of {"bank", "host", "vendor"}
+        Of whom it demands something.
+    checked : {"source", "not"}
+        Whether it was compared with its official text on the day `as_of`.
     """
 
     rule_id: str
@@ -74,6 +100,8 @@ class Law:
     explanation_zh: str
     remedy: str
     remedy_zh: str
+    whom: tuple[Addressee, ...] = ("bank",)
+    checked: Checked = "source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +127,7 @@ class Finding(Law):
     meaning: str
     meaning_zh: str
     matched: str
-    matched_in: MatchedIn
+    matched_in: Where
     usage: Usage
     proxies: tuple[Evidence, ...] | None = None
     disparities: tuple[Evidence, ...] | None = None
@@ -146,6 +174,9 @@ class PackStamp:
     jurisdiction: str
     source: str
     built_in: bool
+    applies_to: str = ""
+    applies_to_zh: str = ""
+    checked: Checked = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +260,7 @@ def assess(
             part = "findings" if finding.force == "in_force" else "not_in_force"
             found["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
     built_in = {pack.name for pack in load_packs()}
+    order = {rule.id: index for index, rule in enumerate(rule for pack in packs for rule in pack.rules)}
     return ComplianceReport(
         assessed=len(dictionary),
         packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
@@ -236,7 +268,7 @@ def assess(
         on=day.isoformat(),
         words=words().version,
         problems=tuple(problems),
-        **{part: _worst_first(findings) for part, findings in found.items()},
+        **{part: _worst_first(findings, order) for part, findings in found.items()},
     )
 
 
@@ -284,7 +316,14 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
     built_in = {known for pack in load_packs() for known in pack.tags}
-    texts = PhraseMatch.of(feature.name), PhraseMatch.of(feature.meaning), PhraseMatch.of(feature.meaning_zh)
+    texts = texts_of(feature)
+    found: dict[int, Match | None] = {}  # rules of several laws look for the same concept
+
+    def search(pattern: Pattern) -> Match | None:
+        if id(pattern) not in found:
+            found[id(pattern)] = pattern.find(texts)
+        return found[id(pattern)]
+
     for pack in packs:
         known = tag in built_in or tag in pack.tags
         for rule in pack.rules:
@@ -292,14 +331,21 @@ def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[
             if rule.scope == "feature" and known:
                 match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
             elif rule.scope == "feature":
-                match = pack.patterns[rule.id].find(*texts)
+                match = next((hit for pattern in pack.patterns[rule.id] if (hit := search(pattern))), None)
             if match is not None:
                 yield pack, rule, match
 
 
+def texts_of(feature: Feature) -> FeatureTexts:
+    """All that is disclosed of a feature, as phrases are sought in it."""
+    codes = feature.categories.values()
+    meaning = feature.meaning if feature.described else ""  # a stand-in repeats the name
+    return FeatureTexts.of(feature.name, meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes)
+
+
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """The fields of :class:`Law`."""
-    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh")
+    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh", "whom")
     return {
         **{name: getattr(rule, name) for name in same},
         "rule_id": rule.id,
@@ -310,6 +356,7 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
         "effective_from": rule.effective_from.isoformat(),
         "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "force": rule.force(day),
+        "checked": rule.checked or pack.checked,
     }
 
 
@@ -324,15 +371,16 @@ def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
 
 
 def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
-    same = {name: getattr(pack, name) for name in ("name", "version", "title", "title_zh", "jurisdiction", "source")}
+    same = {name: getattr(pack, name) for name in PACK_FIELDS}
     return PackStamp(**same, as_of=pack.as_of.isoformat(), built_in=built_in)
 
 
-def _worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort by status, then used before unused and by gain, then by name."""
+def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple[Finding, ...]:
+    """Sort by status, then used before unused, then what is prohibited as the law lists it (no gain excuses it), the rest by gain."""
 
     def rank(finding: Finding) -> tuple[int, bool, float, str, str]:
-        used = finding.usage.splits > 0
-        return SEVERITY.index(finding.status), not used, -finding.usage.gain_share, finding.feature, finding.rule_id
+        used, prohibited = finding.usage.splits > 0, finding.status == "prohibited"
+        within = order[finding.rule_id] if prohibited else -finding.usage.gain_share
+        return SEVERITY.index(finding.status), not used, within, finding.feature, finding.rule_id
 
     return tuple(sorted(findings, key=rank))

@@ -26,6 +26,8 @@ NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not
 Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
 Force = Literal["in_force", "not_yet", "ended"]
+Addressee = Literal["bank", "host", "vendor"]  # who lends and scores; who supplies features; who supplies the software
+Checked = Literal["source", "not"]  # whether a rule was compared with its official text on the day `as_of`
 Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -51,8 +53,12 @@ class LegalRule(Concept):
         In force from and through these days; without an end where `effective_to` is absent.
     as_of : date or None
         When the rule was last checked against its source; None = the pack's.
-    concept : str or None
-        Key in `words.yaml`.
+    concept, concepts : str or None, tuple of str
+        Keys in `words.yaml`; `concepts` where a rule names several.
+    whom : tuple of {"bank", "host", "vendor"}
+        Of whom it demands something.
+    checked : {"source", "not"} or None
+        Whether it was compared with its official text on the day `as_of`; None = as the pack.
     evidence, evidence_zh : str
         Models only: what Glassleaf offers towards the duty, and what it does not.
     check : {"", "elderly"}
@@ -70,6 +76,9 @@ class LegalRule(Concept):
     effective_to: dt.date | None = None
     as_of: dt.date | None = None
     concept: str | None = None
+    concepts: tuple[str, ...] = ()
+    whom: tuple[Addressee, ...] = ("bank",)
+    checked: Checked | None = None
     explanation: Text
     explanation_zh: Text
     remedy: Text
@@ -87,7 +96,12 @@ class LegalRule(Concept):
     @property
     def tags(self) -> tuple[str, ...]:
         """The dictionary tags that decide this rule."""
-        return self.sensitivity if self.concept is None else words().concepts[self.concept].sensitivity
+        return (*self.sensitivity, *(tag for key in self.looks_for for tag in words().concepts[key].sensitivity))
+
+    @property
+    def looks_for(self) -> tuple[str, ...]:
+        """The concepts that it names."""
+        return self.concepts if self.concept is None else (self.concept, *self.concepts)
 
 
 class RulePack(BaseModel):
@@ -100,6 +114,10 @@ class RulePack(BaseModel):
     source : str
         Where the text of the law is found.
     as_of : date
+    checked : {"source", "not"}
+        Whether the pack was compared with the official text on that day.
+    applies_to, applies_to_zh : str
+        Its scope: whom and what it covers.
     lists : dict of str to tuple of str
         Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
     rules : tuple of LegalRule
@@ -114,6 +132,9 @@ class RulePack(BaseModel):
     jurisdiction: Text
     source: Text
     as_of: dt.date
+    checked: Checked = "source"
+    applies_to: str = ""
+    applies_to_zh: str = ""
     lists: Lists = {}
     rules: Annotated[tuple[LegalRule, ...], Field(min_length=1)]
 
@@ -128,10 +149,11 @@ class RulePack(BaseModel):
         return frozenset(tag for rule in self.rules for tag in rule.tags)
 
     @cached_property
-    def patterns(self) -> dict[str, Pattern]:
-        """Rule id → its compiled phrases; rules for features only."""
+    def patterns(self) -> dict[str, tuple[Pattern, ...]]:
+        """Rule id → its compiled phrases, those of its own or of each concept; rules for features only."""
         return {
-            rule.id: rule.pattern(self.all_lists) if rule.concept is None else words().patterns[rule.concept]
+            rule.id: tuple(words().patterns[key] for key in rule.looks_for)
+            or (rule.pattern(self.all_lists, words().homonyms),)
             for rule in self.rules
             if rule.scope == "feature"
         }
@@ -253,7 +275,7 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
     if NOT_SENSITIVE in rule.sensitivity:
         yield "sensitivity", "found the tag 'none', by which an owner declares a feature not sensitive. Delete it"
     if rule.scope == "model":
-        for field in (*search, *(["concept"] if rule.concept else [])):
+        for field in (*search, *(field for field in ("concept", "concepts") if getattr(rule, field))):
             yield field, "found something to look for in a rule for models. Delete it, or set scope: feature"
         for field in ("evidence", "evidence_zh"):
             if not getattr(rule, field):
@@ -262,17 +284,21 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
     for field in ("evidence", "evidence_zh"):
         if getattr(rule, field):
             yield field, "found it in a rule for features, expected it in rules for models only. Delete it"
-    if rule.concept is None:
+    unknown = [key for key in rule.looks_for if key not in words().concepts]
+    if not rule.looks_for:
         if not rule.phrases and not rule.phrases_zh:
             yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
-    elif rule.concept not in words().concepts:
-        yield "concept", f"found {shown(rule.concept)}, expected one of {concepts}. Correct it"
+    elif unknown:
+        yield (
+            "concept" if rule.concept else "concepts",
+            f"found {shown(unknown[0])}, expected one of {concepts}. Correct it",
+        )
     elif search:
         yield search[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
 
 
 def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
-    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh"):
+    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh", "names", "codes", "units"):
         for phrase in getattr(rule, field):
             try:
                 Phrase.of(phrase, lists)

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, Pattern, PhraseMatch
+from backend.compliance.phrases import Concept, FeatureTexts, Pattern
 from backend.compliance.rule_pack import words as compliance_words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
@@ -73,10 +73,10 @@ def form_reason(feature: Feature, learned: str, *, of_guest: bool) -> FormReason
     of_guest : bool
         Whether the creditor itself holds the feature.
     """
-    nothing, meaning, meaning_zh = (PhraseMatch.of(text) for text in ("", feature.meaning, feature.meaning_zh))
+    texts = FeatureTexts.of("", feature.meaning, feature.meaning_zh)
     for reason, pattern in zip(form().reasons, form().patterns, strict=True):
         fits = reason.party in ("any", "guest" if of_guest else "host") and reason.learned == learned
-        if fits and pattern.find(nothing, meaning, meaning_zh):
+        if fits and pattern.find(texts):
             return reason
     return None
 

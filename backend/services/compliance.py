@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backend.compliance.assessment import (
     DISPARITY,
@@ -17,7 +19,9 @@ from backend.compliance.assessment import (
     assess,
     with_evidence,
 )
-from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack
+from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
+from backend.compliance.feature_list import read_feature_list
+from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack, words
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
@@ -27,9 +31,36 @@ from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.measurements import Kept
 
-__all__ = ["Compliance", "Finding", "MeasuredEvidence", "read_rule_pack"]
+if TYPE_CHECKING:
+    from backend.compliance.recall import Measured
+    from backend.compliance.resemblance import Proposal
+    from backend.data.dictionary import Feature
+
+__all__ = ["Compliance", "Finding", "LawCalendar", "MeasuredEvidence", "Proposed", "Tried", "read_rule_pack"]
 
 RULES = "rules"  # the folder of custom rule packs, below the home
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A feature that no rule found, and what its spelling resembles: no finding until a person confirms it."""
+
+    feature: Feature
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What would be flagged of a list of columns.
+
+    Attributes
+    ----------
+    report : ComplianceReport
+    proposed : tuple of Proposed
+    """
+
+    report: ComplianceReport
+    proposed: tuple[Proposed, ...]
 
 
 class MeasuredEvidence:
@@ -83,7 +114,7 @@ class Compliance:
         return self._models.derived(("findings", day, rules, problems), record, make)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
-        """Features that were kept out of the model's training and of which evidence was measured."""
+        """Features that were kept out of the model's training, with what was measured of them all the same."""
         record = self._models.get(model_id)
         found = MeasuredEvidence(self._models, record)
         return tuple(
@@ -95,12 +126,60 @@ class Compliance:
                 disparities_on=found.bases.get((DISPARITY, name)),
             )
             for name in record.exclude
-            if name in found.proxies or name in found.disparities
         )
 
     def pack_versions(self, model_id: str) -> dict[str, str]:
         """Name → version of the packs that a model is assessed by."""
         return {pack.name: pack.version for pack in self.assess(model_id).packs}
+
+    def proposed(self, model_id: str) -> tuple[Proposed, ...]:
+        """Features of a model that no rule found but whose spelling resembles a word that a rule looks for."""
+        record = self._models.get(model_id)
+
+        def make() -> tuple[Proposed, ...]:
+            report = self._assessed(record)
+            found = {f.feature for f in (*report.findings, *report.set_aside, *report.not_in_force)}
+            dictionary = self._models.partial_model(record).dictionary
+            return _proposed([feature for _, feature in dictionary if feature.name not in found])
+
+        return self._models.derived(("proposed", words().version), record, make)
+
+    def try_list(self, file: Path) -> Tried:
+        """What would be flagged of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
+
+        Raises
+        ------
+        RulePackError
+            With every problem of the file, by line.
+        """
+        features = [row.feature for row in read_feature_list(file)]
+        packs, problems = self.rule_packs()
+        report = assess([("", feature) for feature in features], {}, packs, problems=problems)
+        found = {f.feature for f in (*report.findings, *report.not_in_force)}
+        return Tried(report, _proposed([feature for feature in features if feature.name not in found]))
+
+    def calendar(self, model_id: str = "") -> LawCalendar:
+        """When rules begin and end to apply; with a model, also what changed since its last report was issued."""
+        since = self._last_report(model_id) if model_id else None
+        return law_calendar(self.rule_packs()[0], date.today(), since)
+
+    def stale(self) -> tuple[LawDate, ...]:
+        """Rules that were last compared with their source more than a year ago."""
+        return stale_rules(self.rule_packs()[0], date.today())
+
+    @staticmethod
+    def recall() -> Measured:
+        """How much of the built-in list of columns is found: totals with intervals, no row."""
+        from backend.compliance.recall import measure  # noqa: PLC0415 - one command needs it
+
+        return measure()
+
+    def _last_report(self, model_id: str) -> date | None:
+        """The day on which a report of the model was last issued; None where none was."""
+        record = self._models.get(model_id)
+        entries = self._workspace.audit_log(record.federation).entries()
+        days = [e.time for e in entries if e.action == "report" and e.body.get("model") == record.id]
+        return date.fromisoformat(max(days)[:10]) if days else None
 
     def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
         """The built-in and custom packs, and what is wrong with those that cannot be used."""
@@ -113,6 +192,12 @@ class Compliance:
         for federation in self._workspace.federations():
             self._auditor.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
         return pack
+
+
+def _proposed(features: list[Feature]) -> tuple[Proposed, ...]:
+    from backend.compliance.resemblance import propose  # noqa: PLC0415 - scikit-learn, which most commands do not need
+
+    return tuple(Proposed(feature, proposal) for feature in features if (proposal := propose(feature)))
 
 
 def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -32,7 +33,7 @@ from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group
 from backend.protocols.group_sums.guest import GroupTable
 from backend.results import ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
     "DIFFERENCE",
@@ -207,7 +208,8 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
     sessions = Sessions(runtime, job)
-    scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    with work.part(0.0, SCORED):
+        scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
     if party == runtime.guest.name:
@@ -217,10 +219,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
-        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+        with work.part(SCORED, ALIGNED):
+            questions, counted = sessions.ask(
+                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
+            )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
-        questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
+        with work.part(ALIGNED, SENT):
+            questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
     told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
@@ -246,7 +252,10 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job)
     with sessions.begin(hosts) as session:
-        questions, rows = sessions.ask(session, request.cipher, request.key_bits, lambda joint: _some(joint, request))
+        with work.part(0.0, SCORED):
+            questions, rows = sessions.ask(
+                session, request.cipher, request.key_bits, lambda joint: _some(joint, request)
+            )
         crossing = ContingencyTable(
             questions,
             runtime.guest.name,
@@ -257,7 +266,8 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             at=job.at,
             on_piece=sessions.progress,
         )
-        groups, tables = crossing.tables(party, attribute)
+        with work.part(SCORED, SENT):
+            groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)

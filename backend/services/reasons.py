@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
+SCORED = 0.3  # share of the work that scoring is, where it comes first
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
 COHORT = 200  # people of a group where nobody says how many
 
@@ -288,7 +290,10 @@ def give_reasons(
         raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
     runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    batch = request.scored or score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
+    batch = request.scored
+    if batch is None:
+        with work.part(0.0, SCORED):
+            batch = score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
             "The scores are of another file or another model than the reasons; score these people first."
@@ -336,9 +341,12 @@ def _named(
     runtime = context.runtime
     job.total = len(good) * len(STEPS)
     job.at("key", runtime.guest.name, 0)
+    start = 0.0 if request.scored else SCORED
 
     def at(stage: str, party: str, people: int) -> None:
-        job.at(stage, party, people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0))
+        done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
+        job.at(stage, party, done)
+        work.reached(start + (1 - start) * done / job.total)
 
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = lambda: (*before, *session.transcript())

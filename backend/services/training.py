@@ -139,7 +139,7 @@ class Training:
                 refuse_if_identifying(record.release, allowed, record.n_trees)
                 return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
             asked_bits = asked_bits or record.score_bits
-            job.points, job.done = (), 0  # the curve of the model that follows
+            job.begin_again()
             request = replace(request, parameters=replace(request.parameters, score_bits=bits))
 
 

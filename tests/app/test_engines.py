@@ -279,7 +279,7 @@ def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
 class Waiting:
     """A job that never ends by itself."""
 
-    state, stage, party = "running", "mask", ""
+    state, stage, party, transcript = "running", "mask", "", ()
     result = None
     seconds = 4.0
 

@@ -12,10 +12,11 @@ from app import view_models
 from app.panels import presenter, standing
 from app.texts import Texts
 from backend.errors import SecurityError
+from backend.jobs import Job
 from backend.protocols.transport.channel import SAMPLE, TranscriptEntry
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
-from tests.app.conftest import Opened, World
+from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_scoring import scored
@@ -58,7 +59,7 @@ def bytes_on(at: AppTest) -> str:
 def test_the_page_shows_the_true_first_bytes_of_every_ciphertext(opened: Opened, world: World) -> None:
     at = scored(opened("score"))
     assert not at.exception
-    transcript = at.session_state["job:score"].result.transcript
+    transcript = job_of("score").result.transcript
     carried = [entry for entry in transcript if entry.kind in view_models.NUMBERS]
     assert len(carried) == 1 + len(world.federation.hosts)
     for entry in carried:
@@ -94,12 +95,12 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
     at = opened("score", presenter="encrypt")
     assert says(at, "presenter.score_first")
     at.button(key="presenter_next").click().run()
-    at.session_state["job:score"].wait(120)
+    job_of("score").wait(120)
     at.run()
     assert not at.exception and not says(at, "presenter.score_first")
-    first = at.session_state["job:score"].result.transcript
+    first = job_of("score").result.transcript
     assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
-    for _ in range(5):
+    for _ in range(4):
         at.button(key="presenter_next").click().run()
     assert at.query_params["presenter"] == [presenter.ANSWER]
     assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
@@ -110,18 +111,13 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
 
 def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
     started: list[list[str]] = []
-    answers["attack_runs.start"] = lambda names: started.append(names) or Ended()
+    over = Job[tuple[()]](lambda job: (), 1).start().wait(5)
+    answers["attack_runs.start"] = lambda names: started.append(names) or over
     answers["scoring.start"] = lambda request: pytest.fail("an attack asks no Host")
     at = opened("score", presenter="encrypt")
     at.toggle(key="presenter_attack").set_value(True).run()
     assert not at.exception
     assert started[0] == ["A4"] and says(at, "presenter.attack_note")
-
-
-class Ended:
-    """A job of the lab that is over."""
-
-    state, stage, party, result, error, seconds = "done", "done", "", (), None, 1.0
 
 
 def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: Opened) -> None:
@@ -141,7 +137,8 @@ def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: 
 
 
 def test_large_batches_are_not_remembered_person_by_person(opened: Opened) -> None:
-    batch = scored(opened("score")).session_state["job:score"].result
+    scored(opened("score"))
+    batch = job_of("score").result
     assert len(standing.noted((), batch, "12:00:00")) == 1
     many = replace(batch, scores=batch.scores * standing.FEW)
     assert standing.noted((), many, "12:00:00") == ()

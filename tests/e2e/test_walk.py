@@ -17,7 +17,7 @@ import pytest
 
 from app.session import WALKED
 from app.texts import Texts
-from tests.e2e.serving import CHROMIUM, FLAGS, NAVIGATION, ROOT, served
+from tests.e2e.serving import NAVIGATION, ROOT, served
 
 T = Texts("en")
 FIRST_ROWS = T("score.rows", first=1, last=100, n="5,000").split(";")[0]
@@ -31,17 +31,6 @@ pytestmark = pytest.mark.e2e
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("log") / "dashboard.log") as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is not installed")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install -r requirements-dev.txt")
-    with sync_api.sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield opened
-        opened.close()
 
 
 def _settle(page) -> None:

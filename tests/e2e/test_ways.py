@@ -40,7 +40,7 @@ def browser() -> Iterator[object]:
 @pytest.fixture
 def page(browser) -> Iterator[object]:
     context = browser.new_context(viewport=WIDE, locale="en-US")
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
 
@@ -48,7 +48,7 @@ def page(browser) -> Iterator[object]:
 @pytest.fixture
 def phone(browser) -> Iterator[object]:
     context = browser.new_context(viewport=PHONE, locale="en-US")
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
 
@@ -107,7 +107,10 @@ def test_the_language_is_in_the_link_in_the_document_and_kept_when_the_page_is_l
     page.get_by_role("radio", name="中文").click()
     shows(page, ZH("features.title"))
     page.wait_for_url("**/features?lang=zh")
-    page.get_by_text(ZH("sidebar.role_operator"), exact=True).wait_for()  # menus follow, too
+    role = ZH("sidebar.role_operator")
+    page.wait_for_function(
+        "role => document.querySelector('.st-key-role input').value === role", arg=role
+    )  # menus, too
     page.reload()
     shows(page, ZH("features.title"))
     assert page.evaluate("document.documentElement.lang") == "zh-CN"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import REFERENCE, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, REFERENCE, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -18,7 +18,7 @@ from backend.reports.schema import (
     Pair,
     Retrained,
 )
-from backend.reports.sections.writer import Writer, figure, interval, minute, percent, problems, signed, whole
+from backend.reports.sections.writer import Writer, figure, interval, minute, percent, points, problems, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
@@ -98,11 +98,16 @@ def elderly(write: Writer, f: FindingLine) -> str:
 
 
 def _ages(write: Writer, ages: AgeCheckLine) -> Table:
-    rows = [(write("ages_elderly"), figure(ages.predicted), "", "")]
+    rows = [(write("ages_elderly"), percent(ages.predicted), "", "")]
     for gap in ages.gaps:
         younger = write("ages_younger", place=gap.place, classes=len(ages.gaps))
         rows.append(
-            (younger, figure(gap.predicted), signed(gap.worse), f"[{signed(gap.low)}, {signed(gap.high)}]"),
+            (
+                younger,
+                percent(gap.predicted),
+                points(gap.worse),
+                f"[{points(gap.low)}, {points(gap.high)}] {write('points')}",
+            ),
         )
     return write.table(
         rows,
@@ -210,8 +215,13 @@ def value(write: Writer, m: Measured, then: str = ", ") -> str:
     """A measured number with its interval and number of records, or that it is not disclosed."""
     if m.value is None:
         return write("too_few")
-    ends = "" if m.low is None or m.high is None else f" [{figure(m.low)}, {figure(m.high)}]"
-    return f"{figure(m.value)}{ends}{then}n = {whole(m.n)}"
+    rate, _, gap = m.measure.partition(", ")
+    shown: Callable[[float | None], str] = figure
+    if rate in MEASURES:
+        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, figure)
+    unit = f" {write('points')}" if shown is points else ""
+    ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
+    return f"{shown(m.value)}{ends}{unit}{then}n = {whole(m.n)}"
 
 
 def _associations(write: Writer, measures: Sequence[Measured]) -> Table:

@@ -17,7 +17,17 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
     synthetic = [Text(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
-    return [*_standing(write), *synthetic, Facts(answers(write))]
+    return [*_standing(write), _status(write), *synthetic, Facts(answers(write))]
+
+
+def _status(write: Writer) -> Text:
+    """Where the decisions stand, for whoever reads no further."""
+    findings = write.content.assessment.findings
+    undecided = sum(f.decision is None for f in findings)
+    signed = sum(s.covers for s in write.report.issued.sign_offs)
+    key = "status_open" if undecided else "status_decided" if findings else "status_none"
+    words = f"{write(key, undecided=undecided, all=len(findings))} {write('status_signed' if signed else 'status_unsigned', n=signed)}"
+    return Text(words, "finding" if undecided else "plain")
 
 
 def _standing(write: Writer) -> list[Block]:

@@ -126,14 +126,19 @@ def figure(value: float | None) -> str:
     return NONE if value is None else f"{value:.4f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, show: Callable[[float | None], str] = figure) -> str:
     """From one figure to another."""
-    return f"{figure(low)} – {figure(high)}"
+    return f"{show(low)} – {show(high)}"
 
 
 def signed(value: float) -> str:
     """A difference of two figures."""
-    return f"{value:+.4f}"
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def points(value: float | None) -> str:
+    """A difference of two shares, in percentage points."""
+    return NONE if value is None else f"{value * 100:+.2f}".replace("-", "−")
 
 
 def minute(time: str) -> str:

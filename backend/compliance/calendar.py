@@ -1,0 +1,123 @@
+"""When rules begin and end to apply: what is coming, what changed since a day, and what was last checked too long ago."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.compliance.rule_pack import Addressee, Checked, LegalRule, RulePack
+
+MAX_AGE = dt.timedelta(days=365)  # after which a rule has to be compared with its source again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawDate:
+    """One day of one rule.
+
+    Attributes
+    ----------
+    day : str
+        ISO; from when the rule applies, or through when it did.
+    change : {"starts", "ends"}
+    """
+
+    day: str
+    change: Literal["starts", "ends"]
+    rule_id: str
+    title: str
+    title_zh: str
+    pack: str
+    pack_zh: str
+    jurisdiction: str
+    citation: str
+    whom: tuple[Addressee, ...]
+    checked: Checked
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawCalendar:
+    """The dates of all rules as of one day.
+
+    Attributes
+    ----------
+    on, since : str
+        ISO days; `since` is empty where nothing is compared.
+    in_force : int
+        Rules in force.
+    coming : tuple of LawDate
+        The next first.
+    changed : tuple of LawDate
+        After `since`, up to `on`; the latest first.
+    ended : tuple of LawDate
+        Rules that ended, the latest first.
+    stale : tuple of LawDate
+        Rules that were last checked more than a year before; the day is that of the check.
+    unchecked : int
+        Rules that were not compared with an official text.
+    """
+
+    on: str
+    since: str
+    in_force: int
+    coming: tuple[LawDate, ...]
+    changed: tuple[LawDate, ...]
+    ended: tuple[LawDate, ...]
+    stale: tuple[LawDate, ...]
+    unchecked: int
+
+
+def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None = None) -> LawCalendar:
+    """The calendar of these packs; with `since` also what changed after that day."""
+    rules = [(pack, rule) for pack in packs for rule in pack.rules]
+    dates = [date for pack, rule in rules for date in _dates(pack, rule)]
+    today = on.isoformat()
+    latest = sorted(dates, key=lambda date: date.day, reverse=True)
+    return LawCalendar(
+        on=today,
+        since=since.isoformat() if since else "",
+        in_force=sum(rule.force(on) == "in_force" for _, rule in rules),
+        coming=tuple(
+            date for date in reversed(latest) if date.day > today or (date.change, date.day) == ("ends", today)
+        ),
+        changed=tuple(date for date in latest if since and since.isoformat() < date.day <= today),
+        ended=tuple(date for date in latest if date.change == "ends" and date.day < today),
+        stale=stale_rules(packs, on),
+        unchecked=sum((rule.checked or pack.checked) == "not" for pack, rule in rules),
+    )
+
+
+def stale_rules(packs: Sequence[RulePack], on: dt.date) -> tuple[LawDate, ...]:
+    """Rules that were last checked more than a year before `on`, the oldest first."""
+    old = [
+        _date(pack, rule, rule.as_of or pack.as_of, "starts")
+        for pack in packs
+        for rule in pack.rules
+        if on - (rule.as_of or pack.as_of) > MAX_AGE
+    ]
+    return tuple(sorted(old, key=lambda date: date.day))
+
+
+def _dates(pack: RulePack, rule: LegalRule) -> Iterator[LawDate]:
+    yield _date(pack, rule, rule.effective_from, "starts")
+    if rule.effective_to is not None:
+        yield _date(pack, rule, rule.effective_to, "ends")
+
+
+def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Literal["starts", "ends"]) -> LawDate:
+    return LawDate(
+        day=day.isoformat(),
+        change=change,
+        rule_id=rule.id,
+        title=rule.title,
+        title_zh=rule.title_zh,
+        pack=pack.title,
+        pack_zh=pack.title_zh,
+        jurisdiction=pack.jurisdiction,
+        citation=rule.citation,
+        whom=rule.whom,
+        checked=rule.checked or pack.checked,
+        as_of=(rule.as_of or pack.as_of).isoformat(),
+    )

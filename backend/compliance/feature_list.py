@@ -1,0 +1,99 @@
+"""A list of columns as a bank has one before any federation exists: names, meanings, units and codes from a CSV file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from backend.data.csv_file import TableText, read_csv, shown
+from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.errors import GlassleafError, RulePackError
+
+COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
+_CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFeature:
+    """One column of a list: the line it stands on, the feature, and its cells in further columns."""
+
+    line: int
+    feature: Feature
+    more: dict[str, str]
+
+
+def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeature, ...]:
+    """Read a list with the columns name, meaning, meaning_zh, unit and codes; all but the name may be absent.
+
+    Codes are written as ``1: Married; 2: Single``; what has no colon is a code's text alone.
+
+    Parameters
+    ----------
+    more : sequence of str
+        Columns that have to be there besides.
+
+    Raises
+    ------
+    RulePackError
+        With every problem: line, found, what to do.
+    """
+    try:
+        table = read_csv(file)
+    except GlassleafError as error:
+        raise RulePackError(str(error)) from None
+    header = [name.strip().casefold() for name in table.header]
+    missing = [name for name in ("name", *more) if name not in header]
+    unknown = [name for name in header if name not in (*COLUMNS, *more)]
+    if missing:
+        raise RulePackError(f"{table.name}: found no column {missing[0]!r} in {shown(', '.join(header))}. Add it.")
+    if unknown:
+        expected = ", ".join((*COLUMNS, *more))
+        raise RulePackError(
+            f"{table.name}: found the column {shown(unknown[0])}, expected {expected}. Rename or delete it."
+        )
+    if not table.rows:
+        raise RulePackError(f"{table.name}: found a header and no row below it. Add a row a column of your table.")
+    return _features(table, header, more)
+
+
+def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
+    found, problems = [], []
+    for line, cells in zip(table.lines, table.rows, strict=True):
+        row = dict(zip(header, (*cells, *[""] * (len(header) - len(cells))), strict=True))
+        name = row.get("name", "")
+        if not name:
+            problems.append(f"{table.name}, line {line}: found no name. Write the column's name.")
+            continue
+        codes = _codes(row.get("codes", ""))
+        try:
+            feature = Feature(
+                name=name,
+                meaning=row.get("meaning") or f"{name} {NO_MEANING}",
+                meaning_zh=row.get("meaning_zh", ""),
+                unit=row.get("unit", ""),
+                kind=Kind.CATEGORICAL if codes else Kind.NUMERIC,
+                categories=codes,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = str(first["loc"][0])
+            problems.append(f"{table.name}, line {line}, {where}: found {shown(row.get(where, ''))}; {first['msg']}.")
+            continue
+        found.append(ListedFeature(line, feature, {column: row[column] for column in more}))
+    if problems:
+        raise RulePackError("\n".join(problems))
+    return tuple(found)
+
+
+def _codes(text: str) -> dict[str, str]:
+    codes = {}
+    for index, part in enumerate(piece.strip() for piece in re.split("[;；\n]", text.strip("{} "))):
+        if part:
+            match = _CODE.match(part)
+            code, meaning = (match[1], match[2]) if match else (f"#{index + 1}", part)
+            codes[code.strip("\"' ")] = meaning.strip("\"' ")
+    return codes

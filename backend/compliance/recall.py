@@ -1,0 +1,112 @@
+"""How much of what a list of labelled columns holds is found: counts and intervals, never a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, cast
+
+from backend.compliance.assessment import texts_of
+from backend.compliance.feature_list import read_feature_list
+from backend.compliance.rule_pack import load_packs, words
+from backend.errors import RulePackError
+from backend.fairness.intervals import wilson
+
+UNSEEN = Path(str(files("backend.compliance") / "lists" / "unseen.csv"))
+Label = Literal["statute", "proxy", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share with its 95 % interval (Wilson)."""
+
+    hits: int
+    n: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What was found of one language's rows.
+
+    Attributes
+    ----------
+    language : {"en", "zh"}
+    rows : int
+    statute, proxies : Share
+        Of the rows that a statute names, and of proxies: those found as what they are.
+    precision : Share
+        Of the flagged rows: those that are about a person's protected attribute or a proxy of it.
+    """
+
+    language: str
+    rows: int
+    statute: Share
+    proxies: Share
+    precision: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The totals of a list, its hash and the vocabulary's version."""
+
+    sha256: str
+    words: str
+    languages: tuple[Recall, ...]
+
+
+def measure(file: Path = UNSEEN) -> Measured:
+    """Totals of a list with the further columns language, label and concepts (several apart by spaces).
+
+    Raises
+    ------
+    GlassleafError
+        The list cannot be read, or a label or concept is none.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for row in read_feature_list(file, more=("language", "label", "concepts")):
+        label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
+        unknown = [concept for concept in concepts if concept not in words().concepts]
+        if unknown:
+            raise RulePackError(
+                f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of."
+            )
+        texts = texts_of(row.feature)
+        found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
+        counted = counts.setdefault(row.more["language"], Counter())
+        counted.update((label, f"{label} found") if found & set(concepts) else (label,))
+        if found:
+            counted.update(("flagged", "flagged rightly") if label != "neither" else ("flagged",))
+    languages = tuple(
+        Recall(
+            language,
+            n["statute"] + n["proxy"] + n["neither"],
+            _share(n["statute found"], n["statute"]),
+            _share(n["proxy found"], n["proxy"]),
+            _share(n["flagged rightly"], n["flagged"]),
+        )
+        for language, n in sorted(counts.items())
+    )
+    return Measured(sha256(file.read_bytes()).hexdigest(), words().version, languages)
+
+
+def _named() -> set[str]:
+    """Concepts that a rule names."""
+    return {concept for pack in load_packs() for rule in pack.rules for concept in rule.looks_for}
+
+
+def _label(line: int, label: str) -> Label:
+    if label not in ("statute", "proxy", "neither"):
+        raise RulePackError(f"line {line}: found the label {label!r}, expected statute, proxy or neither. Correct it.")
+    return cast(Label, label)
+
+
+def _share(hits: int, n: int) -> Share:
+    if not n:
+        return Share(0, 0, float("nan"), 0.0, 1.0)
+    return Share(hits, n, hits / n, *wilson(hits / n, n))
