@@ -340,8 +340,9 @@ def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown_and_can_be_me
 
 def test_duties_are_listed_law_by_law_once_a_law_is_chosen(opened: Opened) -> None:
     at = opened("compliance")
-    duty = session.view(at.session_state["model"]).compliance.duties[0]
+    duties = session.view(at.session_state["model"]).compliance.duties
+    duty = next(duty for duty in duties if duty.title == markdown(duty.title))  # written as it is
     assert duty.title not in everything(at)
     at.session_state["duties"] = True  # open
     at.session_state["duties_law"] = duty.pack
-    assert markdown(duty.title) in everything(at.run()) and not at.exception
+    assert duty.title in everything(at.run()) and not at.exception
