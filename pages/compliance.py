@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import compliance, findings, frame, reviews
+from app.panels import compliance, findings, frame, law_calendar, reviews
 from app.panels.casework import Casework
 from app.session import Work
 from backend.services.age_check import AgeRequest
@@ -81,10 +81,12 @@ else:
 compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)
+law_calendar.proposed(t, backend.compliance.proposed(model_id))
 compliance.contradictions(t, view)
 compliance.duties(t, view)
 compliance.packs(t, view)
 if not found:
     frame.section(t, "report.sign")
     compliance.sign(t, work)
+law_calendar.panel(t, backend.compliance.calendar(model_id))
 st.caption(t("compliance.limits"))

@@ -29,6 +29,7 @@ view, backend = session.view(model_id), session.service()
 people = session.samples(model_id)
 job, why = session.job("score"), session.job("reasons")
 running = session.running(job)
+held = session.upload("score")  # of a running job that was left
 last: ScoreBatch | None = job.result if job is not None else None
 if last is not None and last.model_id != model_id:
     last = None
@@ -71,7 +72,7 @@ def present(step: str) -> None:
     if last is not None and fits and not aside and not running:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
-    chosen: str | None = session.kept("sample") or next(iter(person.options(people, None)), None)
+    chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             chosen = person.pick(t, view, people, session.remember, session.draw)
@@ -113,7 +114,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
             if given is held:
                 st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
             take = partial(backend.samples.read, model_id, given.content, given.name)
-            sheet = upload.read(t, "score", given.name, take)
+            sheet = upload.read(t, "score", given.name, given.content, take)
             if sheet is not None:
                 person.sheet(t, view, sheet)
             return sheet, given
@@ -137,105 +138,133 @@ def ready(cipher: str, bits: int) -> bool | None:
     return not run.low(levels) if levels else None
 
 
-step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
-frame.header(t, "score", session.notices(), view.federation)
-if step:
-    presenter.switch(t, presenting=True)
-    present(step)
-    st.stop()
-
-held = session.upload("score")  # of a running job that was left
-if held is not None and session.once("held_upload", held.name):
-    session.choose("score_way", "upload")
-with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
-    way = person.way(t)
-    whom = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
-    button = st.container(width="content")
-above = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-if way == "pick":
-    answer = form = st.container(key="score_answer")
-else:
-    left, right = st.columns([5, 7], gap="large")
-    form, answer = left.container(), right.container(key="score_answer")
-    attention.order_on_a_phone("score_answer")
-sheet, given = chosen_sheet(way, whom, form)
-usable = sheet.usable if sheet is not None else 0
-with above:
-    one_output = view.model.outputs.slots(view.record.n_trees) == 1
-    speeds = session.speeds(model_id, view.model.guest)
-    cipher, bits = engine.line(t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready)
-    session.keep("engine", (cipher, bits))
-    presenter.switch(t, presenting=False)
-off = not usable or bool(running)
-offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
-go = offered and button.button(
-    t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
-)
-if go and sheet is not None:
-    session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-    cutoff = session.kept("cutoff", ScoringRequest.cutoff)
-    begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
-    session.rerun()
-
-with answer:
-    if session.refused("score"):
-        frame.problem(t, session.refused("score"))
-    if running:
-        attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
-        follow()
+def ask() -> tuple[str, SampleSheet | None, DeltaGenerator, tuple[engine.Engine, int]]:
+    """Whom to score, under which cipher, and the button; returns how they were given, their sheet, the answer's place and the cipher."""
+    if held is not None and session.once("held_upload", held.name):
+        session.choose("score_way", "upload")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
+        way = person.way(t)
+        whom = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
+        button = st.container(width="content")
+    above = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    if way == "pick":
+        answer = form = st.container(key="score_answer")
     else:
-        one, other = st.columns([6, 5], gap="large") if way == "pick" else (st.container(), st.container())
-        with other:
-            standing_slot = st.container()
-            cutoff = run.cutoff(t, view.task)
-            session.keep("cutoff", cutoff)
-if running:
-    if way == "pick" and sheet is not None:
-        person.card(t, view, person.row(people, sheet.ids[0]))
-    st.stop()
+        left, right = st.columns([5, 7], gap="large")
+        form, answer = left.container(), right.container(key="score_answer")
+        attention.order_on_a_phone("score_answer")
+    sheet, given = chosen_sheet(way, whom, form)
+    usable = sheet.usable if sheet is not None else 0
+    with above:
+        one_output = view.model.outputs.slots(view.record.n_trees) == 1
+        speeds = session.speeds(model_id, view.model.guest)
+        cipher, bits = engine.line(
+            t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready
+        )
+        session.keep("engine", (cipher, bits))
+        presenter.switch(t, presenting=False)
+    off = not usable or bool(running)
+    offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
+    go = offered and button.button(
+        t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
+    )
+    if go and sheet is not None:
+        session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
+        cutoff = session.kept("cutoff", ScoringRequest.cutoff)
+        begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
+        session.rerun()
+    return way, sheet, answer, (cipher, bits)
 
-done = view_models.decided(last, cutoff) if last is not None else None
-with standing_slot:
-    standing.among(t, view, backend.model_cards.get(model_id), done, cutoff)
-with one:
+
+def analyse() -> None:
+    """The page as an analyst uses it: the question, the answer first, then how it came about."""
+    way, sheet, answer, under = ask()
+    own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
+    with answer:
+        if session.refused("score"):
+            frame.problem(t, session.refused("score"))
+        if running:
+            attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
+            follow()
+            if own is not None:
+                person.card(t, view, own)
+            return
+        one, other = st.columns([6, 5], gap="large") if way == "pick" else (st.container(), st.container())
+    with other:
+        among = st.container()
+        cutoff = run.cutoff(t, view.task)
+        session.keep("cutoff", cutoff)
+    done = view_models.decided(last, cutoff) if last is not None else None
+    with among:
+        standing.among(t, view, backend.model_cards.get(model_id), done, cutoff)
+    with one:
+        answered(done, sheet, under)
     if done is not None:
+        seen_by_all(done)
+        result.many(t, view, done)
+    left, right = st.columns([5, 7], gap="large") if own is not None else (st.container(), st.container())
+    if own is not None:
+        with left:
+            person.card(t, view, own)
+    if done is not None:
+        with right:
+            result.computed(t, view, done)
+            result.take_home(t, view, done, partial(backend.scoring.csv, done))
+        standing.session(t, view, session.kept("scored", ()), people)
+        measured_below(done)
+
+
+def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
+    """The answer, and the reasons where they are asked for."""
+    if done is None and job is None:
+        st.info(t("score.not_yet"), icon=":material/lock:")
+    elif job is not None and job.result is None:
+        run.ended(t, job)
+    elif done is None:
+        st.info(t("score.other_model"), icon=":material/lock:")
+    else:
         result.draw(t, view, done)
         received(done)
         attention.to("score_answer", t("score.answer"), f"done:{done.run}:{done.seconds}", result.said(t, view, done))
-    elif job is None:
-        st.info(t("score.not_yet"), icon=":material/lock:")
-    elif job.result is None:
-        run.ended(t, job)
-    else:
-        st.info(t("score.other_model"), icon=":material/lock:")
-    if done is not None and result.usable(done):
-        if reasons.asked(t, view, done, sheet, why) and sheet is not None:
-            wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
-            session.start("reasons", lambda: backend.reasons.start(wanted))
-            session.rerun()
-        known = len(done.scores) == 1 and done.scores[0].id in people.index
-        own = person.row(people, done.scores[0].id) if known else None
-        reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
-if done is not None and result.usable(done):
+        if result.usable(done):
+            explained(done, sheet, under)
+
+
+def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
+    """What raised the score."""
+    cipher, bits = under
+    if reasons.asked(t, view, done, sheet, why) and sheet is not None:
+        wanted = ReasonsRequest(model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done)
+        session.start("reasons", lambda: backend.reasons.start(wanted))
+        session.rerun()
+    known = len(done.scores) == 1 and done.scores[0].id in people.index
+    own = person.row(people, done.scores[0].id) if known else None
+    reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
+
+
+def seen_by_all(done: ScoreBatch) -> None:
+    """What each party saw of a scoring that has ended."""
+    if not result.usable(done):
+        return
     frame.section(t, "transcript.sight")
     seen = scene(tuple(score.id for score in done.scores if score.status == "ok"), done)
     if done.cipher != "none" and view.model.hosts and not seen.carried:
         st.caption(f":material/history: {t('transcript.from_journal')}")
     sight.draw(t, view, seen, "seen")
-if done is not None:
-    result.many(t, view, done)
-if way == "pick" and sheet is not None:
-    left, right = st.columns([5, 7], gap="large")
-    with left:
-        person.card(t, view, person.row(people, sheet.ids[0]))
-else:
-    right = st.container()
-if done is not None:
-    with right:
-        result.computed(t, view, done)
-        result.take_home(t, view, done, partial(backend.scoring.csv, done))
-    standing.session(t, view, session.kept("scored", ()), people)
+
+
+def measured_below(done: ScoreBatch) -> None:
+    """Messages, times, who learned what; the textbook is measured when everything else is there."""
     slot = result.below(t, view, done)
     if slot is not None:
         textbook_bits = engine.textbook_bits(done)
         result.textbook(t, slot, done, backend.models.textbook_seconds(model_id, textbook_bits), textbook_bits)
+
+
+step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
+frame.header(t, "score", session.notices(), view.federation)
+if step:
+    presenter.switch(t, presenting=True)
+    present(step)
+else:
+    analyse()

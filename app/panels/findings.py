@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 TREES = 3  # linked from a card
+LINES = 8  # findings on a page, each a line until it is opened
 DECISIONS = ("open", "confirmed", "overridden")
 
 
@@ -102,7 +103,7 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     words.markdown(sentence(t, view, len(shown), work.standing))
     if not shown:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
-    for index, finding in frame.paged(shown, "findings_page"):
+    for index, finding in frame.paged(shown, "findings_page", LINES):
         card(t, view, finding, work, first=index == 0)
 
 

@@ -168,13 +168,13 @@ def row_height(texts: Iterable[str], letters: int) -> int:
     return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
-def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
+def paged(found: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
     """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
-    pages = -(-len(found) // CARDS)
+    pages = -(-len(found) // many)
     cards = st.container()
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
     with cards:
-        yield from enumerate(found[(at - 1) * CARDS : at * CARDS], start=(at - 1) * CARDS)
+        yield from enumerate(found[(at - 1) * many : at * many], start=(at - 1) * many)
 
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:

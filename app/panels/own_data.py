@@ -85,7 +85,7 @@ def _begin(t: Texts, service: OwnData) -> None:
     file = upload.file(t, t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
     if file is not None:
         data = file.getvalue()
-        draft = upload.read(t, "own", file.name, partial(_begun, service, file.file_id, file.name, data))
+        draft = upload.read(t, "own", file.name, data, partial(_begun, service, file.file_id, file.name, data))
         if draft is not None:
             session.keep("own_draft", draft.id)
             session.keep("own_made", None)

@@ -39,7 +39,9 @@ def said(t: Texts, view: View, done: ScoreBatch) -> str:
         return t("score.nobody_scored", n=len(done.scores))
     if len(done.scores) == 1:
         words = result_person.sentence(t, view, done)
-        return f"{t(f'score.{done.scores[0].decision}')}. {words}" if view.task == "binary" else words
+        if view.task == "binary":
+            return t("score.said", decision=t(f"score.{done.scores[0].decision}"), words=words)
+        return words
     return result_batch.sentence(t, view, done)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
@@ -27,8 +28,9 @@ def file(t: Texts, label: str, key: str, megabytes: int) -> UploadedFile | None:
     return st.file_uploader(label, type=list(SUFFIXES), key=key, max_upload_size=megabytes)
 
 
-def read(t: Texts, key: str, name: str, take: Callable[[Reading], T]) -> T | None:
+def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T]) -> T | None:
     """What `take` makes of a file, once its owner has said what the file leaves open; None until then."""
+    key = f"{key}_{sha256(data).hexdigest()[:12]}"  # what was said of one file is not said of the next
     how = Reading()
     for _ in range(3):  # encoding, decimals, sheet
         try:

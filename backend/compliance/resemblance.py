@@ -59,7 +59,14 @@ def propose(feature: Feature) -> Proposal | None:
 
 
 def _compared(word: str) -> bool:
-    return len(word) >= SHORTEST and word.isalpha()
+    return len(word) >= SHORTEST and word.isalpha() and word not in _common()
+
+
+@cache
+def _common() -> frozenset[str]:
+    """Words that stand in names of every kind."""
+    lists = words().lists
+    return frozenset(word for name in ("filler", "before", "after", "thing") for word in lists.get(name, ()))
 
 
 @cache

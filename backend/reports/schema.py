@@ -185,10 +185,12 @@ class FindingLine(LawLine):
 
 
 class DutyLine(LawLine):
-    """A rule about the model as a whole, and what is offered towards it."""
+    """A rule about the model as a whole, of whom it demands something, and what is offered towards it."""
 
     evidence: str
     evidence_zh: str
+    whom: tuple[Literal["bank", "host", "vendor"], ...] = ()
+    checked: Literal["source", "not"] = Field("source", description="not = it was not compared with an official text")
 
 
 class PackLine(Part):

@@ -92,7 +92,8 @@ def test_bad_input_gets_words_and_writes_nothing(opened_empty: Opened) -> None:
 def test_an_encoding_is_asked_before_anything_is_kept(opened_empty: Opened) -> None:
     at = begun(opened_empty, TABLE.replace("rent", "gemietet für").encode("latin-1"))
     assert not at.exception and session.service().own_data.drafts() == []
-    at.radio(key="own_encoding").set_value("latin-1").run()
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
+    question.set_value("latin-1").run()
     assert not at.exception and len(session.service().own_data.drafts()) == 1
 
 

@@ -8,8 +8,8 @@ import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
-from app import view_models
-from app.panels import presenter, standing
+from app import session, view_models
+from app.panels import presenter, result, standing
 from app.texts import Texts
 from backend.errors import SecurityError
 from backend.jobs import Job
@@ -102,10 +102,10 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
     assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
     for _ in range(4):
         at.button(key="presenter_next").click().run()
-    assert at.query_params["presenter"] == [presenter.ANSWER]
+    assert at.query_params["presenter"] == presenter.ANSWER
     assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
     at.button(key="presenter_reset").click().run()
-    assert at.query_params["presenter"] == [presenter.PARTIES]
+    assert at.query_params["presenter"] == presenter.PARTIES
     assert at.button(key="presenter_next").label == T("presenter.start")
 
 
@@ -152,11 +152,17 @@ def test_a_score_is_placed_among_those_the_guest_knows(opened: Opened, glassleaf
     assert says(at, "score.among") and says(at, "score.among_person")
 
 
-def test_no_usable_row_is_no_success(opened: Opened) -> None:
+def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
     at = opened("score")
     at.get_by_key("score_way").set_value("upload")
     at.run()
     at.file_uploader(key="score_upload").upload("people.csv", b"id\nZZ1\nZZ2\n")
     at.run()
     assert not at.exception
-    assert at.button(key="score_go").disabled
+    with pytest.raises(KeyError):
+        at.button(key="score_go")
+    at = scored(opened("score"))
+    batch = job_of("score").result
+    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no value"),))
+    assert result.usable(batch) and not result.usable(failed)
+    assert result.below(T, session.view(world.record.id), failed) is None

@@ -121,11 +121,15 @@ def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, conten
 def test_an_encoding_is_asked_with_what_it_would_say_and_scored_once_it_is_chosen(opened: Opened, world: World) -> None:
     known = template(world)["id"][0]
     at = uploaded(opened, f"id\n{known}\nMüller\n".encode("utf-16"))
-    question = at.radio(key="score_encoding")
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
     assert not at.exception and question.value is None and at.button(key="score_go").disabled
     question.set_value("utf-16").run()
     assert not at.button(key="score_go").disabled
     assert says(at, "upload.rows", n=2, rows=2, usable=1, bad=1) and "Müller" in everything(at)
+    at.file_uploader(key="score_upload").upload("another.csv", f"id\n{known}\nMeyer\n".encode("utf-16"))
+    at.run()
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
+    assert question.value is None and at.button(key="score_go").disabled
 
 
 def test_where_no_row_can_be_used_no_button_is_offered_and_each_reason_is_whole(opened: Opened) -> None:

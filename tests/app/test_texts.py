@@ -82,7 +82,7 @@ def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
     unused = []
     for key in sorted({base(key) for key in catalogue("en")}):
         part, name = key.split(".", 1)
-        stem = re.sub(r"_(help|link|holds|never)$", "", name)
+        stem = re.sub(r"_(help|link|holds|never|note)$", "", name)
         starts_right = any(start != f"{part}." and key.startswith(start) for start in assembled)
         if name not in ("title", "question") and not (
             key in code or starts_right or (f"{part}." in assembled and stem in stems) or part in BY_RESULT

@@ -1,15 +1,18 @@
 """How names are tokenised and phrases are found in them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from backend.compliance.phrases import Pattern, Phrase, PhraseMatch
+from backend.compliance.phrases import Affixes, FeatureTexts, Pattern, Phrase, PhraseMatch
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
 
 def found(phrase: str, text: str, *exclusions: str) -> str:
-    pattern = Pattern.of((Phrase.of(phrase, LISTS),), tuple(Phrase.of(e, LISTS) for e in exclusions))
-    match = pattern.find(PhraseMatch.of(text), PhraseMatch.of(""), PhraseMatch.of(""))
+    persons = frozenset({"director", "holder"})
+    pattern = Pattern([Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions], persons=persons)
+    match = pattern.find(FeatureTexts.of(text))
     return match[0] if match else ""
 
 
@@ -99,3 +102,42 @@ def test_wide_letters_are_read_as_plain_ones():
 def test_a_badly_written_phrase_is_refused_with_the_reason(phrase, reason):
     with pytest.raises(ValueError, match=reason):
         Phrase.of(phrase, LISTS)
+
+
+def test_an_exclusion_does_not_hold_where_a_person_follows_it():
+    excluded = "nationality of [the] company"
+    assert found("nationality", "Nationality of the company", excluded.replace("company", "account")) == "Nationality"
+    assert found("nationality", "nationality of the account", "nationality of [the] {thing}") == ""
+    assert found("nationality", "nationality of the account holder", "nationality of [the] {thing}") == "nationality"
+    assert (
+        found("nationality", "nationality of the account's director", "nationality of [the] {thing}") == "nationality"
+    )
+
+
+def test_accents_are_ignored_and_shown_as_they_are_written():
+    assert found("etat civil", "État civil") == "État civil"
+
+
+@pytest.mark.parametrize(
+    ("word", "pieces"),
+    [
+        ("custgender", ("cust", "gender")),
+        ("gendercd", ("gender", "cd")),
+        ("custgendercd", ("cust", "gender", "cd")),
+        ("birthyear", ("birth", "year")),
+        ("dateofbirth", ("date", "of", "birth")),
+        ("message", ("message",)),
+        ("manage", ("manage",)),
+        ("custage", ("cust", "age")),
+    ],
+)
+def test_a_code_name_is_taken_apart_at_words_that_are_known(word, pieces):
+    known = frozenset({"gender", "birth", "year", "date", "age", "man"})
+    assert Affixes(known, ("cust", "mess"[:2]), ("cd",)).split(word) == pieces
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_and_its_words_stand_where_they_were(text):
+    match = PhraseMatch.of(text)
+    assert all(match.text[start:end].strip() for start, end in match.spans.values())
+    assert set(match.words.split()) <= match.has

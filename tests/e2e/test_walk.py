@@ -185,7 +185,7 @@ def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, bro
         page.get_by_text(T("train.registered")).wait_for(timeout=240_000)
         _settle(page)
         assert page.get_by_text("people are known to all parties").count() == 1
-        assert page.get_by_text("ranks best:").count() == 1
+        assert page.get_by_text("Best figure:").count() == 1
         page.get_by_role("link", name=T("train.open")).click()
         page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
         page.get_by_text(T("algorithm.name_forest"), exact=True).wait_for(timeout=60_000)

@@ -142,6 +142,7 @@ def test_a_guessed_address_has_a_page(address: str, page, asked: str, title: str
 
 def test_the_search_is_a_key_away_and_leads_to_the_place(address: str, page) -> None:
     open_at(page, f"{address}/help", T("help.title"))
+    page.get_by_role("button", name=T("search.open")).wait_for()
     page.keyboard.press("Control+k")
     field = page.get_by_role("textbox", name=T("search.field"))
     field.wait_for()

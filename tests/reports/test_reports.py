@@ -107,7 +107,9 @@ def html_text(page):
 
 
 def pdf_text(blob):
-    pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(blob)]
+    """What a PDF says; what stands at the head and foot of every page is left out."""
+    first, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(blob)]
+    pages = [first, *(page.split("\n", 1)[1] for page in others)]
     return "\n".join(re.sub(r"Page \d+ of \d+|第 \d+ 页，共 \d+ 页", "", page) for page in pages)
 
 
@@ -119,7 +121,7 @@ def numbers(report):
     """Every figure of the JSON as it has to be written."""
     content, issued = report.content, report.issued
     shown = [percent(f.gain_share) for f in content.features if f.splits]
-    shown += [f"{f.strength:+.2f}" for f in content.features if f.splits]
+    shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits]
     shown += [percent(p.gain_share) for p in content.parties]
     shown += [f"{t.n:,}" for t in [content.quality]]
     shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
@@ -161,6 +163,23 @@ def test_a_step_of_the_model_changes_no_content_that_somebody_signed(report):
     further = standing_of(report, state="in_review", name="Default 90 d")
     assert further.content_sha256 == report.content_sha256 and further.sha256 != report.sha256
     assert read(to_json(further)) == further
+
+
+def test_every_page_after_the_first_says_which_model_it_is_about(report):
+    _, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(to_pdf(report, "en"))]
+    assert len(others) > 3 and all(report.content.identity.model in page.split("\n", 1)[0] for page in others)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_says_where_decisions_stand_and_settings_are_in_words(report, language):
+    shown, words = html_text(to_html(report, language)), Catalogue(language)
+    found = report.content.assessment.findings
+    undecided = sum(f.decision is None for f in found)
+    assert undecided and words("document.status_open", undecided=undecided, all=len(found)) in shown
+    assert words("alignment.name_dh") in shown
+    assert not [
+        cell for cell in ("False", "True", "None", "dh", "0.0", "1.0") if f">{cell}<" in to_html(report, language)
+    ]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -10,6 +10,7 @@ from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
     BasisLine,
+    DutyLine,
     Evidenced,
     FindingLine,
     LawLine,
@@ -124,6 +125,11 @@ def _dates(write: Writer, law: LawLine) -> str:
     return start + end + write("as_of", day=law.as_of)
 
 
+def _duty_dates(write: Writer, duty: DutyLine) -> str:
+    dates = f"{write(f'force_{duty.force}')}: {_dates(write, duty)}"
+    return dates if duty.checked == "source" else f"{dates}\n{write('not_checked')}"
+
+
 def _decision(write: Writer, f: FindingLine) -> str:
     d = f.decision
     if d is None:
@@ -146,9 +152,11 @@ def rules(write: Writer) -> list[Block]:
     )
     duties = write.table(
         found.duties,
-        ("duty", 7, lambda d: _citation(write, d)),
-        ("force", 3, lambda d: f"{write(f'force_{d.force}')}: {_dates(write, d)}"),
-        ("offers", 8, lambda d: either(d.evidence, d.evidence_zh)),
+        ("duty", 5, lambda d: _citation(write, d)),
+        ("force", 3, lambda d: _duty_dates(write, d)),
+        ("demands", 8, lambda d: f"{either(d.explanation, d.explanation_zh)}\n{either(d.remedy, d.remedy_zh)}"),
+        ("whom", 2, lambda d: ", ".join(write(f"whom_{whom}") for whom in d.whom)),
+        ("offers", 6, lambda d: either(d.evidence, d.evidence_zh)),
     )
     words = write.text("words_version", version=found.words)
     return [words, packs, write.note("as_of_note"), write.heading("duties"), duties]

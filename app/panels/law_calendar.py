@@ -1,0 +1,64 @@
+"""When the law changes: rules in force, coming and ended, and what changed since the model's last report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import frame
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from backend.compliance.calendar import LawDate
+    from backend.services.compliance import LawCalendar, Proposed
+
+
+def panel(t: Texts, found: LawCalendar) -> None:
+    """One sentence, what changed, and the dates to come; the rest folds away."""
+    frame.section(t, "law.title")
+    st.markdown(t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming)))
+    if not found.since:
+        st.caption(t("law.no_report"))
+    elif not found.changed:
+        st.caption(t("law.unchanged", since=found.since))
+    else:
+        st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
+        _dates(t, found.changed, "law.changed_table")
+    for kind, icon in (("coming", "event_upcoming"), ("ended", "event_busy"), ("stale", "history")):
+        dates = getattr(found, kind)
+        if dates:
+            head = t(f"law.{kind}", n=len(dates))
+            box = st.expander(head, icon=f":material/{icon}:", key=f"law_{kind}", on_change="rerun")
+            if box.open:
+                with box:
+                    _dates(t, dates, f"law.{kind}_table")
+    st.caption(t("law.checked", unchecked=found.unchecked))
+
+
+def proposed(t: Texts, found: Sequence[Proposed]) -> None:
+    """Features that no rule found but whose spelling resembles a word that a rule looks for; nothing where there are none."""
+    if not found:
+        return
+    head = t("law.proposed", n=len(found))
+    with st.expander(head, icon=":material/spellcheck:", key="law_proposed"):
+        st.markdown(t("law.proposed_why"))
+        columns = {
+            "law.feature": [f"{markdown(t.meaning(row.feature))} · `{row.feature.name}`" for row in found],
+            "law.word": [markdown(row.proposal.word) for row in found],
+            "law.resembles": [markdown(row.proposal.resembles) for row in found],
+            "law.similarity": [f"{row.proposal.similarity:.2f}" for row in found],
+        }
+        frame.table({t(key): values for key, values in columns.items()}, head)
+
+
+def _dates(t: Texts, dates: Sequence[LawDate], alt: str) -> None:
+    columns = {
+        "law.day": [t(f"law.{date.change}", day=date.day) for date in dates],
+        "law.rule": [f"{markdown(t.either(date.title, date.title_zh))} · {markdown(date.citation)}" for date in dates],
+        "law.pack": [markdown(t.either(date.pack, date.pack_zh)) for date in dates],
+        "law.whom": [", ".join(t(f"law.{whom}") for whom in date.whom) for date in dates],
+        "law.as_of": [t(f"law.as_of_{date.checked}", day=date.as_of) for date in dates],
+    }
+    frame.table({t(key): values for key, values in columns.items()}, t(alt))

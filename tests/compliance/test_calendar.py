@@ -1,0 +1,86 @@
+"""When rules begin and end to apply, what changed since a day, and what was checked too long ago."""
+
+import datetime as dt
+
+import pytest
+
+from backend.compliance.calendar import law_calendar, stale_rules
+from backend.compliance.rule_pack import load_packs
+
+DAY = dt.date(2026, 11, 22)
+
+
+def ids(dates):
+    return [date.rule_id for date in dates]
+
+
+def test_what_is_coming_stands_in_the_order_of_its_days():
+    found = law_calendar(load_packs(), DAY)
+    days = [date.day for date in found.coming]
+    assert days == sorted(days) and min(days) > "2026-11-22"
+    assert {"california_admt_notice", "canada_e23", "ai_act_rights_assessment"} <= set(ids(found.coming))
+    assert {"ecoa_effects_test", "model_risk_sr_11_7"} <= set(ids(found.ended))
+
+
+@pytest.mark.parametrize(
+    ("since", "changed"), [(dt.date(2026, 11, 19), True), (dt.date(2026, 11, 20), False), (None, False)]
+)
+def test_what_changed_since_the_last_report_is_named(since, changed):
+    assert ("eu_credit_automated" in ids(law_calendar(load_packs(), DAY, since).changed)) == changed
+
+
+def test_a_rule_that_ends_today_still_holds_and_is_to_come_to_its_end():
+    found = law_calendar(load_packs(), dt.date(2026, 7, 20), dt.date(2026, 7, 1))
+    assert ("ecoa_effects_test", "ends") in [(date.rule_id, date.change) for date in found.coming]
+    assert "ecoa_effects_test" not in ids(found.ended)
+
+
+def test_a_rule_is_stale_a_year_after_it_was_checked():
+    assert stale_rules(load_packs(), DAY) == ()
+    assert "ecoa_sex" not in ids(stale_rules(load_packs(), dt.date(2027, 11, 1)))
+    assert "ecoa_sex" in ids(stale_rules(load_packs(), dt.date(2027, 11, 2)))
+
+
+def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked():
+    duties = [(pack, rule) for pack in load_packs() for rule in pack.rules if rule.scope == "model"]
+    assert all(rule.whom for _, rule in duties)
+    assert {who for _, rule in duties for who in rule.whom} == {"bank", "host", "vendor"}
+    new = {rule.id: rule.checked or pack.checked for pack, rule in duties}
+    assert (new["ecoa_records"], new["fcra_reporting_agency"], new["korea_ai_basic"]) == ("source", "not", "not")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "eu_credit_special_categories",
+        "eu_credit_automated",
+        "eu_equality_sex",
+        "ai_act_risk_management",
+        "ai_act_deployer",
+        "ai_act_rights_assessment",
+        "gdpr_joint_controllers",
+        "gdpr_impact_assessment",
+        "china_credit_barred_data",
+        "china_credit_licence",
+        "china_credit_audit",
+        "china_credit_data_security",
+        "china_credit_gbt_45574",
+        "china_credit_internet_loans",
+        "fcra_adverse_action",
+        "fcra_third_party_information",
+        "fcra_risk_based_pricing",
+        "fcra_reporting_agency",
+        "fha_bases",
+        "us_states_further_bases",
+        "california_admt_notice",
+        "uk_equality",
+        "uk_automated_decisions",
+        "singapore_feat",
+        "canada_e23",
+        "india_digital_lending",
+        "hong_kong_ai",
+        "korea_ai_basic",
+    ],
+)
+def test_the_acts_that_were_missing_are_there(rule):
+    assert rule in {each.id for pack in load_packs() for each in pack.rules}

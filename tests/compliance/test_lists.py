@@ -1,0 +1,135 @@
+"""Lists of columns: reading them, measuring recall on the unseen one, and what spelling proposes."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.compliance.feature_list import read_feature_list
+from backend.compliance.recall import UNSEEN, measure
+from backend.compliance.resemblance import propose
+from backend.compliance.rule_pack import words
+from backend.data.dictionary import Feature
+from backend.errors import RulePackError
+
+DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
+
+
+def listed(tmp_path, text: str) -> Path:
+    file = tmp_path / "columns.csv"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_list_is_read_with_its_codes(tmp_path):
+    file = listed(tmp_path, "name,meaning,codes\nst,Status,1: Married; 2: Single\nbal,,\nkind,,female；male\n")
+    married, bare, kind = (row.feature for row in read_feature_list(file))
+    assert married.categories == {"1": "Married", "2": "Single"}
+    assert (bare.described, kind.categories) == (False, {"#1": "female", "#2": "male"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nam\nx\n", "found no column 'name' in 'nam'. Add it."),
+        ("name,colour\nx,y\n", "found the column 'colour', expected name, meaning"),
+        ("name\n", "found a header and no row below it"),
+        ("name,meaning\nx,y\n,z\n", "line 3: found no name"),
+        ("name,unit\nx," + "y" * 41 + "\n", "line 2, unit: found"),
+    ],
+)
+def test_a_bad_list_is_refused_in_words(tmp_path, text, message):
+    with pytest.raises(RulePackError, match=re.escape(message)):
+        read_feature_list(listed(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_refused_in_words(tmp_path):
+    with pytest.raises(RulePackError, match=r"columns\.csv"):
+        read_feature_list(tmp_path / "columns.csv")
+
+
+def test_the_unseen_list_has_two_hundred_columns_a_language_and_the_hash_that_the_documents_state():
+    measured = measure()
+    assert {found.language: found.rows >= 200 for found in measured.languages} == {"en": True, "zh": True}
+    assert measured.sha256 in DOCS.read_text(encoding="utf-8")
+
+
+def test_the_documents_state_the_totals_that_the_command_prints():
+    page = DOCS.read_text(encoding="utf-8")
+    for found in measure().languages:
+        cells = (
+            f"{each.hits} of {each.n}, {each.share:.1%} ({each.low:.1%}–{each.high:.1%})"
+            for each in (found.statute, found.proxies, found.precision)
+        )
+        assert " | ".join((found.language, str(found.rows), *cells)) in page
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_recall_and_precision_on_the_list_reach_the_aim(language):
+    found = next(each for each in measure().languages if each.language == language)
+    assert found.statute.share >= 0.97 and found.proxies.share >= 0.85 and found.precision.share >= 0.95
+    assert found.statute.low < found.statute.share <= 1 and found.statute.n + found.proxies.n < found.rows
+
+
+def test_measuring_counts_what_is_found_and_what_is_flagged_wrongly(tmp_path):
+    rows = "en,sex,,statute,sex\nen,bal,Average balance,statute,sex\nen,zip,,proxy,region\nen,gender,,neither,\nen,x,Rate,neither,\n"
+    (found,) = measure(listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)).languages
+    assert (found.statute.hits, found.statute.n) == (1, 2)
+    assert (found.proxies.hits, found.proxies.n) == (1, 1)
+    assert (found.precision.hits, found.precision.n) == (2, 3)
+
+
+def test_a_share_of_nothing_is_no_number(tmp_path):
+    (found,) = measure(listed(tmp_path, "language,name,label,concepts\nen,bal,neither,\n")).languages
+    assert math.isnan(found.statute.share) and (found.statute.low, found.statute.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("label", "concepts", "message"),
+    [("maybe", "", "found the label 'maybe'"), ("proxy", "zip", "found the concept zip")],
+)
+def test_a_label_that_there_is_none_of_is_refused(tmp_path, label, concepts, message):
+    with pytest.raises(RulePackError, match=message):
+        measure(listed(tmp_path, f"language,name,label,concepts\nen,x,{label},{concepts}\n"))
+
+
+def test_the_command_prints_totals_and_no_row():
+    printed = CliRunner().invoke(app, ["rules", "measure"]).output
+    names = [row.feature.name for row in read_feature_list(UNSEEN, more=("language", "label", "concepts"))]
+    assert "statute" in printed and "precision" in printed
+    assert not [name for name in names if len(name) > 9 and name in printed]
+
+
+@pytest.mark.parametrize(
+    ("name", "concept"),
+    [
+        ("relgion", "religion"),
+        ("nationalty", "national_origin"),
+        ("citizenshp", "immigration_status"),
+        ("postcod", "region"),
+    ],
+)
+def test_a_misspelt_word_is_proposed_with_what_it_resembles(name, concept):
+    proposal = propose(Feature(name=name, meaning="A column"))
+    assert proposal is not None and (proposal.concept, proposal.word) == (concept, name)
+    assert proposal.resembles in words().affixes.known and 0.6 < proposal.similarity < 1
+
+
+@pytest.mark.parametrize(
+    "name", ["loan_amount", "utilisation", "repayment_status", "transaction_count", "balance", "tenure_months"]
+)
+def test_words_of_credit_resemble_nothing(name):
+    assert propose(Feature(name=name, meaning="A column")) is None
+
+
+def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
+    file = listed(tmp_path, "name,meaning_zh,codes\nst,,1: Married; 2: Single\nrelgion,,\nbal,余额,\n")
+    result = CliRunner().invoke(
+        app, ["rules", "try", str(file), "--json"], env={"GLASSLEAF_HOME": str(tmp_path / "home")}
+    )
+    assert result.exit_code == 0
+    for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"status": "proposed"', '"columns": 3'):
+        assert part in result.output
