@@ -62,19 +62,16 @@ try:
     if chosen and session.walking():
         walk.line(t, role, here, session.end_walk)
     session.new_draw()
-    above = st.container()
-    try:
-        if navigation.open_to(here, role):
-            page.run()
-            if chosen:
-                navigation.next_step(t, role, here)
-        else:
-            sidebar.not_for(t, navigation.FOR[here])
-        if session.started():
-            session.rerun()
-    finally:
-        with above:
-            tray.draw(t, here, chosen, session.ticking())
+    place, others = tray.draw(t, here, chosen)
+    if navigation.open_to(here, role):
+        page.run()
+        if chosen:
+            navigation.next_step(t, role, here)
+    else:
+        sidebar.not_for(t, navigation.FOR[here])
+    if session.started():
+        session.rerun()
+    tray.follow(t, place, others)
 except GlassleafError as error:
     frame.problem(t, str(error))
 finally:

@@ -13,6 +13,8 @@ from app.panels import frame, links
 from app.texts import Texts, percent
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from backend.services.job_registry import JobStatus
 
 PAGES = {
@@ -46,13 +48,10 @@ BUSY = ("running", "elsewhere")
 TICK = 1.0  # seconds between two looks
 
 
-def draw(t: Texts, page: str, model: str | None, ticking: bool) -> None:
-    """What `page`, on which `model` is chosen, does not show itself.
+def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozenset[str]]:
+    """What `page`, on which `model` is chosen, does not show itself: before the page, which may stop the run.
 
-    Parameters
-    ----------
-    ticking : bool
-        Whether the page has a clock of its own. Then this one stands still: two at once could drop what is drawn at a job's end.
+    Returns the place of the lines and the names of the jobs in them.
     """
     jobs = [job for job in session.jobs() if job.kind in PAGES and not job.seen]
     own = [job for job in jobs if _of(job, page, model)]
@@ -61,12 +60,19 @@ def draw(t: Texts, page: str, model: str | None, ticking: bool) -> None:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
     others = [job for job in jobs if not _of(job, page, model)]
-    if any(job.state in BUSY for job in others) and not ticking:
-        session.note_clock()
-        names = {job.name for job in others}
-        st.fragment(_follow, run_every=TICK)(t, names, session.jobs, session.rerun)
-    else:
+    place = st.empty()
+    with place.container():
         _lines(t, others, still=True)
+    return place, frozenset(job.name for job in others)
+
+
+def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
+    """Let the lines in `place` follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
+    if session.ticking() or not any(job.state in BUSY for job in session.jobs() if job.name in names):
+        return
+    session.note_clock()
+    with place.container():
+        st.fragment(_follow, run_every=TICK)(t, names, session.jobs, session.rerun)
 
 
 def _of(job: JobStatus, page: str, model: str | None) -> bool:
@@ -88,7 +94,7 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
     if not jobs:
         return
     known = {record.id for record in session.models()}
-    with st.container(horizontal=True, gap="medium", key="jobs_tray"):
+    with st.container(horizontal=True, gap="medium", key="jobs_tray" if still else "jobs_tray_live"):
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
             place = {"model": job.model} if job.model in known else {}

@@ -38,7 +38,8 @@ def waiting(go: threading.Event, stage: str = "encrypt") -> Job[Any]:
 
 def links(at: AppTest) -> list[str]:
     """Labels of the lines of the tray."""
-    return [link.proto.label for link in at.get("page_link") if link.proto.help == T("jobs.open")]
+    kinds = tuple(f"**{T(f'jobs.kind_{kind}')}**" for kind in tray.PAGES)
+    return [link.proto.label for link in at.get("page_link") if link.proto.label.startswith(kinds)]
 
 
 def line(kind: str, state: str) -> str:
@@ -123,7 +124,7 @@ def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterward
     sheet = session.service().samples.template(world.record.id)
     session.service().jobs.of("").start("score", lambda: waiting(go), upload=Upload("people.csv", sheet))
     at = opened("score")
-    assert says(at, "jobs.upload", name="people.csv") and says(at, "score.read", n=2, people=2, bad=0)
+    assert not at.exception and says(at, "jobs.upload", name="people.csv")
     go.set()
     job_of("score").wait(5)
     assert not says(opened("score"), "jobs.upload", name="people.csv")
