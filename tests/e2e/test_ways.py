@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from app.texts import Texts
 from backend.services import Glassleaf
@@ -180,11 +181,12 @@ def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen_in_it(add
     assert phone.evaluate("document.elementFromPoint(100, 200).closest('[data-testid=stSidebar]')") is None
 
 
-def test_on_paper_stands_the_page_alone(address: str, page, tmp_path: Path) -> None:
+def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp_path: Path) -> None:
     open_at(page, f"{address}/compliance", T("compliance.title"))
-    page.emulate_media(media="print")
-    for gone in (NAVIGATION, "[data-testid=stSidebar]", "[data-testid=stHeader]", ".st-key-next_step"):
-        assert not page.locator(gone).first.is_visible()
-    assert page.locator("h1").is_visible()
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("node => node.scrollHeight - node.clientHeight") <= 1  # nothing is left in a scrolling box
+    page.get_by_role("heading", level=2, name=T("report.sign"), exact=True).wait_for()
+    page.pdf(path=tmp_path / "page.pdf", format="A4")
+    printed = " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(tmp_path / "page.pdf").pages).split())
+    assert T("compliance.title") in printed
+    assert T("report.sign") in printed  # the last section, far below the first screen
+    for gone in ("attack_lab.title", "nav.protection", "search.open"):
+        assert T(gone) not in printed
