@@ -32,7 +32,8 @@ BY_RESULT = (
     "measure",
     "unit",
     "sheet",
-)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries and remarks on uploads
+    "law",
+)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries, remarks on uploads, dates of the law
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
