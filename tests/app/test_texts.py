@@ -33,7 +33,7 @@ BY_RESULT = (
     "unit",
     "sheet",
     "law",
-)  # sections whose keys come out of results, headings, fields of parameter classes, reports, dictionaries, remarks on uploads, dates of the law
+)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
