@@ -20,7 +20,7 @@ PATIENCE = 120_000  # milliseconds, for a busy machine
 GRAVE = ("serious", "critical")
 LOOK = ["color-contrast"]  # what the theme changes
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py"))
-OPEN = """name => [...document.querySelectorAll("[data-testid=stSidebarNav] a")]
+OPEN = """name => [...document.querySelectorAll(".st-key-navigation a")]
     .find(link => new URL(link.href).pathname === (name === "overview" ? "/" : "/" + name)
         || new URL(link.href).pathname === "/" + name).click()"""
 SETTLED = """() => document.querySelector("[data-testid=stApp]").dataset.testScriptState === "notRunning"
