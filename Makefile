@@ -65,6 +65,7 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) docs/architecture.py --check
 	@$(PY) -m docs.commands --check
+	@$(PY) -m docs.glossary --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
 
@@ -83,6 +84,7 @@ paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and wr
 docs: .venv-dev ## Write the generated parts of the documents again
 	@$(PY) docs/architecture.py
 	@$(PY) -m docs.commands
+	@$(PY) -m docs.glossary
 	@$(PY) -m bench.readme
 
 .PHONY: clean

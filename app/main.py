@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,15 +14,18 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import session  # noqa: E402
-from app.panels import frame, navigation, sidebar  # noqa: E402
+from app import glossary, search, session  # noqa: E402
+from app.panels import finder, frame, navigation, sidebar, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
 
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
+st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
+with st.sidebar:
+    frame.let_save(t)
 if session.signed_in() is False:
     sidebar.sign_in(t)
     st.stop()
@@ -32,20 +36,42 @@ try:
     frame.broken(t, session.service().federations.broken())
     records = session.models()
     federations = {federation.name: federation for federation in session.service().federations.all()}
+    states = session.service().models.states()
     with st.sidebar:
         if records:
-            key = session.bind("model", [record.id for record in records], records[0].id)
-            sidebar.models(t, records, federations, key)
+            opening = session.service().models.opening() or records[0]
+            key = session.bind("model", [record.id for record in records], opening.id)
+            sidebar.models(t, records, federations, states, key)
             session.publish("model")
+        searching = finder.button(t)
         navigation.links(t, role)
         sidebar.footer(t, session.account())
-        navigation.tell_browser(t, role, here)
+        navigation.tell_browser(t, role, here, walked=not session.walking())
+    st.html(ASSETS / "print.css")
     st.set_page_config(page_title=frame.tab_title(t, here, records, federations))
     session.note_sign_in()
+    chosen = session.chosen_model()
+    if searching:
+        pages = [*navigation.listed(role), "help"]
+        names = {
+            record.id: frame.model_name(t, record, federations.get(record.federation), states[record.id].name)
+            for record in records
+        }
+        view = session.view(chosen) if chosen else None
+        finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
+    if chosen and session.walking():
+        walk.line(t, role, here, session.end_walk)
+    session.new_draw()
+    place, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
+        if chosen:
+            navigation.next_step(t, role, here)
     else:
         sidebar.not_for(t, navigation.FOR[here])
+    if session.started():
+        session.rerun()
+    tray.follow(t, place, others)
 except GlassleafError as error:
     frame.problem(t, str(error))
 finally:

@@ -23,8 +23,9 @@ from app.texts import Texts
 from app.view_models import Speed, View, speed
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
+from backend.results import NOBODY
 from backend.services import Glassleaf
-from backend.services.audit import NOBODY, OPERATOR, ROLES
+from backend.services.audit import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.explanation import SteadyImportance
     from backend.services.job_registry import JobStatus, Upload, UserJobs
+    from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
+WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
 CARRIED = ("lang", "role", "model")  # what a link from page to page takes along
 
 
@@ -205,6 +208,24 @@ def _browsers() -> str:
     return "zh" if (st.context.locale or "").startswith("zh") else "en"
 
 
+# -- the first visit ----------------------------------------
+
+
+def walking() -> bool:
+    """Whether the first steps are shown: until they are over, once in a browser."""
+    return bool(kept("walking", WALKED not in st.context.cookies))
+
+
+def begin_walk() -> None:
+    """Show the first steps again."""
+    keep("walking", True)
+
+
+def end_walk() -> None:
+    """Show the first steps no more."""
+    keep("walking", False)
+
+
 # -- the address ----------------------------------------
 
 
@@ -216,8 +237,17 @@ def arrive(page_name: str) -> None:
     """
     st.session_state["here"] = page_name
     st.session_state["address"] = st.query_params.to_dict()
+    if once("drawn_in", texts().language):
+        _draw_choices_again()
     _put("lang", texts().language, _browsers())
     _put("role", role(), OPERATOR)
+
+
+def _draw_choices_again() -> None:
+    """Have every menu show its choice in another language; the browser alone keeps the words that it was chosen by."""
+    for name, value in st.session_state.items():
+        if isinstance(value, str):
+            st.session_state[name] = value
 
 
 def depart() -> None:
@@ -371,6 +401,12 @@ def choose(name: str, value: object) -> None:
     st.session_state[name] = value
 
 
+def empty(names: Sequence[str]) -> None:
+    """Empty some fields, from a button's callback."""
+    for name in names:
+        st.session_state[name] = None
+
+
 def swap(one: str, other: str) -> None:
     """Exchange two choices, from a button's callback."""
     st.session_state[one], st.session_state[other] = st.session_state[other], st.session_state[one]
@@ -401,6 +437,12 @@ def chosen_model() -> str | None:
     return str(chosen) if chosen else None
 
 
+def standing() -> Standing | None:
+    """What the chosen model is called and how far it has come; None where there is no model yet."""
+    chosen = chosen_model()
+    return service().lifecycle.standing(chosen) if chosen else None
+
+
 # -- jobs and memory ----------------------------------------
 
 
@@ -423,6 +465,31 @@ def jobs() -> tuple[JobStatus, ...]:
 def note_seen(*names: str) -> None:
     """The user has been shown how these have ended."""
     _jobs().note_seen(*names)
+
+
+def busy() -> bool:
+    """Whether anything of this user runs."""
+    return any(status.state in ("running", "elsewhere") for status in jobs())
+
+
+def new_draw() -> None:
+    """A page is about to be drawn: no clock is on it yet."""
+    st.session_state["ticking"] = st.session_state["started"] = False
+
+
+def note_clock() -> None:
+    """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
+    st.session_state["ticking"] = True
+
+
+def ticking() -> bool:
+    """Whether the page has a clock."""
+    return bool(st.session_state.get("ticking"))
+
+
+def started() -> bool:
+    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
+    return bool(st.session_state.get("started"))
 
 
 def about(name: str) -> Any:
@@ -456,6 +523,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
         The file that is worked on, for whoever leaves the page and comes back before the job has ended.
     """
     st.session_state.pop(f"refused:{name}", None)
+    st.session_state["started"] = True
     try:
         _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
     except GlassleafError as error:

@@ -10,11 +10,12 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from backend.i18n import brief, catalogue, fill
+from backend.i18n import brief, catalogue, codes_in, fill, unit_in
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.data.federation import Federation
+    from backend.data.label import Label
 
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds
@@ -65,6 +66,7 @@ class Texts:
     """The catalogue of one language: ``t(key, name=value)``.
 
     A value called ``n`` chooses between the singular and the plural where the catalogue has both.
+    Whole numbers are shown with thousands signs.
     """
 
     def __init__(self, language: str) -> None:
@@ -85,6 +87,14 @@ class Texts:
     def meaning(self, feature: Feature) -> str:
         """What a feature says about a person, in the chosen language where its owner gave it."""
         return feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning
+
+    def unit(self, of: Feature | Label) -> str:
+        """The unit of a feature or a label in the chosen language."""
+        return unit_in(self.language, of.unit, of.unit_zh, of.meaning_zh)
+
+    def codes(self, feature: Feature) -> dict[str, str]:
+        """What a feature's codes stand for, in the chosen language where its owner gave it."""
+        return codes_in(self.language, feature.categories, feature.categories_zh)
 
     def brief(self, feature: Feature) -> str:
         """A feature's meaning without what explains its values, where it is long: for charts and sentences."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -13,6 +14,7 @@ from backend.services.explanation import Leaf, Split
 if TYPE_CHECKING:
     from backend.compliance.assessment import ComplianceReport
     from backend.data.federation import Federation
+    from backend.evaluation.performance import Performance
     from backend.explain.direction import LearnedDirection
     from backend.explain.importance import FeatureImportance
     from backend.protocols.transport.channel import TranscriptEntry
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from backend.trees.ensemble import GuestModel, GuestTree
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
+NUMBERS = ("DecisionVectors", "MoreVectors", "EncryptedScores")  # messages that carry a scoring's encrypted numbers
 PAGE = 100  # rows of a table shown at a time
 ORDERS = ("given", "highest", "lowest")
 IMPORTED = "imported"
@@ -46,11 +49,6 @@ class View:
     def task(self) -> str:
         """What is predicted: one of two outcomes (binary), one of several classes, or a number."""
         return self.model.outputs.task
-
-    @property
-    def unit(self) -> str:
-        """Unit of a label that is a number."""
-        return self.federation.label.unit
 
 
 @dataclass(frozen=True)
@@ -164,6 +162,45 @@ def speed(batch: ScoreBatch, guest: str) -> Speed:
         between=sent(lambda entry: guest not in (entry.sender, entry.receiver)),
         back=sent(lambda entry: entry.receiver == guest),
     )
+
+
+def at_or_above(part: Performance, probability: float) -> float:
+    """Share of a part's people, 0..1, whose probability is at or above; read off its two outcomes' curves."""
+    points = part.separation
+    if points is None:
+        return math.nan
+    at = bisect_right([-cutoff for cutoff in points.cutoffs], -probability) - 1
+    if at < 0:
+        return 0.0
+    negative, positive = part.counts
+    return (points.false_positive[at] * negative + points.true_positive[at] * positive) / part.n
+
+
+def crossings(
+    transcript: Iterable[TranscriptEntry], party: str
+) -> tuple[tuple[TranscriptEntry, ...], tuple[TranscriptEntry, ...]]:
+    """The messages with encrypted numbers that a party has sent, and those that have reached it."""
+    carried = [entry for entry in transcript if entry.kind in NUMBERS]
+    return tuple(e for e in carried if e.sender == party), tuple(e for e in carried if e.receiver == party)
+
+
+def moments(transcript: Sequence[TranscriptEntry], guest: str, hosts: Sequence[str]) -> Mapping[str, int]:
+    """Step of a scoring → how many messages had been sent by its end.
+
+    Steps are ``encrypt`` at the Guest, ``mask-HOST`` in the order of the chain, ``return``; none where nothing encrypted was sent.
+    """
+    chain = [host for host in hosts if crossings(transcript, host)[1]]
+    if not chain:
+        return {}
+
+    def last_of(party: str) -> int:
+        return max(entry.number for entry in crossings(transcript, party)[0])
+
+    found = {"encrypt": last_of(guest)}
+    for host in chain[:-1]:
+        found[f"mask-{host}"] = last_of(host)
+    found[f"mask-{chain[-1]}"] = max(found.values())  # its answer is the next step
+    return found | {"return": len(transcript)}
 
 
 def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:

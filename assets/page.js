@@ -1,23 +1,30 @@
-// Runs in the page itself (app/panels/navigation.py): what screen readers need and Streamlit does not say.
+// Runs in the page itself (app/panels/navigation.py): what screen readers and keyboards need and Streamlit does not do.
 (told => {
   document.documentElement.lang = told.language;
+  if (told.walked) document.cookie = "glassleaf_walked=1; path=/; max-age=31536000; samesite=strict";
   const dress = () => {
     const nav = document.querySelector(".st-key-navigation");
-    if (!nav) return;
-    nav.setAttribute("role", "navigation");
-    nav.setAttribute("aria-label", told.label);
-    nav.querySelectorAll("a").forEach((link, at) => {
+    nav?.setAttribute("role", "navigation");
+    nav?.setAttribute("aria-label", told.label);
+    nav?.querySelectorAll("a").forEach((link, at) => {
       if (at === told.open) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
-      link.onclick ??= () => {
-        // On a phone the sidebar lies over the page.
-        if (window.innerWidth < 768) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
-      };
     });
+    const field = document.querySelector(".st-key-search_typed input");
+    if (field && field !== window.glassleafField) field.focus();
+    window.glassleafField = field;
   };
   dress();
-  // Links are drawn after this, on a first visit.
-  window.glassleafWatch?.disconnect();
-  window.glassleafWatch = new MutationObserver(dress);
-  window.glassleafWatch.observe(document.querySelector("[data-testid=stSidebar]"), {childList: true, subtree: true});
+  // The links may be drawn later: on a first visit, and whenever the sidebar of a phone is opened.
+  window.glassleafSeen?.disconnect();
+  let waiting = 0;
+  window.glassleafSeen = new MutationObserver(() => {
+    waiting ||= requestAnimationFrame(() => { waiting = 0; dress(); });
+  });
+  window.glassleafSeen.observe(document.body, {childList: true, subtree: true});
+  // On a phone the sidebar lies over the page that was chosen in it.
+  document.onclick = event => {
+    if (window.innerWidth < 768 && event.target.closest?.(".st-key-navigation a"))
+      document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
+  };
 })

@@ -2,6 +2,7 @@
 
 GlassleafError
 ├── FederationError   a federation file, a dictionary or a party's table is not usable
+│   └── Unclear          a file can be read in several ways, and whoever knows it has to say which
 ├── RulePackError     a rule pack does not parse
 ├── SampleError       a row to be scored is not usable (the other rows go on)
 ├── ModelError        a model is unknown, damaged or does not fit the federation
@@ -35,6 +36,23 @@ class FederationError(GlassleafError):
     def __init__(self, problems: str | Sequence[str]) -> None:
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class Unclear(FederationError):  # noqa: N818 - reads as what was found
+    """A file can be read in several ways: a wrong guess would be worse than a question.
+
+    Parameters
+    ----------
+    problem : str
+    question : {"encoding", "decimal", "sheet"}
+        The field of :class:`backend.data.table_file.Reading` that answers it.
+    choices : dict of str to tuple of str
+        Answer → what the file says if it is so: a few of its lines, or one of its cells.
+    """
+
+    def __init__(self, problem: str, question: str, choices: dict[str, tuple[str, ...]]) -> None:
+        self.question, self.choices = question, choices
+        super().__init__(problem)
 
 
 class RulePackError(GlassleafError):

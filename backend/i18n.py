@@ -14,11 +14,12 @@ from backend.errors import ParameterError
 
 CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
+AGE = "年龄"  # in a meaning: its years have a word of their own in Chinese
 LONG = 40  # letters of a meaning that is shortened
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
-_SPACED = "%°±−+$€£≤≥"  # set apart from Chinese as letters and digits are
+_SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
 
 
 class Catalogue:
@@ -32,7 +33,7 @@ class Catalogue:
 
     def __init__(self, language: str) -> None:
         if language not in LANGUAGES:
-            raise ParameterError(f"The language is {language!r}; choose one of {', '.join(LANGUAGES)}.")
+            raise ParameterError(f"There is no catalogue in {language!r}; choose one of {', '.join(LANGUAGES)}.")
         self.language = language
         self._texts = catalogue(language)
 
@@ -48,24 +49,55 @@ class Catalogue:
         """The Chinese text where Chinese is chosen and given, else the English one."""
         return chinese if self.language == "zh" and chinese else english
 
+    def unit(self, unit: str, unit_zh: str, meaning_zh: str = "") -> str:
+        """A unit in the chosen language: as its owner gave it, else a common one as the catalogue has it."""
+        return unit_in(self.language, unit, unit_zh, meaning_zh)
+
+    def codes(self, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:
+        """Code → what it stands for, in the chosen language where its owner gave it."""
+        return codes_in(self.language, codes, codes_zh)
+
 
 def fill(text: str, language: str, values: Mapping[str, object]) -> str:
-    """`text` with `values` filled in; in Chinese a Latin value is set apart by spaces and a Chinese one is not, whatever it is."""
+    """`text` with `values` filled in, whole numbers with thousands separated.
+
+    In Chinese a Latin value is set apart by spaces, and a Chinese one is not.
+    """
     if not values:
         return text
+    shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
     if language != "zh":
-        return text.format(**values)
+        return text.format(**shown)
     filled, last = "", ""
-    for literal, name, spec, _ in string.Formatter().parse(text):
-        value = format(values[name], spec or "") if name else ""
-        before, after = last.rstrip("*")[-1:], value.lstrip("*")[:1]
-        between = literal
-        if before:
-            between = _AFTER.sub(lambda found, before=before: found[1] + _gap(before, found[1]), between)
-        if after:
-            between = _BEFORE.sub(lambda found, after=after: _gap(after, found[1]) + found[1], between)
-        filled, last = filled + between + value, value
+    for between, name, spec, _ in string.Formatter().parse(text):
+        value = format(shown[name], spec or "") if name else ""
+        filled += _set_apart(last.rstrip("*")[-1:], between, value.lstrip("*")[:1]) + value
+        last = value
     return filled
+
+
+def _set_apart(before: str, between: str, after: str) -> str:
+    """What stands between two values, with the spaces that their nearest letters need."""
+    if before and (found := _AFTER.match(between)):
+        between = found[1] + _gap(before, found[1]) + between[found.end() :]
+    if after and (found := _BEFORE.search(between)):
+        between = between[: found.start()] + _gap(after, found[1]) + found[1]
+    return between
+
+
+def unit_in(language: str, unit: str, unit_zh: str, meaning_zh: str = "") -> str:
+    """A unit in a language: in Chinese the owner's word, else the catalogue's for a common unit; years of an age have their own."""
+    if language != "zh" or not unit:
+        return unit
+    common = unit.strip().casefold()
+    if common == "years" and AGE in meaning_zh:
+        common = "years_of_age"
+    return unit_zh or catalogue(language).get(f"unit.{common}", unit)
+
+
+def codes_in(language: str, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:
+    """Code → what it stands for in a language; what is not translated stays as it is."""
+    return {**codes, **codes_zh} if language == "zh" else dict(codes)
 
 
 def _gap(letter: str, mark: str) -> str:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
+from backend import work
 from backend.errors import Cancelled, GlassleafError
 
 if TYPE_CHECKING:
@@ -16,8 +17,58 @@ if TYPE_CHECKING:
     from backend.protocols.transport.channel import TranscriptEntry
 
 T = TypeVar("T")
+EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
 State = Literal["running", "done", "failed", "cancelled"]
 _log = logging.getLogger("glassleaf")
+
+
+class Pace:
+    """When work will have ended, from the pace of its finished pieces; counts down between two reports.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self.share = 0.0
+        self._start, self._first, self._last = (clock(), 0.0), (0.0, 0.0), (0.0, 0.0)  # time and share of reports
+        self._longest = 0.0
+        self._expected: float | None = None
+
+    def reached(self, share: float) -> None:
+        """Note that this share of the work is done, 0..1; a smaller one than before tells nothing."""
+        now = self._clock()
+        if share > self.share:
+            self._longest = max(self._longest, share - self.share)
+            self._last = now, min(share, 1.0)
+            self._first = self._last if not self.share else self._first
+            self.share = self._last[1]
+        elif not self.share:
+            self._start = now, 0.0  # what came before the first piece is no pace
+
+    def expect(self, seconds: float | None) -> None:
+        """What is left took so long the last time; None = it has no record."""
+        self._expected = None if seconds is None else self._clock() + seconds
+
+    def left(self) -> float | None:
+        """Seconds to go; None where nothing is expected and less than :data:`EARLIEST` of the work is done.
+
+        The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
+        """
+        if self._expected is not None:
+            rest = self._expected - self._clock()
+            return rest if rest > 0 else None  # it takes longer than it did: nobody knows how much
+        if self.share < EARLIEST:
+            return None
+        last, share = self._last
+        since, before = self._first if share >= 2 * self._first[1] else self._start
+        pace = (last - since) / (share - before)  # seconds for the whole
+        rest, waited = (1.0 - share) * pace, self._clock() - last
+        # where no report comes, the clock stops at the end of the longest step, or halfway
+        return max(rest - waited, min(rest - self._longest * pace, rest / 2), 0.0)
 
 
 class Job(Generic[T]):
@@ -40,11 +91,13 @@ class Job(Generic[T]):
         What, where and what to do; never a traceback.
     failure : GlassleafError or None
         What `error` is the text of.
+    pace : Pace
+        How much is done of the work as it is weighed, and how long the rest will take.
     took : dict of str to float
         Seconds of its parts, by name, as far as they are noted.
     """
 
-    def __init__(self, work: Callable[[Job[T]], T], total: int) -> None:
+    def __init__(self, run: Callable[[Job[T]], T], total: int, clock: Callable[[], float] = time.perf_counter) -> None:
         self.state: State = "running"
         self.stage, self.party = "start", ""
         self.done, self.through, self.total = 0, 0, total
@@ -53,9 +106,10 @@ class Job(Generic[T]):
         self.error: str | None = None
         self.failure: GlassleafError | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
-        self._work = work
+        self._work, self._clock = run, clock
+        self.pace, self._weighed = Pace(clock), False
         self._stop = threading.Event()
-        self._began = time.perf_counter()
+        self._began = clock()
         self._ended: float | None = None
         self.took: dict[str, float] = {}
         self._at_end: list[Callable[[], object]] = []
@@ -79,12 +133,12 @@ class Job(Generic[T]):
     @property
     def seconds(self) -> float:
         """Time since the start, or from start to end."""
-        return (self._ended or time.perf_counter()) - self._began
+        return (self._ended or self._clock()) - self._began
 
     @property
     def seconds_ago(self) -> float:
         """Time since the end; 0 while it runs."""
-        return 0.0 if self._ended is None else time.perf_counter() - self._ended
+        return 0.0 if self._ended is None else self._clock() - self._ended
 
     def then(self, act: Callable[[], object]) -> None:
         """Call `act` once the work has ended, in its thread; at once where it has."""
@@ -121,16 +175,38 @@ class Job(Generic[T]):
         if done is not None:
             self.done = done
             self.through = max(self.through, done)
+            self._count()
+
+    def begin_again(self) -> None:
+        """The work begins from its start, e.g. another model."""
+        self.points, self.done, self.through, self.pace = (), 0, 0, Pace(self._clock)
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""
         self.points = (*self.points, progress)
         self.done = self.through = progress.tree
+        self._count()
+
+    def _count(self) -> None:
+        """Where nobody weighs the work, every piece is like every other."""
+        if self.total > 1 and not self._weighed:
+            self.pace.reached(self.through / self.total)
+
+    def _reached(self, share: float) -> None:
+        if not self._weighed:
+            self._weighed, self.pace = True, Pace(self._clock)
+        self.pace.reached(share)
+
+    def check(self) -> None:
+        """Raise Cancelled where it was asked to stop."""
+        if self.cancelled():
+            raise Cancelled("Stopped at your request; nothing half-done was kept.")
 
     def _run(self) -> None:
         state: State = "failed"
         try:
-            self.result = self._work(self)
+            with work.watched(self.check, self._reached):
+                self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:
             self.failure, self.error, state = stopped, str(stopped), "cancelled"
@@ -144,7 +220,7 @@ class Job(Generic[T]):
             )
             self.failure = GlassleafError(self.error)
         with self._lock:
-            self._ended, self.state = time.perf_counter(), state
+            self._ended, self.state = self._clock(), state
         for act in self._at_end:
             try:
                 act()

@@ -20,6 +20,7 @@ DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
+NOBODY = "not signed in"  # the actor where nobody is known
 PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement that are kept, beside evidence
 
 
@@ -230,13 +231,13 @@ def scores_csv(batch: ScoreBatch) -> bytes:
     for s in batch.scores:
         numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
-        said = [s.decision, *([_cell(s.predicted)] if classes else [])]
-        end = [_cell(" ".join(s.not_held_by)), _cell(s.problem)]
-        writer.writerow([_cell(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
+        said = [s.decision, *([cell_text(s.predicted)] if classes else [])]
+        end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem)]
+        writer.writerow([cell_text(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
     return out.getvalue().encode()
 
 
-def _cell(text: str) -> str:
+def cell_text(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
 

@@ -52,9 +52,6 @@ def measure(rounds: int = ROUNDS, titles: Sequence[str] = TITLES) -> dict[str, A
             page.goto(f"{url}/?model={record.id}")
             page.wait_for_selector("h1", timeout=120_000)
             time.sleep(3)
-            more = page.get_by_text("more", exact=False).and_(page.locator("[data-testid=stSidebarNavViewButton]"))
-            if more.count():
-                more.click()
             times = walk(page, rounds, titles)
             browser.close()
     rows = []

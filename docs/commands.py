@@ -77,7 +77,7 @@ EXAMPLES = {
     "rules check": "glassleaf rules check my_pack.yaml",
     "rules add": "glassleaf rules add my_pack.yaml",
     "rules try": "glassleaf rules try columns.csv --json",
-    "rules calendar": "glassleaf rules calendar --json",
+    "rules calendar": "glassleaf rules calendar --model latest",
     "rules measure": "glassleaf rules measure",
     "attack": "glassleaf attack --all",
     "bench cipher": "glassleaf bench cipher --bits 2048",

@@ -20,7 +20,8 @@ attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    session.start("attacks", lambda: backend.attack_runs.start(names))
+    took = session.took("attacks")
+    session.start("attacks", lambda: backend.attack_runs.start(names, took=took))
     session.rerun()
 
 
@@ -29,7 +30,7 @@ if attack_lab.all_button(t, attacks, bool(running)):
 if session.refused("attacks"):
     frame.problem(t, session.refused("attacks"))
 if running:
-    attack_lab.follow(t, running, shown, session.rerun)
+    attack_lab.follow(t, running, shown, session.rerun, session.took("attacks"))
 elif job is not None:
     run.ended(t, job, "attack_lab.cancelled")
 if results:

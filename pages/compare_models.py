@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, model_comparison
+from backend.services.model_difference import DifferenceRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "compare_models")
@@ -22,8 +23,13 @@ if not others:
     model_comparison.alone(t)
     st.stop()
 model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
-found = backend.reports.compare(model_id, session.publish("other") or ids[0])
-model_comparison.draw(t, view, found)
+other = session.publish("other") or ids[0]
+(pairing,) = session.works(f"{model_id}~{other}", "difference")
+found = backend.reports.compare(model_id, other)  # after the job's state: never older
+model_comparison.headline(t, view, found)
+pair = DifferenceRequest(model_id, other)
+model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
+model_comparison.details(t, view, found)
 frame.section(t, "comparison.leaks_title")
 model_comparison.leaks(t, found)
 frame.section(t, "comparison.findings_title", "flag")

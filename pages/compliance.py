@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import compliance, evidence, findings, frame, law_calendar, offers, retraining, reviews
+from app.panels import compliance, findings, frame, law_calendar, reviews
+from app.panels.casework import Casework
+from app.session import Work
 from backend.services.age_check import AgeRequest
-from backend.services.audit import OPERATOR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backend.jobs import Job
     from backend.services.fairness import DisparityRequest, ProxyRequest
 
@@ -19,73 +22,71 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
 
 backend, role = session.service(), session.role()
-measuring, retrain = session.works(model_id, "evidence", "retrain")
+measuring, retraining = session.works(model_id, "evidence", "retrain")
 report = backend.compliance.assess(model_id)  # after the jobs' state: never older
 view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
 linked = session.linked("finding", found)
-frame.header(t, "compliance", session.notices(), view.federation)
-deciding = reviews.ReviewForm(
-    (role, session.actor()),
-    session.kept("deciding") if session.kept("deciding") in report.findings else None,
-    session.outcome(),
-    lambda finding: session.keep("deciding", finding),
-    session.attempt,
-    lambda *given: backend.reviews.decide(model_id, *given),
-)
-if deciding.asked is None:
-    frame.outcome(t, deciding.outcome)
-reviews.window(t, deciding)
-compliance.summary(t, view)
-
-frame.section(t, "compliance.findings", "flag")
-history = backend.reviews.history(model_id)
-if linked is not None:
-    findings.only(t, view, found[linked], history, deciding, lambda: session.forget("finding"))
-else:
-    findings.listed(t, view, history, deciding)
-compliance.set_aside(t, view)
-compliance.not_in_force(t, view)
-law_calendar.proposed(t, backend.compliance.proposed(model_id))
-evidence.kept_out(t, view, backend.compliance.kept_out(model_id))
+before, after = backend.models.lineage(model_id)
 
 
 def measure(request: "DisparityRequest | ProxyRequest | AgeRequest") -> "Job[Any]":
-    """Start the measurement that the form asks for."""
+    """Start the measurement that a form asks for."""
     return backend.age_check.start(request) if isinstance(request, AgeRequest) else backend.fairness.start(request)
 
 
-known = evidence.assessable(view)
-if known:
-    frame.section(t, "compliance.measure", "evidence")
-    keys = session.remember("evidence_feature", known), session.remember("evidence_kind", evidence.measurable(view))
-    form = partial(evidence.request, t, view, *keys)
-    offers.form(t, view, measuring, form, measure, evidence.measured)
-before, after = backend.models.lineage(model_id)
-if known or before or after:
-    frame.section(t, "retraining.title", "retraining")
-    if role == OPERATOR:
-        retrain_form = partial(retraining.request, t, view)
-        offers.form(t, view, retrain, retrain_form, backend.retraining.start, retraining.done)
-    else:
-        retraining.not_for(t, role)
-    pair = (model_id, after[0].id) if after else (before.id, model_id) if before else None
-    if pair is not None:
-        retraining.beside(t, view, backend.reports.compare(*pair), retrain.job is not None)
+def attempt(place: str, done: str, act: "Callable[[], object]") -> None:
+    """Do what may be refused; what became of it is said at its place."""
+    session.keep("attempted_at", place)
+    session.attempt(done, act)
 
-frame.section(t, "compliance.contradictions_title", "expected_direction")
+
+def begin(place: str, work: Work, start: "Callable[[], Job[Any]]") -> None:
+    """Start a job; its progress and result are shown at its place."""
+    session.keep(f"{work.name}_at:{model_id}", place)
+    work.start(start)
+
+
+work = Casework(
+    as_whom=(role, session.actor()),
+    history=backend.reviews.history(model_id),
+    attempted_at=session.kept("attempted_at", ""),
+    said=session.outcome(),
+    measuring=measuring,
+    retraining=retraining,
+    at={one.name: session.kept(f"{one.name}_at:{model_id}", "") for one in (measuring, retraining)},
+    successors=after,
+    attempt=attempt,
+    begin=begin,
+    decide=partial(backend.reviews.decide, model_id),
+    measure=measure,
+    retrain=backend.retraining.start,
+    compare=lambda successor: backend.reports.compare(model_id, successor.id),
+    signing=reviews.SignOffs(
+        backend.reports.sign_offs(model_id),
+        partial(backend.reports.sign_off_holds, model_id),
+        partial(backend.reports.sign_off, model_id),
+    ),
+)
+
+frame.header(t, "compliance", session.notices(), view.federation)
+compliance.summary(t, view)
+if before is not None:
+    compliance.replaces(t, view, backend.reports.compare(before.id, model_id))
+frame.section(t, "compliance.findings", "flag")
+if linked is not None:
+    findings.only(t, view, found[linked], work, lambda: session.forget("finding"))
+else:
+    findings.listed(t, view, work)
+compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
+compliance.set_aside(t, view)
+compliance.not_in_force(t, view)
+law_calendar.proposed(t, backend.compliance.proposed(model_id))
 compliance.contradictions(t, view)
-frame.section(t, "compliance.duties_title")
 compliance.duties(t, view)
 compliance.packs(t, view)
-frame.section(t, "report.sign")
-reviews.acting(t, role, session.actor())
-reviews.sign_offs(
-    t,
-    backend.reports.sign_offs(model_id),
-    partial(backend.reports.sign_off_holds, model_id),
-    session.attempt,
-    lambda **given: backend.reports.sign_off(model_id, **given),
-)
+if not found:
+    frame.section(t, "report.sign")
+    compliance.sign(t, work)
 law_calendar.panel(t, backend.compliance.calendar(model_id))
 st.caption(t("compliance.limits"))

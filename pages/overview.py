@@ -1,24 +1,49 @@
-"""What is this model, who is in it, can I use it?"""
+"""What is this model, whose data is in it, is it ready to use?"""
+
+from functools import partial
 
 import streamlit as st
 
 from app import session
-from app.panels import frame, parties
+from app.panels import frame, lifecycle, parties, verdicts
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "overview")
 
-view = session.view(model_id)
-session.service().federations.warm_up(view.record.federation)
+view, backend = session.view(model_id), session.service()
+backend.federations.warm_up(view.record.federation)
+standing, undecided = backend.lifecycle.standing(model_id), backend.reviews.undecided(model_id)
 frame.header(t, "overview", session.notices(), view.federation)
-left, right = st.columns([6, 5], gap="large")
+outcome, manage = session.outcome(), partial(session.keep, "managing")
+if session.kept("managing") == model_id:
+    states = backend.models.states()
+    lifecycle.window(
+        t,
+        lifecycle.Manager(
+            session.account(),
+            session.role(),
+            standing,
+            backend.lifecycle.offers(model_id),
+            backend.lifecycle.history(model_id),
+            lambda other: states[other].name or other,
+            outcome,
+            session.attempt,
+            lambda name, note, owner: backend.lifecycle.describe(model_id, name=name, text=note, owner=owner),
+            lambda step, person, reason: backend.lifecycle.step(model_id, step, person=person, reason=reason),
+            partial(manage, None),
+        ),
+    )
+else:
+    frame.outcome(t, outcome)
+verdicts.sentence(t, view)
+verdicts.named(t, standing)
+verdicts.bar(t, view, standing, len(undecided), partial(manage, model_id))
+verdicts.actions(t, session.role(), len(undecided))
+left, right = st.columns([1, 1], gap="large")  # on a phone the answers come first
 with left:
-    frame.section(t, "overview.parties", "federation")
-    parties.network(t, view)
+    verdicts.tiles(t, view, undecided)
 with right:
-    frame.section(t, "overview.card", "model")
-    parties.card(t, view)
-frame.section(t, "overview.verdicts")
-parties.tiles(t, view)
+    parties.network(t, view)
+    verdicts.figures(t, view)
 frame.section(t, "overview.who_holds", "host")
 parties.holdings(t, view)

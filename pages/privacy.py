@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, links, person, privacy
+from app.panels import frame, links, person, privacy, release
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -48,6 +48,7 @@ except GlassleafError as error:
     frame.problem(t, str(error))
 
 frame.section(t, "privacy.widths", "score_bits")
+release.before(t, view.record)
 job = session.job(f"leak:{model_id}")
 running = session.running(job)
 points = (job.result if job is not None else None) or ()
@@ -55,7 +56,8 @@ if not points and not running:
     st.markdown(t("privacy.widths_hint"))
 if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
     session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
-    session.rerun()
+    job, points = session.job(f"leak:{model_id}"), ()
+    running = session.running(job)
 if running:
     privacy.follow(t, running, points, session.rerun)
 if points:
@@ -73,7 +75,8 @@ if not found and not working:
     st.markdown(t("privacy.frontier_hint"))
 if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
     session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
-    session.rerun()
+    work, found = session.job(f"frontier:{model_id}"), ()
+    working = session.running(work)
 if working:
     privacy.follow(t, working, found, session.rerun, "frontier")
 if found and not working:

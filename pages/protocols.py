@@ -24,7 +24,8 @@ with left:
             model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
         )
         session.start("protocols", lambda: backend.protocol_comparison.start(request))
-        session.rerun()
+        job = session.job("protocols")
+        running = session.running(job)
 so_far = job.result if job is not None else None
 with right:
     frame.section(t, "protocols.race", "simulated_time")

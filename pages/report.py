@@ -20,12 +20,11 @@ report.features(t, view, made)
 frame.section(t, "report.decide")
 report.decisions(t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given))
 frame.section(t, "report.sign")
-reviews.sign_offs(
-    t,
+signing = reviews.SignOffs(
     made.issued.sign_offs,
     partial(backend.reports.sign_off_holds, model_id),
-    session.attempt,
-    lambda **given: backend.reports.sign_off(model_id, **given),
+    partial(backend.reports.sign_off, model_id),
 )
+reviews.sign_offs(t, signing, "report", session.attempt)
 frame.section(t, "report.check")
 report.check(t, made, backend.reports.check)

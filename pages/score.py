@@ -1,90 +1,270 @@
 """What does the model say about this person, and why?"""
 
+from __future__ import annotations
+
+from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import session, view_models
-from app.panels import engine, frame, person, reasons, result, run
+from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
 from app.texts import markdown
 from backend.errors import GlassleafError
+from backend.results import ScoreBatch
 from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from backend.data.table import SampleSheet
+    from backend.services.job_registry import Upload
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")
 
 view, backend = session.view(model_id), session.service()
-frame.header(t, "score", session.notices(), view.federation)
 people = session.samples(model_id)
-sheet = done = given = None
-left, right = st.columns([5, 7], gap="large")
-with left:
-    frame.section(t, "score.who", "sample")
-    held = session.upload("score")  # of a running job that was left
-    if held is not None and session.once("held_upload", held.name):
-        session.choose("score_way", "upload")
-    way = person.way(t)
-    chosen = session.kept("sample")
-    try:
-        if way == "pick":
-            if chosen := person.pick(t, view, people, session.remember, session.draw):
-                sheet = backend.samples.of_person(model_id, chosen)
-                person.card(t, view, person.row(people, chosen))
-        elif way == "type":
-            start = person.row(people, chosen) if chosen in people.index else None
-            sheet = backend.samples.typed_in(model_id, *person.typed(t, view, start))
-        elif (given := person.upload(t, lambda: backend.samples.template(model_id)) or held) is not None:
-            if given is held:
-                st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
-            sheet = backend.samples.read(model_id, given.content)
-            person.sheet(t, view, sheet)
-    except GlassleafError as error:
-        frame.problem(t, str(error))
+job, why = session.job("score"), session.job("reasons")
+running = session.running(job)
+held = session.upload("score")  # of a running job that was left
+last: ScoreBatch | None = job.result if job is not None else None
+if last is not None and last.model_id != model_id:
+    last = None
 
-with right:
-    frame.section(t, "score.answer", "probability")
-    speeds = session.speeds(model_id, view.model.guest)
-    cipher, bits = engine.pick(t, speeds, one_output=view.model.outputs.slots(view.record.n_trees) == 1)
-    engine.hint(t, cipher, len(sheet.ids) if sheet else 0, speeds)
-    if cipher == "paillier":
-        backend.federations.warm_up(view.record.federation, bits)
-    cutoff = run.cutoff(t, view.task)
-    job, why = session.job("score"), session.job("reasons")
-    running = session.running(job)
-    idle = sheet is not None and not running
-    icon = ":material/lock:"
-    pressed = st.button(t("score.go"), type=frame.emphasis(), icon=icon, disabled=not idle, key="score_go")
-    if pressed and sheet is not None:
-        request = ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True)
-        session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-        session.start("score", lambda: backend.scoring.start(request), upload=given)
-        session.rerun()
-    pools = partial(run.pools, t, view, partial(backend.federations.pools, view.record.federation), cipher)
-    if why is not None and why.state == "running":
-        pools()
-    elif not running:
-        run.pools_filling(pools)
+
+def scene(asked: tuple[str, ...], done: ScoreBatch | None = None) -> sight.Scene:
+    """What the parties see now; through a Host's eyes in the synthetic demo alone."""
+    entries = done.transcript if done is not None else job.transcript if job is not None else ()
+    known = view.federation.synthetic and done is not None and len(asked) == 1 and asked[0] in people.index
+    look = partial(backend.demonstration.look_as, model_id, person=asked[0]) if known else None
+    return sight.Scene(entries, asked, done, look, running.party if running else "")
+
+
+def follow() -> None:
+    """A scoring that is under way, and what the parties see of it."""
+    if running:
+        seen = lambda: sight.draw(t, view, scene(session.kept("asked", ())), "live")  # noqa: E731
+        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, seen)
+
+
+def begin(request: ScoringRequest, given: Upload | None = None) -> None:
+    """Start a scoring, of a file that is kept until it has ended."""
+    session.keep("asked", tuple(request.samples.ids))
+    session.start("score", lambda: backend.scoring.start(request), upload=given)
+
+
+def received(done: ScoreBatch) -> None:
+    """An answer is drawn for the first time: it need not be held for whoever asked, and the session remembers it."""
+    if session.once("received", (done.run, done.seconds)):
+        backend.scoring.handed_over(done)
+        now = datetime.now().astimezone().strftime("%H:%M:%S")
+        session.keep("scored", standing.noted(session.kept("scored", ()), done, now))
+
+
+def present(step: str) -> None:
+    """The same for an audience, a step at a time."""
+    fits = last is not None and len(last.scores) == 1 and result.usable(last)
+    aside = last is not None and session.kept("put_aside") == (last.run, last.seconds)
+    done = None
+    if last is not None and fits and not aside and not running:
+        done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
+        received(done)
+    chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
+    if step == presenter.PARTIES and done is None and not running:
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            chosen = person.pick(t, view, people, session.remember, session.draw)
+
+    def score() -> None:
+        cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
+        sheet = backend.samples.of_person(model_id, str(chosen))
+        begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
+
+    def restart() -> None:
+        session.keep("put_aside", (last.run, last.seconds) if last is not None else None)
+        session.announce(presenter.LINK, presenter.PARTIES)
+
+    asked = tuple(one.id for one in done.scores) if done is not None else ()
+    presenter.draw(t, view, step, scene(asked, done), score if chosen else None, restart, follow if running else None)
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
-    if running:
-        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, pools)
-    elif job is None:
-        st.info(t("score.not_yet"), icon=":material/lock:")
-    elif job.result is None:
+    if job is not None and job.result is None and not running:
         run.ended(t, job)
-    elif job.result.model_id == model_id:
-        done = view_models.decided(job.result, cutoff)
-        result.draw(t, view, done, partial(backend.scoring.csv, done))
-        if session.once("handed_over", done.run):
-            backend.scoring.handed_over(done)
-        if reasons.asked(t, view, done, sheet, why) and sheet is not None:
-            wanted = ReasonsRequest(model_id, sheet, cutoff=cutoff, cipher=cipher, key_bits=bits, scored=done)
-            session.start("reasons", lambda: backend.reasons.start(wanted))
-            session.rerun()
-        reasons.draw(t, view, done, why, backend.reasons.notice, session.rerun)
+    presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
+
+
+def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:
+    """Whoever is to be scored: picked in `whom`, or filled in in `form`; and the file that they came in."""
+    given = None
+    try:
+        if way == "pick":
+            with whom:
+                chosen = person.pick(t, view, people, session.remember, session.draw)
+            return (backend.samples.of_person(model_id, chosen) if chosen else None), None
+        with form:
+            if way == "type":
+                known = session.kept("sample")
+                start = person.row(people, known) if known in people.index else None
+                return backend.samples.typed_in(model_id, *person.typed(t, view, start, session.empty)), None
+            given = person.upload(t, lambda: backend.samples.template(model_id)) or held
+            if given is None:
+                return None, None
+            if given is held:
+                st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
+            take = partial(backend.samples.read, model_id, given.content, given.name)
+            sheet = upload.read(t, "score", given.name, given.content, take)
+            if sheet is not None:
+                person.sheet(t, view, sheet)
+            return sheet, given
+    except GlassleafError as error:
+        with form:
+            frame.problem(t, str(error))
+        return None, given
+
+
+def ready(cipher: str, bits: int) -> bool | None:
+    """Draw what the parties have ready, again every second where no other clock ticks; whether it is enough."""
+    if cipher == "paillier":
+        backend.federations.warm_up(view.record.federation, bits)
+    read = partial(backend.federations.pools, view.record.federation)
+    pools = partial(run.pools, t, view, read, cipher)
+    if session.busy():
+        pools()
     else:
+        run.pools_filling(pools)
+    levels = run.needed(view, read(), cipher)
+    return not run.low(levels) if levels else None
+
+
+def ask() -> tuple[str, SampleSheet | None, DeltaGenerator, tuple[engine.Engine, int]]:
+    """Whom to score, under which cipher, and the button; returns how they were given, their sheet, the answer's place and the cipher."""
+    if held is not None and session.once("held_upload", held.name):
+        session.choose("score_way", "upload")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
+        way = person.way(t)
+        whom = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
+        button = st.container(width="content")
+    above = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    if way == "pick":
+        answer = form = st.container(key="score_answer")
+    else:
+        left, right = st.columns([5, 7], gap="large")
+        form, answer = left.container(), right.container(key="score_answer")
+        attention.order_on_a_phone("score_answer")
+    sheet, given = chosen_sheet(way, whom, form)
+    usable = sheet.usable if sheet is not None else 0
+    with above:
+        one_output = view.model.outputs.slots(view.record.n_trees) == 1
+        speeds = session.speeds(model_id, view.model.guest)
+        cipher, bits = engine.line(
+            t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready
+        )
+        session.keep("engine", (cipher, bits))
+        presenter.switch(t, presenting=False)
+    off = not usable or bool(running)
+    offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
+    go = offered and button.button(
+        t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
+    )
+    if go and sheet is not None:
+        session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
+        cutoff = session.kept("cutoff", ScoringRequest.cutoff)
+        begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
+        session.rerun()
+    return way, sheet, answer, (cipher, bits)
+
+
+def analyse() -> None:
+    """The page as an analyst uses it: the question, the answer first, then how it came about."""
+    way, sheet, answer, under = ask()
+    own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
+    with answer:
+        if session.refused("score"):
+            frame.problem(t, session.refused("score"))
+        if running:
+            attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
+            follow()
+            if own is not None:
+                person.card(t, view, own)
+            return
+        one, other = st.columns([6, 5], gap="large") if way == "pick" else (st.container(), st.container())
+    with other:
+        among = st.container()
+        cutoff = run.cutoff(t, view.task)
+        session.keep("cutoff", cutoff)
+    done = view_models.decided(last, cutoff) if last is not None else None
+    with among:
+        standing.among(t, view, backend.model_cards.get(model_id), done, cutoff)
+    with one:
+        answered(done, sheet, under)
+    if done is not None:
+        seen_by_all(done)
+        result.many(t, view, done)
+    left, right = st.columns([5, 7], gap="large") if own is not None else (st.container(), st.container())
+    if own is not None:
+        with left:
+            person.card(t, view, own)
+    if done is not None:
+        with right:
+            result.computed(t, view, done)
+            result.take_home(t, view, done, partial(backend.scoring.csv, done))
+        standing.session(t, view, session.kept("scored", ()), people)
+        measured_below(done)
+
+
+def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
+    """The answer, and the reasons where they are asked for."""
+    if done is None and job is None:
+        st.info(t("score.not_yet"), icon=":material/lock:")
+    elif job is not None and job.result is None:
+        run.ended(t, job)
+    elif done is None:
         st.info(t("score.other_model"), icon=":material/lock:")
-if done is not None:
-    slot, textbook_bits = result.below(t, view, done), engine.textbook_bits(done)
-    result.textbook(t, slot, done, backend.models.textbook_seconds(model_id, textbook_bits), textbook_bits)
+    else:
+        result.draw(t, view, done)
+        received(done)
+        attention.to("score_answer", t("score.answer"), f"done:{done.run}:{done.seconds}", result.said(t, view, done))
+        if result.usable(done):
+            explained(done, sheet, under)
+
+
+def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
+    """What raised the score."""
+    cipher, bits = under
+    if reasons.asked(t, view, done, sheet, why) and sheet is not None:
+        wanted = ReasonsRequest(model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done)
+        session.start("reasons", lambda: backend.reasons.start(wanted))
+        session.rerun()
+    known = len(done.scores) == 1 and done.scores[0].id in people.index
+    own = person.row(people, done.scores[0].id) if known else None
+    reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
+
+
+def seen_by_all(done: ScoreBatch) -> None:
+    """What each party saw of a scoring that has ended."""
+    if not result.usable(done):
+        return
+    frame.section(t, "transcript.sight")
+    seen = scene(tuple(score.id for score in done.scores if score.status == "ok"), done)
+    if done.cipher != "none" and view.model.hosts and not seen.carried:
+        st.caption(f":material/history: {t('transcript.from_journal')}")
+    sight.draw(t, view, seen, "seen")
+
+
+def measured_below(done: ScoreBatch) -> None:
+    """Messages, times, who learned what; the textbook is measured when everything else is there."""
+    slot = result.below(t, view, done)
+    if slot is not None:
+        textbook_bits = engine.textbook_bits(done)
+        result.textbook(t, slot, done, backend.models.textbook_seconds(model_id, textbook_bits), textbook_bits)
+
+
+step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
+frame.header(t, "score", session.notices(), view.federation)
+if step:
+    presenter.switch(t, presenting=True)
+    present(step)
+else:
+    analyse()

@@ -45,7 +45,8 @@ with start:
     if pressed and chosen is not None:
         request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         session.start("train", lambda: backend.training.start(request), about=request)
-        session.rerun()
+        job = session.job("train")
+        running = session.running(job)
 with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
     asked = session.about("train")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.texts import Texts, number, percent
-from backend.services.attack_runs import AttackResult
+from backend.services.attack_runs import AttackResult, text_of
 from backend.services.attack_runs import works as attack_works
 
 if TYPE_CHECKING:
@@ -53,11 +53,23 @@ def all_button(t: Texts, attacks: Sequence[Attack], running: bool) -> bool:
 
 
 @st.fragment(run_every=0.5)
-def follow(t: Texts, job: Job[tuple[AttackResult, ...]], shown: int, redraw: Callable[[], None]) -> None:
-    """Which attack is running, and a way to stop; `redraw` draws the whole page once there are more results than `shown`."""
+def follow(
+    t: Texts,
+    job: Job[tuple[AttackResult, ...]],
+    shown: int,
+    redraw: Callable[[], None],
+    took: Mapping[str, float],
+) -> None:
+    """Which attack is running and how long it took the last time, and a way to stop.
+
+    `redraw` draws the whole page once there are more results than `shown`; `took` has seconds by attack.
+    """
     known = job.stage not in ("start", "done")
     words = t("attack_lab.running", name=t(f"attack.{job.stage}_title")) if known else t("attack_lab.starting")
     frame.working(t, job, words, "attacks")
+    if known:
+        last = next((seconds for name, seconds in took.items() if text_of(name) == job.stage), None)
+        st.caption(t("attack_lab.no_record") if last is None else t("attack_lab.record", seconds=t.duration(last)))
     if job.state != "running" or len(job.result or ()) > shown:
         redraw()
 
@@ -77,7 +89,7 @@ def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
 
 
 def _names(t: Texts, results: Sequence[AttackResult]) -> str:
-    return ", ".join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in results)
+    return t("words.comma").join(f"{result.id} {t(f'attack.{result.text}_title')}" for result in results)
 
 
 def _verdict(t: Texts, result: AttackResult) -> str:

@@ -13,38 +13,66 @@ import streamlit as st
 from app.panels import palette
 from app.texts import label, wrap
 
-TEMPLATE = "glassleaf"
-TEXT = 12  # pixels
+TEMPLATES = {palette.LIGHT: "glassleaf-light", palette.DARK: "glassleaf-dark"}
+TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be read
 LINE = 16  # pixels that a line of words above a bar takes
 ROOM = 30  # pixels from one bar's words to the next, those words left out
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
 BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
 
-plotly.io.templates[TEMPLATE] = go.layout.Template(
-    layout={
-        "margin": BELOW,
-        "legend": {
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "x": 0,
-            "itemclick": False,
-            "itemdoubleclick": False,
-        },
-        "xaxis": {"fixedrange": True},
-        "yaxis": {"fixedrange": True},
-        "dragmode": False,
-        "hoverlabel": {"align": "left"},
-        "annotationdefaults": {"showarrow": False, "xanchor": "left", "align": "left", "font": {"size": TEXT}},
+
+def _template(look: palette.Look) -> go.layout.Template:
+    axis = {
+        "fixedrange": True,
+        "automargin": True,
+        "zeroline": False,
+        "gridcolor": palette.FAINT,
+        "linecolor": palette.FAINT,
+        "ticks": "",
+        "title": {"standoff": 10},
     }
-)
+    bar = {"outlinewidth": 0, "tickfont": {"color": look.text}}
+    return go.layout.Template(
+        layout={
+            "font": {"family": "Source Sans, sans-serif", "size": TEXT, "color": look.text},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "margin": BELOW,
+            "legend": {
+                "orientation": "h",
+                "y": 1.0,
+                "yanchor": "bottom",
+                "x": 0,
+                "itemclick": False,
+                "itemdoubleclick": False,
+            },
+            "xaxis": {**axis, "showgrid": False},
+            "yaxis": axis,
+            "dragmode": False,
+            "hoverlabel": {
+                "align": "left",
+                "bgcolor": look.ground,
+                "bordercolor": palette.INK,
+                "font": {"color": look.text, "size": TEXT},
+            },
+            "annotationdefaults": {"showarrow": False, "xanchor": "left", "align": "left", "font": {"size": TEXT}},
+        },
+        data={"heatmap": [{"colorbar": bar}]},
+    )
+
+
+for _look, _name in TEMPLATES.items():
+    plotly.io.templates[_name] = _template(_look)
+
+
+def look() -> palette.Look:
+    """How charts look on the page as it is."""
+    return palette.DARK if dark() else palette.LIGHT
 
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
-    return go.Figure(
-        layout={"template": f"streamlit+{TEMPLATE}", "height": height, "margin": {**BELOW, "t": top}, **layout}
-    )
+    return go.Figure(layout={"template": TEMPLATES[look()], "height": height, "margin": {**BELOW, "t": top}, **layout})
 
 
 def line(
@@ -129,7 +157,7 @@ def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
         orientation="h",
         width=14,
         marker={"color": [bar.mark.colour for bar in rows]},
-        error_x=whisker(values, low, high, palette.whisker(dark())) if known else None,
+        error_x=whisker(values, low, high, look().whisker) if known else None,
         hovertext=[bar.hover for bar in rows],
         hovertemplate="%{hovertext}<extra></extra>" if any(bar.hover for bar in rows) else None,
         hoverinfo=None if any(bar.hover for bar in rows) else "skip",
@@ -148,7 +176,7 @@ def _words(bar: Bar) -> str:
     text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
     if bar.warning:
         text += f"{'<br>' if _full(text, bar.warning) else '  '}"
-        text += f"<span style='color:{palette.FINDING}'>⚠</span> {label(bar.warning)}"
+        text += f"<span style='color:{look().warning}'>⚠</span> {label(bar.warning)}"
     return text
 
 
@@ -158,10 +186,11 @@ def _full(text: str, more: str) -> bool:
     return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
 
 
-def squares(rows: Sequence[Sequence[float | None]], x: Sequence[str], y: Sequence[str], **trace: Any) -> go.Heatmap:
-    """A square for each number, darker where it is larger, readable on the light and the dark page."""
-    shades = palette.SHADES_DARK if dark() else palette.SHADES
-    return go.Heatmap(z=rows, x=x, y=y, colorscale=shades, zmin=0, showscale=False, xgap=2, ygap=2, **trace)
+def squares(rows: Sequence[Sequence[float | None]], x: Sequence[Any], y: Sequence[Any], **trace: Any) -> go.Heatmap:
+    """A square for each number, darker where it is larger (lighter on the dark page)."""
+    return go.Heatmap(
+        z=rows, x=x, y=y, **({"showscale": False} | trace), colorscale=look().shades, zmin=0, xgap=2, ygap=2
+    )
 
 
 def dark() -> bool:

@@ -4,38 +4,69 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import view_models
-from app.panels import findings, frame, palette
+from app.panels import casework, evidence, findings, frame, model_comparison, palette, reviews
+from app.panels.casework import Casework
 from app.panels.findings import citation, force, law_badges
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
-    from backend.compliance.assessment import Duty
+    from backend.compliance.assessment import Duty, KeptOut
     from backend.explain.direction import LearnedDirection
+    from backend.reports.model_comparison import SideBySide
     from backend.services.compliance import Finding
 
 
+SIGNING = "sign"  # the place of sign-offs where there is no finding
+
+
 def summary(t: Texts, view: View) -> None:
-    """How much was assessed, against which rules, and how much was flagged."""
+    """How much was assessed, against which rules, and how much was flagged, in one line."""
     report = view.compliance
     flagged = {finding.feature for finding in report.findings}
     used = {finding.feature for finding in view_models.open_findings(report)}
-    against = [direction for direction in view.directions if direction.contradicts]
-    with st.grid(4, min_column_width=170):
-        st.metric(t("compliance.assessed"), f"{report.assessed:,}", help=t("compliance.assessed_help"), border=True)
-        st.metric(t("compliance.flagged"), f"{len(flagged):,}", help=t("glossary.flag"), border=True)
-        st.metric(t("compliance.flagged_used"), f"{len(used):,}", help=t("compliance.used_help"), border=True)
-        st.metric(t("compliance.against"), f"{len(against):,}", help=t("glossary.expected_direction"), border=True)
+    against = sum(direction.contradicts for direction in view.directions)
+    counts = {"assessed": report.assessed, "flagged": len(flagged), "used": len(used), "against": against}
+    checked = max((pack.as_of for pack in report.packs), default="")
+    basis = t("compliance.basis", on=report.on, packs=len(report.packs), as_of=checked)
+    words = t("compliance.counts", **{name: f"{count:,}" for name, count in counts.items()})
+    st.markdown(f"{words}  \n:small[:gray[{basis}]]", help=t("compliance.assessed_help"))
     if report.problems:
         lines = "".join(f"\n- {markdown(problem)}" for problem in report.problems)
         st.warning(f"{t('compliance.problems')}\n{lines}", icon=":material/rule:")
-    checked = max((pack.as_of for pack in report.packs), default="")
-    st.caption(t("compliance.basis", on=report.on, packs=len(report.packs), as_of=checked))
+
+
+def replaces(t: Texts, view: View, found: SideBySide) -> None:
+    """What changed against the model that this one replaces."""
+    with st.container(border=True):
+        model_comparison.sentence(t, view, found)
+        model_comparison.open_full(t, found)
+
+
+def kept_out(t: Texts, view: View, found: Sequence[KeptOut], work: Casework) -> None:
+    """Features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
+    for row in found:
+        if evidence.named(view, row.feature) is None:  # nobody has it any more
+            continue
+        words = t("compliance.kept_out", feature=evidence.brief(t, view, row.feature))
+        box = st.expander(words, icon=":material/visibility_off:", key=f"kept_out_{row.feature}", on_change="rerun")
+        if box.open:
+            with box:
+                casework.measure(t, view, row, evidence.measurable(view, None), work, row.feature)
+
+
+def sign(t: Texts, work: Casework) -> None:
+    """The sign-off of a model without findings."""
+    if work.attempted_at == SIGNING:
+        frame.outcome(t, work.said)
+    reviews.acting(t, *work.as_whom)
+    reviews.sign_offs(t, work.signing, SIGNING, partial(work.attempt, SIGNING))
 
 
 def packs(t: Texts, view: View) -> None:
@@ -57,19 +88,28 @@ def packs(t: Texts, view: View) -> None:
 
 
 def duties(t: Texts, view: View) -> None:
-    """Rules about the model as a whole, law by law; those that are not in force say so."""
+    """Rules about the model as a whole, those of one law at a time; those that are not in force say so."""
     found = view.compliance.duties
     forces = Counter(duty.force for duty in found)
     counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
-    st.markdown(t("compliance.duties", **counts))
-    for index, pack in enumerate(dict.fromkeys((duty.pack, duty.pack_zh) for duty in found)):
-        own = [duty for duty in found if (duty.pack, duty.pack_zh) == pack]
-        in_force = sum(duty.force == "in_force" for duty in own)
-        head = t("compliance.duties_of", pack=markdown(t.either(*pack)), n=len(own), in_force=in_force)
-        box = st.expander(head, icon=":material/balance:", key=f"duties_{index}", on_change="rerun")
-        if box.open:  # what nobody looks at is not sent
-            with box:
-                _duties(t, own)
+    box = st.expander(
+        t("compliance.duties_of_model", **counts), icon=":material/balance:", key="duties", on_change="rerun"
+    )
+    if not box.open:  # what nobody looks at is not sent
+        return
+    laws: dict[str, list[Duty]] = {}
+    for duty in found:
+        laws.setdefault(t.either(duty.pack, duty.pack_zh), []).append(duty)
+
+    def counted(law: str) -> str:
+        in_force = sum(duty.force == "in_force" for duty in laws[law])
+        return t("compliance.duties_of", pack=markdown(law), n=len(laws[law]), in_force=in_force)
+
+    with box:
+        st.markdown(t("compliance.duties"))
+        chosen = st.pills(t("compliance.duties_law"), list(laws), format_func=counted, key="duties_law")
+        if chosen is not None:
+            _duties(t, laws[chosen])
 
 
 def _duties(t: Texts, own: Sequence[Duty]) -> None:
@@ -124,15 +164,19 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
 
 
 def contradictions(t: Texts, view: View) -> None:
-    """Features whose learned direction is the opposite of the expected one."""
+    """Features whose learned direction is the opposite of the expected one, each once opened."""
     against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))
     if not against:
         expected = sum(d.expected != "none" for d in view.directions)
-        st.markdown(t("compliance.no_contradiction", n=expected) if expected else t("compliance.nothing_expected"))
+        st.caption(t("compliance.no_contradiction", n=expected) if expected else t("compliance.nothing_expected"))
         return
-    st.markdown(t("compliance.contradictions", n=len(against)))
-    for _, direction in frame.paged(against, "contradictions_page"):
-        _contradiction(t, view, direction)
+    box = st.expander(
+        t("compliance.contradictions", n=len(against)), icon=":material/swap_vert:", key="against", on_change="rerun"
+    )
+    if box.open:
+        with box:
+            for _, direction in frame.paged(against, "contradictions_page"):
+                _contradiction(t, view, direction)
 
 
 def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
@@ -148,7 +192,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
             gain=percent(row.gain_share),
             n=len(direction.where),
         )
-        parts = [f"#### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
+        parts = [f"### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
         parts += [f"{held} · `{direction.feature}`", sentence, f":material/build: {t('compliance.contradiction_do')}"]
         st.markdown("\n\n".join(parts), anchors=False)
         with st.container(horizontal=True):

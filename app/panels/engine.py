@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -15,27 +15,69 @@ from backend.services.scoring import ScoringRequest
 if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
+Ready = Callable[[str, int], bool | None]
+
 Engine = Literal["paillier", "rlwe"]
 ENGINES: tuple[Engine, ...] = ("paillier", "rlwe")
+SUITED = "suited"  # whichever suits the batch
 KEY_BITS = (2048, 3072, 4096)
 DEFAULT_BITS = ScoringRequest.key_bits
-MANY = 50  # people from which one ciphertext a number is the slow way
 
 
-def pick(t: Texts, speeds: Mapping[str, Speed], one_output: bool) -> tuple[Engine, int]:
-    """Choose a cipher, with both side by side; returns it and the bits of its key (of Paillier's).
+def line(
+    t: Texts, people: int, speeds: Mapping[str, Speed], one_output: bool, suited: Callable[[int], str], ready: Ready
+) -> tuple[Engine, int]:
+    """One line on the cipher, and behind it the choice, what each one promises, and what the parties have ready.
 
-    A model of several outputs can be scored under Paillier only.
+    Parameters
+    ----------
+    suited : callable
+        People to be scored → the cipher that suits them.
+    ready : callable
+        Cipher and bits → draws what is ready, and says whether it is enough; None where nothing is kept ready.
+
+    Returns
+    -------
+    tuple of (str, int)
+        The cipher, and the bits of its key (of Paillier's).
     """
-    if not one_output:
-        st.caption(f":material/info: {t('engine.several_outputs')}")
-        return "paillier", _bits(t, "score")
-    chosen, bits = choose(t, "score", "stretch")
-    with st.grid(2, min_column_width=230, gap="medium"):
-        for name in ENGINES:
-            with st.container(gap=None):
-                _card(t, name, bits if name == "paillier" else 0, name == chosen, speeds.get(name))
-    return chosen, bits
+    with st.container(horizontal=True, vertical_alignment="center", key="engine_line"):
+        said = st.container(width="content")
+        with st.popover(t("engine.change"), icon=":material/tune:", type="tertiary", key="engine_panel"):
+            wanted = _wanted(t) if one_output else _alone(t)
+            automatic = wanted == SUITED
+            cipher: Engine = "rlwe" if (suited(people) if automatic else wanted) == "rlwe" else "paillier"
+            bits = _bits(t, "score") if cipher == "paillier" else DEFAULT_BITS
+            for name in ENGINES if one_output else ENGINES[:1]:
+                _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))
+            enough = ready(cipher, bits)
+    words = [f"**{t(f'engine.name_{cipher}')}**" + (t("engine.bits", bits=bits) if cipher == "paillier" else "")]
+    if automatic:
+        words.append(t(f"engine.suits_{cipher}", n=people))
+    last = speeds.get(cipher)
+    if people > 1 and last is not None and last.people:
+        words.append(t("engine.pace", rough=t.duration(people / last.a_second)))
+    if enough is not None:
+        words.append(t("engine.ready" if enough else "engine.preparing"))
+    with said:
+        st.caption(":material/lock: " + " · ".join(words))
+    return cipher, bits
+
+
+def _wanted(t: Texts) -> str:
+    return controls.choice(
+        t("engine.cipher"),
+        (SUITED, *ENGINES),
+        "score_cipher",
+        lambda name: t(f"engine.name_{name}"),
+        help=t("glossary.cipher"),
+    )
+
+
+def _alone(t: Texts) -> str:
+    """A model of several outputs can be scored under Paillier only."""
+    st.caption(f":material/info: {t('engine.several_outputs')}")
+    return "paillier"
 
 
 def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content") -> tuple[Engine, int]:
@@ -60,17 +102,6 @@ def _bits(t: Texts, page: str) -> int:
         default=DEFAULT_BITS,
         help=t("glossary.key_bits"),
     )
-
-
-def hint(t: Texts, chosen: Engine, people: int, speeds: Mapping[str, Speed]) -> None:
-    """Where many people are to be scored under Paillier: that the other cipher is made for it, and what this one will take."""
-    if chosen != "paillier" or people < MANY:
-        return
-    words = t("engine.many")
-    last = speeds.get("paillier")
-    if last is not None and last.people:
-        words += " " + t("engine.pace", people=f"{people:,}", rough=t.duration(people / last.a_second))
-    st.caption(f":material/lightbulb: {words}")
 
 
 def textbook_bits(done: ScoreBatch) -> int:

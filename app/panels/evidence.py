@@ -36,35 +36,48 @@ EVIDENCE = {"proxies": "link", "outcomes": "groups"}
 SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
 
 
-def kept_out(t: Texts, view: View, found: Sequence[KeptOut]) -> None:
-    """What was measured of features that the model was not given: what is left of a gap, and what stands in for them."""
-    for index, row in enumerate(found):
-        with st.container(border=True, key=f"kept_out_{index}"):
-            words = t("compliance.kept_out", feature=brief(t, view, row.feature))
-            st.markdown(f":material/visibility_off: **{words}**")
-            both(t, view, row, -1 - index)
-
-
-def both(t: Texts, view: View, found: Finding | KeptOut, index: int) -> None:
+def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
     """What goes with a feature, and outcomes by its groups; where nothing was measured, two lines say so (columns would slow the page)."""
-    titles = {name: f":material/{icon}: **{t(f'compliance.{name}')}**" for name, icon in EVIDENCE.items()}
     if found.proxies is None and found.disparities is None:
         with st.container(horizontal=True):
-            for name, title in titles.items():
-                st.markdown(f"{title}: {t('compliance.not_measured')}", help=t(f"compliance.{name}_help"))
+            for name in EVIDENCE:
+                _titled(t, name, f": {t('compliance.not_measured')}")
     else:
-        for name, column in zip(titles, st.columns(2, gap="medium"), strict=True):
+        for name, column in zip(EVIDENCE, st.columns(2, gap="medium"), strict=True):
             with column:
-                st.markdown(titles[name], help=t(f"compliance.{name}_help"))
+                _titled(t, name)
                 if name == "proxies":
-                    proxies(t, view, found, index)
+                    proxies(t, view, found, place)
                 else:
-                    outcomes(t, found.disparities, found.disparities_on, index)
+                    outcomes(t, found.disparities, found.disparities_on, place)
     if isinstance(found, Finding):
-        ages(t, found, index)
+        ages(t, found, place)
 
 
-def proxies(t: Texts, view: View, finding: Finding | KeptOut, index: int) -> None:
+def of_kind(
+    t: Texts,
+    view: View,
+    found: Finding | KeptOut,
+    asked: DisparityRequest | ProxyRequest | AgeRequest,
+    place: str,
+) -> None:
+    """What was measured of a feature so far, of the kind that is asked for."""
+    if isinstance(asked, ProxyRequest):
+        _titled(t, "proxies")
+        proxies(t, view, found, place)
+    elif isinstance(asked, DisparityRequest):
+        _titled(t, "outcomes")
+        outcomes(t, found.disparities, found.disparities_on, place)
+    elif isinstance(found, Finding):
+        ages(t, found, place)
+
+
+def _titled(t: Texts, name: str, more: str = "") -> None:
+    title = f":material/{EVIDENCE[name]}: **{t(f'compliance.{name}')}**"
+    st.markdown(title + more, help=t(f"compliance.{name}_help"))
+
+
+def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
     found, on = finding.proxies, finding.proxies_on
     if found is None:
@@ -93,11 +106,11 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, index: int) -> Non
     }
     frame.table({head: cells[:SHOWN] for head, cells in table.items()}, t("compliance.proxies"))
     if len(found) > SHOWN:
-        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{index}"):
+        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{place}"):
             frame.table(table, t("compliance.proxies"))
 
 
-def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index: int) -> None:
+def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place: str) -> None:
     """Who is accepted how often, how far groups are apart and how sure that is; all rates one press away."""
     if found is None:
         st.markdown(t("compliance.not_measured"))
@@ -123,7 +136,7 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, index
     frame.table(table, t("compliance.outcomes"))
     if reference is not None:
         st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
-    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{index}"):
+    with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
             t("compliance.group"): [group(t, row) for row in found],
@@ -199,7 +212,7 @@ def group(t: Texts, row: Evidence) -> str:
     return markdown(t.either(row.about, row.about_zh))
 
 
-def ages(t: Texts, finding: Finding, index: int) -> None:
+def ages(t: Texts, finding: Finding, place: str) -> None:
     """Whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
     if not finding.check:
         return
@@ -213,52 +226,42 @@ def ages(t: Texts, finding: Finding, index: int) -> None:
         (
             t("document.ages_younger", place=gap.place, classes=len(found.gaps)),
             gap.predicted,
-            f"{gap.worse:+.4f}",
-            f"[{gap.low:+.4f}, {gap.high:+.4f}]",
+            f"{gap.worse:+.4f}".replace("-", "−"),
+            f"[{gap.low:+.4f}, {gap.high:+.4f}]".replace("-", "−"),
         )
         for gap in found.gaps
     ]
     heads = [t(f"document.head_{head}") for head in ("ages", "mean_probability", "elderly_less", "interval_95")]
-    with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{index}"):
+    with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{place}"):
         frame.table(dict(zip(heads, zip(*rows, strict=True), strict=True)), t("document.elderly"))
 
 
-def measurable(view: View) -> list[str]:
-    """What can be measured of a feature: decisions only where there are two outcomes, elderly ages only where a rule asks."""
-    asked = any(finding.check for finding in view.compliance.findings)
-    return ["disparity", "proxies", *(["elderly"] if asked else [])] if view.task == "binary" else ["proxies"]
+def measurable(view: View, finding: Finding | None) -> list[str]:
+    """What can be measured of a feature: decisions only where there are two outcomes, elderly ages only where its rule asks."""
+    if view.task != "binary":
+        return ["proxies"]
+    return ["disparity", "proxies", *(["elderly"] if finding is not None and finding.check else [])]
 
 
-def assessable(view: View) -> list[str]:
-    """Features that evidence can be measured of: those with a finding, worst first, and those kept out of training."""
-    kept_out = [name for name in view.record.exclude if named(view, name) is not None]
-    return [*dict.fromkeys(finding.feature for finding in view.compliance.findings), *kept_out]
-
-
-def request(t: Texts, view: View, feature_key: str, kind_key: str) -> DisparityRequest | ProxyRequest | AgeRequest:
-    """The form: a feature, what to measure of it, and the cut-off where decisions are compared."""
-    st.markdown(t("compliance.measure_why"))
-    feature = st.selectbox(
-        t("compliance.measure_feature"),
-        assessable(view),
-        format_func=lambda name: titled(t, view, name),
-        key=feature_key,
-    )
-    kinds = measurable(view)
+def request(
+    t: Texts, view: View, feature: str, kinds: Sequence[str], place: str
+) -> DisparityRequest | ProxyRequest | AgeRequest:
+    """The form: what to measure of a feature, and the cut-off where decisions are compared."""
     kind = st.radio(
         t("compliance.measure_what"),
         kinds,
         format_func=lambda name: t(f"compliance.kind_{name}"),
         captions=[t(f"compliance.kind_{name}_help") for name in kinds],
-        key=kind_key,
+        help=t("compliance.measure_why"),
+        key=f"kind_{place}",
     )
-    if len(kinds) == 1:
+    if view.task != "binary":
         st.caption(t("compliance.measure_binary"))
     if kind == "proxies":
         return ProxyRequest(view.record.id, feature)
     if kind == "elderly":
         return AgeRequest(view.record.id, feature)
-    return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task))
+    return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task, f"measure_cutoff_{place}"))
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:
@@ -309,9 +312,3 @@ def plain(t: Texts, view: View, name: str) -> str:
 def brief(t: Texts, view: View, name: str) -> str:
     """The same as Markdown."""
     return markdown(plain(t, view, name))
-
-
-def titled(t: Texts, view: View, name: str) -> str:
-    """A feature with its party, for menus."""
-    found = named(view, name)
-    return name if found is None else f"{t.brief(found[1])} · {palette.plain(t, view.federation, found[0])}"

@@ -25,12 +25,12 @@ def card(t: Texts, view: View, name: str) -> None:
     row = next(r for r in view.importance if r.feature == name)
     learned = next((d for d in view.directions if d.feature == name), None)
     with st.container(border=True):
-        st.markdown(f"#### {markdown(t.meaning(feature))}", anchors=False)
+        st.markdown(f"### {markdown(t.meaning(feature))}", anchors=False)
         other = feature.meaning if t.language == "zh" else feature.meaning_zh
         st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
-            t("features.unit"): markdown(feature.unit) or t(f"features.{feature.kind.value}"),
+            t("features.unit"): markdown(t.unit(feature)) or t(f"features.{feature.kind.value}"),
             t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
             t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
             t("features.usage"): t(
@@ -38,8 +38,8 @@ def card(t: Texts, view: View, name: str) -> None:
             ),
         }
         if feature.categories:
-            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in feature.categories.items()]
-            facts[t("features.codes")] = "; ".join(listed)
+            listed = [f"{markdown(code)} = {markdown(text)}" for code, text in t.codes(feature).items()]
+            facts[t("features.codes")] = t("document.semicolon").join(listed)
         st.table(facts, border="horizontal", alt=t("features.card"))
         if learned is not None and learned.learned in ("hidden", "classes"):
             st.caption(f":material/info: {t(f'direction.{learned.learned}_help')}")
@@ -48,7 +48,7 @@ def card(t: Texts, view: View, name: str) -> None:
         for finding in view_models.flags(view.compliance).get(name, ()):
             words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
             key = view_models.key_of(finding)
-            links.page("compliance", f":red[{words}]", "flag", model=view.record.id, finding=key)
+            links.page("compliance", f":red[{words}]", "flag", {"model": view.record.id, "finding": key})
         _splits(t, view, name)
 
 

@@ -1,4 +1,4 @@
-"""Findings as cards, worst first: what, where, which rule, the evidence, what was decided, what to do; narrowed by filters and links."""
+"""Findings, worst first, each a line that opens into its card: the rule, the evidence and the work on it; narrowed by filters and links."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import view_models
-from app.panels import controls, evidence, frame, links, palette, reviews
-from app.panels.reviews import ReviewForm
+from app.panels import casework, controls, evidence, frame, links, palette, reviews
+from app.panels.casework import Casework
 from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-
-if TYPE_CHECKING:
-    from backend.services.compliance import Finding
-    from backend.store.reviews import Review
+from backend.i18n import brief
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import Law
+    from backend.services.compliance import Finding
+    from backend.store.reviews import Review
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 TREES = 3  # linked from a card
+LINES = 8  # findings on a page, each a line until it is opened
 DECISIONS = ("open", "confirmed", "overridden")
 
 
@@ -40,13 +40,13 @@ class FindingFilters:
 
 
 def filters(t: Texts, view: View) -> FindingFilters:
-    """The row of filters above the cards."""
+    """The filters behind one button, which says how many are set."""
     found = view.compliance.findings
     there = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        parties = narrow(t, "findings", "party", there, partial(palette.plain, t, view.federation), 205)
-        statuses, packs = by_law(t, view, "findings", 205)
-        decisions = narrow(t, "findings", "decision", DECISIONS, lambda word: t(f"report.{word}"), 205)
+    with st.popover(t("compliance.filter"), icon=":material/filter_list:", key="findings_filter"):
+        parties = narrow(t, "findings", "party", there, partial(palette.plain, t, view.federation), 320)
+        statuses, packs = by_law(t, view, "findings", 320)
+        decisions = narrow(t, "findings", "decision", DECISIONS, lambda word: t(f"report.{word}"), 320)
         used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
     return FindingFilters(parties, statuses, packs, decisions, used)
 
@@ -90,34 +90,31 @@ def matching(
     return [finding for finding in found if passes(finding)]
 
 
-def listed(t: Texts, view: View, history: Sequence[Review], deciding: ReviewForm) -> None:
-    """All findings behind their filters; where there is none, what that does and does not say."""
+def listed(t: Texts, view: View, work: Casework) -> None:
+    """All findings that pass the filters, the first one open; where there is none, what that does and does not say."""
     found = view.compliance.findings
     if not found:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
         return
-    standing = {(r.rule, r.feature): r for r in history}
-    chosen = filters(t, view)
-    shown = matching(found, chosen, standing)
-    sentence(t, view, len(shown), standing)
-    cards(t, view, shown, history, deciding)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        words = st.empty()
+        chosen = filters(t, view)
+    shown = matching(found, chosen, work.standing)
+    words.markdown(sentence(t, view, len(shown), work.standing))
+    if not shown:
+        st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
+    for index, finding in frame.paged(shown, "findings_page", LINES):
+        card(t, view, finding, work, first=index == 0)
 
 
-def only(
-    t: Texts,
-    view: View,
-    finding: Finding,
-    history: Sequence[Review],
-    deciding: ReviewForm,
-    show_all: Callable[[], None],
-) -> None:
+def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Callable[[], None]) -> None:
     """The one finding that a link leads to, and the way to all."""
     label = t("compliance.show_all", n=len(view.compliance.findings))
     st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
-    card(t, view, finding, 0, history, deciding)
+    card(t, view, finding, work, first=True)
 
 
-def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> None:
+def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> str:
     """How many there are, the worst of them, and how many wait for a decision."""
     found = view.compliance.findings
     worst = found[0]
@@ -127,62 +124,50 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
     parts.append(t("compliance.waiting", n=waiting))
     if shown < len(found):
         parts.append(t("compliance.narrowed", shown=shown))
-    st.markdown(" ".join(parts))
+    return " ".join(parts)
 
 
-def cards(t: Texts, view: View, found: Sequence[Finding], history: Sequence[Review], deciding: ReviewForm) -> None:
-    """A card a finding, a few at a time."""
-    if not found:
-        st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
+def card(t: Texts, view: View, finding: Finding, work: Casework, *, first: bool) -> None:
+    """One finding: a line that says what it is, and once opened everything about it and the work on it."""
+    place = view_models.key_of(finding)
+    # a line that changes is a new one to Streamlit, so that a decision would close its card
+    opened = first or work.attempted_at == place
+    box = st.expander(_headline(t, finding, work), expanded=opened, key=f"finding_{place}", on_change="rerun")
+    if not box.open:  # what nobody looks at is not sent
         return
-    for index, finding in frame.paged(found, "findings_page"):
-        card(t, view, finding, index, history, deciding)
+    with box:
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
+            meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
+            st.markdown(f"#### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
+            link(t, view, finding)
+        casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
 
 
-def card(t: Texts, view: View, finding: Finding, index: int, history: Sequence[Review], deciding: ReviewForm) -> None:
-    """Everything about one finding; `index` tells cards apart."""
-    about = [r for r in history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
-    with st.container(border=True, key=f"finding_{index}"):
-        _badges(t, finding, about)
-        held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
-        meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-        st.markdown(f"#### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
-        law, found = st.columns(2, gap="medium")
-        with law:
-            title = markdown(t.either(finding.title, finding.title_zh))
-            explanation = markdown(t.either(finding.explanation, finding.explanation_zh))
-            st.markdown(f":material/gavel: **{title}**\n\n{explanation}")
-            st.caption(citation(t, finding))
-        with found:
-            st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
-        evidence.both(t, view, finding, index)
-        reviews.standing(t, about, index)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            key = f"decide_{index}"
-            st.button(
-                t("compliance.decide"), icon=":material/gavel:", key=key, on_click=deciding.choose, args=(finding,)
-            )
-            link(t, view, finding, index)
-            to_splits(t, view, finding.feature, view_models.where(view.model, finding.feature))
+def _headline(t: Texts, finding: Finding, work: Casework) -> str:
+    colour = "red" if finding.status in ("prohibited", "conditional") else "gray"
+    badge = f":{colour}-badge[:material/{ICONS[finding.status]}: {t(f'compliance.{finding.status}')}]"
+    meaning = markdown(brief(t.either(finding.meaning, finding.meaning_zh)))
+    use = "compliance.share" if finding.usage.splits else "compliance.unused"
+    review = work.standing.get((finding.rule_id, finding.feature))
+    decided = review.verdict if review else "open"
+    decision = f":gray-badge[:material/{reviews.ICONS[decided]}: {t(f'report.{decided}')}]"
+    return f"{badge} **{meaning}** · {t(use, share=percent(finding.usage.gain_share))} {decision}"
 
 
-def _badges(t: Texts, finding: Finding, about: Sequence[Review]) -> None:
-    used = finding.usage.splits > 0
-    decision = about[-1].verdict if about else "open"
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.badge(
-            t(f"compliance.{finding.status}"),
-            icon=f":material/{ICONS[finding.status]}:",
-            color="red" if finding.status in ("prohibited", "conditional") else "gray",
-            help=t(f"compliance.{finding.status}_help"),
-        )
-        st.badge(
-            t("compliance.used" if used else "compliance.unused"),
-            icon=":material/account_tree:" if used else ":material/do_not_disturb_off:",
-            color="gray",
-            help=t("compliance.used_help"),
-        )
-        st.badge(t(f"report.{decision}"), icon=f":material/{reviews.ICONS[decision]}:", color="gray")
+def _evidence(t: Texts, view: View, finding: Finding) -> None:
+    """What the rule says and why it matches, what was measured, and where the model asks about the feature."""
+    law, found = st.columns(2, gap="medium")
+    with law:
+        title = markdown(t.either(finding.title, finding.title_zh))
+        explanation = markdown(t.either(finding.explanation, finding.explanation_zh))
+        st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
+        st.caption(citation(t, finding))
+    with found:
+        st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
+    evidence.both(t, view, finding, view_models.key_of(finding))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        to_splits(t, view, finding.feature, view_models.where(view.model, finding.feature))
 
 
 def _why(t: Texts, finding: Finding) -> str:
@@ -199,9 +184,10 @@ def _why(t: Texts, finding: Finding) -> str:
     return "\n\n".join(parts)
 
 
-def link(t: Texts, view: View, finding: Finding, index: int) -> None:
+def link(t: Texts, view: View, finding: Finding) -> None:
     """The address of a finding, to be copied."""
-    with st.popover(t("compliance.link"), icon=":material/link:", key=f"link_{index}"):
+    key = f"link_{view_models.key_of(finding)}"
+    with st.popover(t("compliance.link"), icon=":material/link:", type="tertiary", key=key):
         st.markdown(t("compliance.link_why"))
         st.code(
             address("compliance", model=view.record.id, finding=view_models.key_of(finding)),

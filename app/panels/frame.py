@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
@@ -11,8 +13,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, links, palette
+from app.panels import charts, links
 from app.texts import Texts, amount, markdown, number, percent, wrap
+from backend.results import cell_text
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -22,10 +25,19 @@ if TYPE_CHECKING:
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
+SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+STATES = {
+    "draft": "edit_note",
+    "in_review": "rate_review",
+    "approved": "verified",
+    "in_use": "play_circle",
+    "retired": "inventory_2",
+}  # state of a model: icon
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
-CHART = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "scrollZoom": False, "doubleClick": "reset"}
+SAVING = (files("assets") / "charts.js").read_text(encoding="utf-8")
 
 
 def emphasis() -> Literal["primary", "secondary"]:
@@ -37,8 +49,13 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
     """Title, the question that the page answers, and what a followed link got wrong."""
     st.title(t(f"{page}.title"), anchor=False)
     st.markdown(f":gray[{t(f'{page}.question')}]")
-    if federation is not None and federation.synthetic:
-        st.caption(f":material/science: {t('frame.synthetic')}")
+    synthetic = federation is not None and federation.synthetic
+    lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
+    found = session.standing()
+    if found is not None and found.said not in ("approved", "in_use"):
+        lines.append(f":material/{STATES[found.model.state]}: {t(f'states.line_{found.said}')}")
+    if lines:
+        st.caption(" ".join(lines))
     for what, linked in notices:
         st.info(
             t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)), icon=":material/link_off:"
@@ -47,14 +64,16 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
     """What the browser's tab is called: the page, and the model that it shows."""
-    chosen = [record for record in records if record.id == session.chosen_model()]
-    named = [_model(t, record, federations.get(record.federation)) for record in chosen]
+    chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
+    name = found.model.name if found else ""
+    named = [model_name(t, record, federations.get(record.federation), name) for record in chosen]
     return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
 
 
-def _model(t: Texts, record: ModelRecord, federation: Federation | None) -> str:
+def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
+    """What a model is called: the name that somebody gave it, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
-    return f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
+    return name or f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
 
 
 def problem(t: Texts, text: str) -> None:
@@ -85,7 +104,7 @@ def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
 
 def section(t: Texts, key: str, term: str | None = None) -> None:
     """A section's heading, with the glossary on hover."""
-    st.subheader(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
+    st.header(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
 def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
@@ -102,8 +121,28 @@ def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, k
         t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change="rerun" if later else "ignore"
     )
     if box.open or not later:
+        columns = twin() if callable(twin) else twin
         with box:
-            data(twin() if callable(twin) else twin, f"{key}_table", _words(sentence))
+            data(columns, f"{key}_table", _words(sentence))
+            st.download_button(
+                t("frame.save_table"),
+                lambda: _csv(columns),
+                f"glassleaf-{key}.csv",
+                "text/csv",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"{key}_csv",
+                type="tertiary",
+            )
+
+
+def _csv(columns: Columns) -> bytes:
+    """A table as a file; cells that a spreadsheet would run as a formula are neutralised, and it opens as UTF-8 there."""
+    table = pd.DataFrame(columns)
+    words = table.select_dtypes(exclude="number").columns
+    table[words] = table[words].map(lambda cell: cell_text(cell) if isinstance(cell, str) else cell)
+    text: str = table.to_csv(index=False)
+    return b"\xef\xbb\xbf" + text.encode()
 
 
 def data(columns: Columns, key: str, alt: str, **settings: Any) -> Any:
@@ -129,41 +168,55 @@ def row_height(texts: Iterable[str], letters: int) -> int:
     return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
-def paged(found: Sequence[T], key: str) -> Iterator[tuple[int, T]]:
+def paged(found: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
     """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
-    pages = -(-len(found) // CARDS)
+    pages = -(-len(found) // many)
     cards = st.container()
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
     with cards:
-        yield from enumerate(found[(at - 1) * CARDS : at * CARDS], start=(at - 1) * CARDS)
+        yield from enumerate(found[(at - 1) * many : at * many], start=(at - 1) * many)
 
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
-    if st.context.theme.type == "light":
-        figure.update_layout(font={"color": palette.LIGHT_TEXT})
-    st.plotly_chart(figure, key=key, config=CHART, alt=_words(sentence))
+    saved = {"toImageButtonOptions": {"filename": f"glassleaf-{key}", "scale": 2}}
+    st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
+
+
+def let_save(t: Texts) -> None:
+    """Every chart of the page can be saved as a picture, PNG or SVG, in the browser (assets/charts.js)."""
+    words = {kind: t(f"frame.save_{kind}") for kind in ("png", "svg")}
+    st.html(
+        f"<span class=glassleaf-charts></span><script>{SAVING}({json.dumps(words)})</script>",
+        unsafe_allow_javascript=True,
+    )
 
 
 def _words(sentence: str) -> str:
     return sentence.replace("**", "").replace("\\", "")
 
 
-def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "", left: float | None = None) -> None:
-    """A job at work: what it does, at whom, how far it is, for how long (`left`: seconds to go), and a way to stop it."""
+def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> None:
+    """A job at work: what it does, at whom, how far it is, how long it will take, and a way to stop it."""
     with st.container(border=True):
         st.markdown(f":material/arrow_right_alt: **{words}** {who}")
-        progress(t, job, min(job.done / job.total, 1.0) if job.total else 0.0, job.done, left)
+        progress(t, job, job.through / job.total if job.total else 0.0, job.through)
         stop(t, job, key)
 
 
-def progress(t: Texts, job: Job[Any], share: float, done: int, left: float | None) -> None:
-    """A bar that is `share` full, with what is done, the seconds so far and those still to go."""
+def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
+    """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
+    session.note_clock()
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-    if left is not None:
+    left = job.pace.left()
+    if job.cancelled():
+        parts.append(t("stage.stopping"))
+    elif left is not None:
         parts.append(t("stage.left", seconds=t.duration(left)))
-    st.progress(min(share, 1.0), text=" · ".join(parts))
+    elif job.seconds > SILENT:
+        parts.append(t("stage.no_left"))
+    st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
 
 
 def stop(t: Texts, job: Job[Any], key: str) -> None:
@@ -186,7 +239,7 @@ def model_or_stop(t: Texts, page: str) -> str:
 def empty(t: Texts, prepare: Callable[[], object]) -> None:
     """No model yet: say what the demo is and offer to make it."""
     with st.container(border=True):
-        st.markdown(f"### {t('empty.title')}")
+        st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
         with st.container(horizontal=True):
             if st.button(t("empty.prepare"), type=emphasis(), icon=":material/play_arrow:", key="prepare_demo"):

@@ -68,7 +68,7 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
     sentence = _ends(t, view, "importance.curve", feature, names, [level.predicted[at] for level in levels], at)
     table = {t("importance.value"): names, t("importance.records"): [percent(level.share) for level in levels]}
     table |= {
-        _column(t, view, k): [_answer(view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
+        _column(t, view, k): [_answer(t, view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
     }
     numeric = any(level.low is not None or level.high is not None for level in levels)
     figure = _steps(t, view, feature, levels) if numeric else _dots(t, view, found.party, names, levels)
@@ -84,9 +84,9 @@ def _ends(
     return t(
         key,
         feature=markdown(t.brief(feature)),
-        low=_answer(view, answers[low]),
+        low=_answer(t, view, answers[low]),
         at_low=markdown(names[low]),
-        high=_answer(view, answers[high]),
+        high=_answer(t, view, answers[high]),
         at_high=markdown(names[high]),
         what=_what(t, view, at),
     )
@@ -104,7 +104,7 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
     table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in found.groups]}
     for k in range(_outputs(view)):
         table[_column(t, view, k)] = [
-            f"{_answer(view, row.mean[k])} ({_answer(view, row.low[k])} … {_answer(view, row.high[k])})"
+            f"{_answer(t, view, row.mean[k])} ({_answer(t, view, row.low[k])} … {_answer(t, view, row.high[k])})"
             for row in found.groups
         ]
     if any(row.observed is not None for row in found.groups):
@@ -124,7 +124,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
         x=[(a + b) / 2 for a, b in pairwise(edges)],
         y=[level.share for level in steps],
         width=[b - a for a, b in pairwise(edges)],
-        marker={"color": palette.FAINT},
+        marker={"color": charts.look().quiet},
         yaxis="y2",
         name=label(t("importance.records")),
         hoverinfo="skip",
@@ -150,7 +150,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
                     showlegend=k == 0,
                     hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
                 )
-    figure.update_xaxes(title=label(feature.unit) or None, showgrid=False)
+    figure.update_xaxes(title=label(t.unit(feature)) or None, showgrid=False)
     return figure.update_layout(
         yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False}, bargap=0
     )
@@ -229,16 +229,16 @@ def _format(view: View) -> str:
     return ".3~g" if view.task == "number" else ".1%"
 
 
-def _answer(view: View, value: float) -> str:
-    return markdown(amount(value, view.unit)) if view.task == "number" else percent(value)
+def _answer(t: Texts, view: View, value: float) -> str:
+    return markdown(amount(value, t.unit(view.federation.label))) if view.task == "number" else percent(value)
 
 
 def _level(t: Texts, feature: Feature, level: Level) -> str:
     if level.missing:
         return t("importance.no_value")
     if level.code:
-        return feature.categories.get(level.code, level.code)
-    unit = f" {feature.unit}" if feature.unit else ""
+        return t.codes(feature).get(level.code, level.code)
+    unit = f" {t.unit(feature)}" if feature.unit else ""
     if level.low is None:
         return t("importance.below", high=f"{bare(level.high or 0.0)}{unit}")
     if level.high is None:
@@ -251,5 +251,5 @@ def _group(t: Texts, feature: Feature, found: GroupMeans, row: GroupMean) -> str
         bins = sum(other.group.kind == "bin" for other in found.groups)
         return t("importance.bin", place=row.group.name, bins=bins)
     if row.group.kind == "code":
-        return feature.categories.get(row.group.name, row.group.name)
+        return t.codes(feature).get(row.group.name, row.group.name)
     return t("importance.no_value" if row.group.kind == "missing" else "importance.rest")

@@ -37,12 +37,14 @@ def directions(t: Texts, view: View) -> None:
     hidden = sum(d.learned == "hidden" for d in rows)
     if hidden:
         st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    text = st.column_config.TextColumn
     meanings = [t.meaning(view.model.feature(d.feature)) for d in ordered]
     expected = text(t("features.expected"), width=115, help=t("glossary.expected_direction"))
     learned = text(t("features.learned"), width=130, help=t("glossary.learned_direction"))
-    strength = number(t("importance.strength"), width=70, format="%+.2f", help=t("glossary.strength"))
-    strengths = [d.strength if d.learned in ("up", "down", "mixed") else None for d in ordered]
+    strength = text(t("importance.strength"), width=70, help=t("glossary.strength"))
+    strengths = [
+        f"{d.strength:+.2f}".replace("-", "−") if d.learned in ("up", "down", "mixed") else None for d in ordered
+    ]
     parties = [palette.plain(t, view.federation, d.party) for d in ordered]
     frame.dressed(
         {

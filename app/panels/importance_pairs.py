@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, markdown, percent, wrap
+from app.texts import Texts, cut, label, markdown, percent, wrap
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # features of the picture
 LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares
+ABOVE = 22  # letters of a feature above the picture, where it stands on end
+SQUARE, COLUMN, SCALE = 38, 150, 56  # pixels: of a row, of the names above, of the colour scale below
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -63,16 +65,20 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
         cells = [by_pair.get(frozenset((one, other))) for other in shown]
         rows.append([pair.share if pair else None for pair in cells])
         hovers.append([_hover(t, view, pair) if pair else "" for pair in cells])
-    numbers = [str(i + 1) for i in range(len(shown))]
+    named = [t.brief(view.model.feature(name)) for _, name in shown]
     marks = [palette.mark(view.federation, party) for party, _ in shown]
-    texts = [
-        f"{wrap(t.brief(view.model.feature(feature[1])), LETTERS, 2)} <span style='color:{sign.colour}'>{sign.glyph}</span> {number}"
-        for feature, sign, number in zip(shown, marks, numbers, strict=True)
-    ]
+    signs = [f"<span style='color:{sign.colour}'>{sign.glyph}</span>" for sign in marks]
+    places = list(range(len(shown)))
+    scale = {"orientation": "h", "thickness": 10, "len": 0.6, "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
+    scale |= {"tickformat": ".0%", "nticks": 4, "title": {"text": label(t("importance.pairs_scale")), "side": "top"}}
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
-    figure = charts.figure(60 + 38 * len(shown), top=24).add_trace(charts.squares(rows, numbers, texts, **hover))
-    figure.update_xaxes(side="top", showgrid=False, zeroline=False, type="category", tickangle=0)
-    return figure.update_yaxes(autorange="reversed", showgrid=False, zeroline=False)
+    height = SQUARE * len(shown) + COLUMN + SCALE
+    figure = charts.figure(height, margin_t=COLUMN, margin_b=SCALE)
+    figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
+    columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
+    beside = [f"{wrap(words, LETTERS, 2)} {sign}" for words, sign in zip(named, signs, strict=True)]
+    figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
+    return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
 
 
 def _hover(t: Texts, view: View, pair: Interaction) -> str:

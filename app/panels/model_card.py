@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, frame, palette
-from app.texts import Texts, amount, label, markdown, number, percent
+from app import view_models
+from app.panels import charts, controls, frame, palette, parties
+from app.texts import Texts, amount, bare, label, markdown, number, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
     from backend.evaluation.performance import Estimate, Stability
+    from backend.results import ModelRecord
     from backend.services.model_card import ModelCard, Performance
 
 TILES = {
@@ -41,7 +43,17 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
             who=t.listed(who),
         )
     )
+    icon, grown = _grown(t, record)
+    hover = t(f"algorithm.hover_{view_models.algorithm(record)}")
+    st.markdown(f":material/{icon}: **{markdown(frame.algorithm(t, record))}.** {grown}", help=hover)
+    if record.alignment is not None and record.hosts:
+        st.markdown(
+            f":material/join_inner: {parties.aligned(t, federation, record.alignment)}",
+            help=t(f"alignment.what_{record.alignment.method}"),
+        )
+    hosts = ((t("card.host_hash", party=t.party(federation, host)), h[:16]) for host, h in record.host_hashes.items())
     facts = {
+        t("card.id"): record.id,
         t("card.algorithm"): frame.algorithm(t, record),
         t("card.size"): t(
             "card.size_is", trees=f"{record.n_trees:,}", leaves=f"{record.n_leaves:,}", depth=record.depth
@@ -49,8 +61,9 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.made"): record.created[:16].replace("T", " ") + " UTC",
         t("card.took"): t.duration(record.seconds),
         t("card.rows"): t.listed([f"{_part(t, part)} {count:,}" for part, count in record.parts.items()]),
-        t("card.left_out"): ", ".join(record.exclude) or t("card.nothing"),
+        t("card.left_out"): t("words.comma").join(record.exclude) or t("card.nothing"),
         t("card.hash"): record.content_hash[:16],
+        **dict(hosts),
     }
     table = {t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]}
     frame.table(table, t("card.identity"))
@@ -61,6 +74,19 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         }
         values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
         frame.data(values, "card_parameters", t("card.parameters"))
+
+
+def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
+    """Icon and sentence: what could be read while the model was made."""
+    name = view_models.algorithm(record)
+    if name == view_models.IMPORTED:
+        return "upload_file", t("card.grown_elsewhere")
+    if name == "opboost":
+        return "blur_on", t("card.grown_ranks", epsilon=bare(float(str(record.parameters["epsilon"]))))
+    if record.cipher == "none":
+        return "science", t("card.grown_plain")
+    words = frame.cipher(t, record.cipher, record.key_bits)
+    return "lock", t("card.grown_cipher", cipher=words, secret=t(f"algorithm.secret_{name}"))
 
 
 def part(t: Texts, card: ModelCard) -> Performance:
@@ -85,26 +111,26 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
             people=f"{shown.n:,}",
             part=_part(t, shown.part),
             figure=_name(t, first),
-            value=_value(view, first, first.value),
-            low=_value(view, first, first.low),
-            high=_value(view, first, first.high),
+            value=_value(t, view, first, first.value),
+            low=_value(t, view, first, first.low),
+            high=_value(t, view, first, first.high),
         )
     )
     with st.container(horizontal=True):
         for estimate in (e for e in shown.figures if e.name in TILES[view.task]):
             st.metric(
                 _name(t, estimate),
-                _value(view, estimate, estimate.value),
+                _value(t, view, estimate, estimate.value),
                 help=frame.about(t, view.task, estimate.name),
                 border=True,
-                delta=_interval(view, estimate),
+                delta=_interval(t, view, estimate),
                 delta_color="off",
                 delta_arrow="off",
             )
     table: frame.Columns = {
         t("card.figure"): [_name(t, e) for e in shown.figures],
-        t("importance.value"): [_value(view, e, e.value) for e in shown.figures],
-        t("importance.interval"): [_interval(view, e) for e in shown.figures],
+        t("importance.value"): [_value(t, view, e, e.value) for e in shown.figures],
+        t("importance.interval"): [_interval(t, view, e) for e in shown.figures],
     }
     title = t("card.all_figures", n=len(shown.figures))
     with st.expander(title, icon=":material/table:"):
@@ -154,15 +180,15 @@ def _part(t: Texts, name: str) -> str:
     return t(f"card.part_{name}")
 
 
-def _interval(view: View, estimate: Estimate) -> str:
-    return f"{_value(view, estimate, estimate.low)} … {_value(view, estimate, estimate.high)}"
+def _interval(t: Texts, view: View, estimate: Estimate) -> str:
+    return f"{_value(t, view, estimate, estimate.low)} … {_value(t, view, estimate, estimate.high)}"
 
 
 def _name(t: Texts, estimate: Estimate) -> str:
     return t(f"figure.{estimate.name}")
 
 
-def _value(view: View, estimate: Estimate, value: float) -> str:
+def _value(t: Texts, view: View, estimate: Estimate, value: float) -> str:
     if estimate.name == "accuracy":
         return percent(value)
-    return markdown(amount(value, view.unit)) if estimate.name in ("rmse", "mae") else number(value)
+    return markdown(amount(value, t.unit(view.federation.label))) if estimate.name in ("rmse", "mae") else number(value)

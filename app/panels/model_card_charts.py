@@ -108,7 +108,7 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
 
     def show(value: float) -> str:
-        return markdown(amount(value, view.unit)) if numbers else percent(value)
+        return markdown(amount(value, t.unit(view.federation.label))) if numbers else percent(value)
 
     ends_of_far = {"predicted": show(far.predicted), "observed": show(far.observed)}
     sentence = t("card.calibration_sentence", n=len(rows), fits=fits, **ends_of_far)

@@ -10,16 +10,19 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import charts, evidence, frame, links, palette
+from app.panels import charts, evidence, frame, links, offers, palette
+from app.session import Work
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.view_models import View
 from backend.services.fairness import measure_in_words, widest
 
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
+    from backend.jobs import Job
     from backend.reports.model_comparison import Figure, OutcomePair, Shift, SideBySide
     from backend.results import ModelRecord
     from backend.services.compliance import Finding
+    from backend.services.model_difference import ModelDifference
 
 SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
 TILES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the figures that decide
@@ -43,7 +46,11 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [record.id, record.created[:16].replace("T", " "), frame.quality(t, record, view.unit)]
+        words = [
+            record.id,
+            record.created[:16].replace("T", " "),
+            frame.quality(t, record, t.unit(view.federation.label)),
+        ]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:
@@ -53,12 +60,6 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(t("compare_models.beside"), list(by_id), key=key, format_func=named, width=520)
         st.button(t("compare_models.swap"), icon=":material/swap_horiz:", key="compare_swap", on_click=swap)
-
-
-def draw(t: Texts, view: View, found: SideBySide) -> None:
-    """What matters most: quality, what each uses, its size, and how groups fare."""
-    headline(t, view, found)
-    details(t, view, found)
 
 
 def headline(t: Texts, view: View, found: SideBySide) -> None:
@@ -81,27 +82,42 @@ def details(t: Texts, view: View, found: SideBySide) -> None:
 
 
 def sentence(t: Texts, view: View, found: SideBySide) -> None:
-    """What changed, in words: quality, what was left out, and whether the figures are of the same people."""
+    """What changed, in words: quality, what was left out, and on whom that rests."""
     parts = [_moved(t, figure) for figure in found.figures if figure.name in TILES[view.task][:1]]
     if found.without:
         left = t.listed([evidence.brief(t, view, name) for name in found.without])
         parts.append(t("comparison.without", n=len(found.without), features=left))
-    same = "comparison.same_people" if found.same_people else "comparison.other_people"
-    st.markdown(" ".join([*parts, t(same, n=f"{found.before.record.metrics.n:,}")]))
+    if found.paired_on:
+        parts.append(t("comparison.paired", n=f"{found.paired_on:,}"))
+    else:
+        same = "comparison.same_people" if found.same_people else "comparison.other_people"
+        parts.append(t(same, n=f"{found.before.record.metrics.n:,}"))
+    st.markdown(" ".join(parts))
 
 
 def _moved(t: Texts, figure: Figure) -> str:
-    words = {1: "better", -1: "worse", 0: "moved" if math.isnan(figure.low) else "within"}[figure.better]
-    if number(figure.before) == number(figure.after):
-        words = "same"
+    """Better or worse only where the interval of the difference lies on one side of 0; unchanged only where both scored the same people."""
+    undecided = "moved" if math.isnan(figure.low) else "within" if figure.paired else "unclear"
+    words = {1: "better", -1: "worse", 0: undecided}[figure.better]
     return t(
         f"comparison.{words}",
         figure=t(f"figure.{figure.name}"),
         before=number(figure.before),
         after=number(figure.after),
-        low=number(figure.low),
-        high=number(figure.high),
+        low=_signed(figure.low),
+        high=_signed(figure.high),
     )
+
+
+def _signed(value: float) -> str:
+    """A difference in the figure's own digits, with its sign."""
+    return f"{'−' if value < 0 else '+'}{number(abs(value))}"
+
+
+def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]) -> None:
+    """Where both were tested on the same people and did not score them side by side yet: a button that has them do it."""
+    if found.same_people and not found.paired_on:
+        offers.button(t, view, work, "compare_models.pair", begin)
 
 
 def tiles(t: Texts, view: View, found: SideBySide) -> None:
@@ -123,6 +139,14 @@ def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[floa
     st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
 
 
+def open_full(t: Texts, found: SideBySide) -> None:
+    """To the comparison on a page of its own, and to the second model."""
+    both = {"model": found.before.record.id, "other": found.after.record.id}
+    with st.container(horizontal=True):
+        links.page("compare_models", t("comparison.open"), "compare_arrows", both)
+        links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
+
+
 def to_both(t: Texts, found: SideBySide) -> None:
     """To either model."""
     with st.container(horizontal=True):
@@ -133,13 +157,18 @@ def to_both(t: Texts, found: SideBySide) -> None:
 def numbers(t: Texts, found: SideBySide) -> None:
     """Every figure of quality and size as a table."""
     sizes = found.before.sizes, found.after.sizes
-    rows = [
-        (t(f"figure.{f.name}"), number(f.before), number(f.after), _change(f.before, f.after)) for f in found.figures
-    ]
+    rows = [(t(f"figure.{f.name}"), number(f.before), number(f.after), _between(t, f)) for f in found.figures]
     for name in SIZES:
         one, other = getattr(sizes[0], name), getattr(sizes[1], name)
         rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
     _table(t, ("figure", "first", "second", "difference"), rows, "comparison.numbers")
+
+
+def _between(t: Texts, figure: Figure) -> str:
+    change = _change(figure.before, figure.after)
+    if math.isnan(figure.low):
+        return change
+    return t("compliance.interval", value=change, low=_signed(figure.low), high=_signed(figure.high))
 
 
 def _change(before: float, after: float) -> str:

@@ -23,7 +23,7 @@ GROUPS = {
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "report", "audit"),
-    "models": ("train", "compare_models"),
+    "models": ("own_data", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab"),
 }
 ICONS = {
@@ -36,17 +36,35 @@ ICONS = {
     "compliance": "gavel",
     "report": "description",
     "audit": "receipt_long",
+    "own_data": "upload_file",
     "train": "model_training",
     "compare_models": "compare_arrows",
     "privacy": "visibility",
     "protocols": "flag",
     "attack_lab": "bug_report",
+    "help": "help",
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
 FOR = {
+    "own_data": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
 }  # page: whose it is; a courtesy, for roles are not authenticated
+# What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
+WAYS = {
+    OPERATOR: (
+        "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
+        "compliance", "report", "audit", "own_data", "train", "compare_models",
+    ),
+    ANALYST: (
+        "overview", "features", "structure", "importance", "model_card", "score", "privacy", "protocols", "attack_lab",
+        "compliance", "compare_models", "report", "audit",
+    ),
+    REGULATOR: (
+        "overview", "compliance", "report", "audit", "model_card", "features", "structure", "importance", "compare_models",
+        "privacy", "protocols", "attack_lab",
+    ),
+}  # fmt: skip
 FIRST_PAGE = "overview"  # what the bare address opens
 NOWHERE = "not_found"
 
@@ -63,6 +81,11 @@ def visible(role: str) -> dict[str, list[str]]:
     order = sorted(GROUPS, key=lambda group: group != FIRST.get(role))
     shown = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
     return {group: names for group, names in shown.items() if names}
+
+
+def listed(role: str) -> list[str]:
+    """All pages that a role sees, in their order."""
+    return [name for names in visible(role).values() for name in names]
 
 
 def find(t: Texts) -> tuple[str, Page]:
@@ -88,17 +111,31 @@ def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
 
 def links(t: Texts, role: str) -> None:
     """The links to all pages that the role sees, under the names of their groups."""
-    with st.container(key="navigation", gap=None):
+    with st.container(key="navigation", gap=10):
         for group, names in visible(role).items():
-            if group != "start":
-                st.caption(t(f"nav.{group}"))
-            for name in names:
-                to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
+            with st.container(gap=6):
+                if group != "start":
+                    st.caption(t(f"nav.{group}"))
+                for name in names:
+                    to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
 
 
-def tell_browser(t: Texts, role: str, here: str) -> None:
-    """What Streamlit tells no browser: the language of the page, that the links are a navigation, and which one is open."""
-    shown = [name for names in visible(role).values() for name in names]
+def next_step(t: Texts, role: str, here: str) -> None:
+    """At the end of a page: one sentence and a link to what comes next for a role."""
+    way = WAYS[role]
+    if here not in way:
+        return
+    following = way[(way.index(here) + 1) % len(way)]
+    with st.container(key="next_step", border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/signpost: {t(f'next.{following}')}", width="stretch")
+        to.page(following, t("next.go", page=t(f"{following}.title")), side="right")
+
+
+def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
+    """What Streamlit tells no browser: the language of the page, that the links are a navigation, which one is open, and
+    that the first steps are over (a cookie keeps that).
+    """
+    shown = listed(role)
     at = shown.index(here) if here in shown else None
-    told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at}
+    told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
     st.html(f"<script>{SCRIPT}({json.dumps(told)})</script>", unsafe_allow_javascript=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -20,33 +21,57 @@ R = TypeVar("R")
 
 def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:
     """A button called `words` that begins the work, and what has become of it so far."""
-    _start(t(words), "science", work, begin)
+    if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=work.busy, key=f"{work.name}_go"):
+        work.start(begin)
+        work.redraw()
     _progress(t, view, work, lambda t, view, job: run.ended(t, job))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Work that one of several places of a page offers.
+
+    Attributes
+    ----------
+    place : str
+        Tells the places apart.
+    here : bool
+        Whether it was started here last, so that its progress and result belong here.
+    begin : callable
+        Takes a function that starts the job.
+    """
+
+    work: Work
+    place: str
+    here: bool
+    begin: Callable[[Callable[[], Job[Any]]], None]
 
 
 def form(
     t: Texts,
     view: View,
-    work: Work,
+    offer: Offer,
     request: Callable[[], R],
     begin: Callable[[R], Job[Any]],
     done: Callable[[Texts, View, Job[Any]], None],
+    known: Callable[[R], None] = lambda asked: None,
 ) -> None:
-    """The form `request` with its button on the left; on the right its progress, then what `done` says of it."""
+    """The form `request` with its button on the left; on the right its progress, what `done` says of it, and what is `known`."""
     left, right = st.columns(2, gap="large")
+    work = offer.work
     with left:
         asked = request()
-        icon = "science" if work.name == "evidence" else "model_training"
-        _start(t(f"compliance.go_{work.name}"), icon, work, lambda: begin(asked))
+        icon = ":material/science:" if work.name == "evidence" else ":material/model_training:"
+        words, key = t(f"compliance.go_{work.name}"), f"{work.name}_go_{offer.place}"
+        if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=key):
+            offer.begin(lambda: begin(asked))
+            work.redraw()
     with right:
-        _progress(t, view, work, done)
-
-
-def _start(words: str, icon: str, work: Work, begin: Callable[[], Job[Any]]) -> None:
-    icon = f":material/{icon}:"
-    if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=f"{work.name}_go"):
-        work.start(begin)
-        work.redraw()
+        if offer.here:
+            _progress(t, view, work, done)
+        elif work.busy:
+            st.caption(f":material/hourglass_top: {t('compliance.busy')}")
+        known(asked)
 
 
 def _progress(t: Texts, view: View, work: Work, done: Callable[[Texts, View, Job[Any]], None]) -> None:

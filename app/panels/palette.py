@@ -11,13 +11,53 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
 
 INK = "#6B7C8C"  # lines and bars that belong to nobody
-LIGHT_TEXT = "#55606A"  # chart text on the light page, 6:1; the dark page keeps its own
 FAINT = "rgba(128,140,150,0.28)"
 ICONS = "Material Symbols Rounded"  # the icon font that Streamlit serves itself
 FINDING = "#D5473D"  # findings only
-SHADES = ((0.0, "rgba(107,124,140,0.06)"), (1.0, "rgba(52,72,92,1)"))  # squares of no party, on the light page
-SHADES_DARK = ((0.0, "rgba(160,174,188,0.06)"), (1.0, "rgba(214,223,231,1)"))
-WHISKERS = "#1F2A33", "#E8ECEF"  # on a party's bar, on the light and the dark page
+
+
+@dataclass(frozen=True)
+class Look:
+    """What differs between charts on the light and on the dark page.
+
+    Attributes
+    ----------
+    text, warning : str
+        Words, and the mark of a finding among them: 4.5:1 or better.
+    whisker : str
+        An interval drawn on a party's bar.
+    quiet : str
+        Bars that recede behind others: 3:1.
+    ground : str
+        Behind words on hover.
+    shades : tuple of (float, str)
+        Squares of no party, from nothing to the most.
+    """
+
+    text: str
+    warning: str
+    whisker: str
+    quiet: str
+    ground: str
+    shades: tuple[tuple[float, str], ...]
+
+
+LIGHT = Look(
+    text="#3C4852",
+    warning="#B3261E",
+    whisker="#1F2A33",
+    quiet="#8A949D",
+    ground="#FFFFFF",
+    shades=((0.0, "#F1F3F5"), (1.0, "#34485C")),
+)
+DARK = Look(
+    text="#D3DBE1",
+    warning="#F2877F",
+    whisker="#E8ECEF",
+    quiet="#66727D",
+    ground="#1C2228",
+    shades=((0.0, "#1A2026"), (1.0, "#D6DFE7")),
+)
 
 
 @dataclass(frozen=True)
@@ -39,11 +79,6 @@ HOSTS = (
     Mark("#7A74D6", "pentagon", "⬟"),
     Mark("#5B8C2A", "star", "★"),
 )
-
-
-def whisker(dark: bool) -> str:
-    """The colour of an interval that is drawn on a party's bar."""
-    return WHISKERS[dark]
 
 
 def mark(federation: Federation, party: str) -> Mark:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.panels import controls, frame, palette
+from app.panels import controls, palette
+from app.panels import upload as uploads
 from app.texts import Texts, markdown, number
 from app.view_models import View
 from backend.services.job_registry import Upload
+from backend.services.samples import SAMPLES
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -26,7 +28,7 @@ EVERYONE = ""
 
 def way(t: Texts) -> str:
     """Which of the three ways."""
-    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"), width="stretch")
+    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"))
 
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
@@ -47,7 +49,25 @@ def pick(
     remember: Callable[[str, Sequence[str]], str],
     draw: Callable[[str, Sequence[str]], None],
 ) -> str | None:
-    """Narrow the Guest's records by one feature, then choose one person or draw one at random; the id chosen."""
+    """Choose one of the Guest's records or draw one at random, among all or those narrowed to; the id chosen."""
+    menu = st.container(horizontal=True, vertical_alignment="bottom", width="content")
+    with st.popover(t("score.narrow"), icon=":material/filter_list:", key="score_narrow"):
+        found = _chosen(t, view, people)
+    ids = [str(sample) for sample in found.index]
+    if not ids:
+        st.info(t("score.nobody"), icon=":material/person_off:")
+        return None
+    with menu:
+        listed = ids[:LISTED]
+        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
+        st.button(
+            t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
+        )
+    return str(chosen)
+
+
+def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
+    """Records of one part, narrowed by one feature."""
     features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
     part = controls.choice(
         t("score.part"), PARTS, "score_part", lambda name: t(f"score.part_{name}"), help=t("glossary.parts")
@@ -62,18 +82,8 @@ def pick(
     )
     if by:
         found = _narrowed(t, features[by], found)
-    ids = [str(sample) for sample in found.index]
-    st.caption(t("score.matching", n=len(ids), people=f"{len(ids):,}"))
-    if not ids:
-        st.info(t("score.nobody"), icon=":material/person_off:")
-        return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        listed = ids[:LISTED]
-        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=190)
-        st.button(
-            t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
-        )
-    return str(chosen)
+    st.caption(t("score.matching", n=len(found), people=f"{len(found):,}"))
+    return found
 
 
 def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
@@ -84,13 +94,13 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
             t("score.values"),
             codes,
             key=f"score_filter_{feature.name}",
-            format_func=lambda c: feature.categories.get(c, c),
+            format_func=lambda c: t.codes(feature).get(c, c),
         )
         return found[column.isin(chosen)] if chosen else found
     low, high = float(np.nanmin(column)), float(np.nanmax(column))
     if low >= high:
         return found
-    unit = f" ({feature.unit})" if feature.unit else ""
+    unit = f" ({t.unit(feature)})" if feature.unit else ""
     first, last = st.slider(t("score.range") + unit, low, high, (low, high), key=f"score_filter_{feature.name}")
     return found[column.between(first, last)] if (first, last) != (low, high) else found
 
@@ -117,29 +127,51 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     if pd.isna(value):
         return t("score.missing")
     if feature.kind.value == "categorical":
-        return feature.categories.get(str(value), str(value))
+        return t.codes(feature).get(str(value), str(value))
     if feature.kind.value == "boolean":
         return t("structure.yes" if float(value) else "structure.no")
     text = f"{value:,.0f}" if float(value).is_integer() else number(float(value))
-    return f"{text} {feature.unit}".strip()
+    return f"{text} {t.unit(feature)}".strip()
 
 
-def typed(t: Texts, view: View, start: pd.Series[Any] | None) -> tuple[str, dict[str, str | float | None]]:
-    """A form with one field a Guest feature; empty fields count as missing."""
+def typed(
+    t: Texts, view: View, start: pd.Series[Any] | None, empty: Callable[[Sequence[str]], None]
+) -> tuple[str, dict[str, str | float | None]]:
+    """A form with one field a Guest feature; empty fields count as missing.
+
+    Parameters
+    ----------
+    start : Series, optional
+        Whose values the form begins with; its name is said.
+    empty : callable
+        Empties the fields of these keys.
+    """
+    own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     st.caption(t("score.type_hint"))
+    if start is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f":material/content_copy: {t('score.type_from', id=markdown(str(start.name)))}", width="content"
+            )
+            st.button(
+                t("score.type_empty"),
+                icon=":material/backspace:",
+                on_click=empty,
+                args=([f"typed_{feature.name}" for feature in own],),
+                key="type_empty",
+            )
     sample = st.text_input(
         t("score.id"), value="new", key="typed_id", help=t("score.id_help"), max_chars=60, on_change="ignore"
     )
     values: dict[str, str | float | None] = {}
     with st.grid(2, min_column_width=190):
-        for party, feature in view.model.dictionary:
-            if party == view.model.guest:
-                values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
+        for feature in own:
+            values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
     return sample.strip() or "new", values
 
 
 def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
-    title = markdown(t.meaning(feature)) + (f" ({markdown(feature.unit)})" if feature.unit else "")
+    title = markdown(t.meaning(feature)) + (f" ({markdown(t.unit(feature))})" if feature.unit else "")
     key = f"typed_{feature.name}"
     known_start = None if pd.isna(start) else start
     if feature.kind.value == "categorical":
@@ -149,7 +181,7 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
             codes,
             index=codes.index(str(known_start)) if known_start in codes else None,
             key=key,
-            format_func=lambda code: feature.categories[code],
+            format_func=t.codes(feature).__getitem__,
             placeholder=t("score.missing"),
             accept_new_options=not codes,
             on_change="ignore",
@@ -164,10 +196,10 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
 
 
 def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
-    """A CSV to score, and a template to fill in that is made on a click."""
-    st.caption(t("score.upload_hint"))
+    """A table of people to score, and a template to fill in that is made on a click."""
+    st.caption(t("upload.hint"))
     st.download_button(
-        t("score.template"),
+        t("upload.template"),
         template,
         "glassleaf-samples.csv",
         "text/csv",
@@ -175,22 +207,13 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    file = st.file_uploader(t("score.file"), type="csv", key="score_upload", max_upload_size=5)
-    return None if file is None else Upload(file.name, file.getvalue())
+    found = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
+    return None if found is None else Upload(found.name, found.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:
     """What was read from an upload: how many, who plays which Host, what is wrong with which row."""
     hosts = [palette.name(t, view.federation, host) for host in read.hosts]
-    st.markdown(t("score.read", n=len(read.ids), people=f"{len(read.ids):,}", bad=len(read.problems)))
     if hosts:
-        st.markdown(f":material/groups: {t('score.plays', hosts=t.listed(hosts))}")
-    for note in read.notes[:6]:
-        st.caption(f":material/info: {markdown(note)}")
-    if read.problems:
-        columns: frame.Columns = {
-            t("score.row"): [row + 1 for row in read.problems],
-            t("score.id"): [read.ids[row] for row in read.problems],
-            t("score.what"): list(read.problems.values()),
-        }
-        frame.data(columns, "score_problems", t("score.what"), height="content" if len(read.problems) < 6 else 220)
+        st.markdown(f":material/groups: {t('upload.plays', hosts=t.listed(hosts))}")
+    uploads.sheet(t, read)

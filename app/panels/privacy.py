@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, isfinite, ldexp
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,8 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     if done.cipher == "none":
         st.markdown(t("privacy.plain"))
     else:
-        st.markdown(t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript)))
+        words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
+        st.markdown(f"{words} {_others(t, done, lines)}")
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)
@@ -56,6 +58,19 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     st.caption(t("privacy.paper"))
 
 
+def _others(t: Texts, done: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
+    """What the messages are that everybody who gets them can read."""
+    kinds = Counter(entry.kind for entry in done.transcript if entry.receiver not in _blind(lines, entry.kind))
+    listed = [f"{kind_in_words(t, kind)} ({n:,})" for kind, n in kinds.items()]
+    return t("privacy.others", n=kinds.total(), listed=t.listed(listed)) if listed else ""
+
+
+def kind_in_words(t: Texts, kind: str) -> str:
+    """What a kind of message is called."""
+    key = f"message.{kind}.title"
+    return t(key) if t.has(key) else kind
+
+
 def _blind(lines: Sequence[LedgerLine], kind: str) -> set[str]:
     return {line.party for line in lines if line.kind == kind and not line.readable}
 
@@ -66,15 +81,10 @@ def _seen(t: Texts, word: str) -> str:
 
 def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
     """Every field of every message, by the party that got it."""
-
-    def title(line: LedgerLine) -> str:
-        key = f"message.{line.kind}.title"
-        return t(key) if t.has(key) else line.kind
-
     columns: frame.Columns = {
         t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
         t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
-        t("transcript.kind"): [title(line) for line in lines],
+        t("transcript.kind"): [kind_in_words(t, line.kind) for line in lines],
         t("privacy.field"): [line.field for line in lines],
         t("privacy.times"): [line.messages for line in lines],
         t("privacy.form"): [t("privacy.encrypted" if line.encrypted else "privacy.clear") for line in lines],
@@ -225,7 +235,7 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
         charts.line(figure, t(f"privacy.{name}"), widths, [getattr(point, name) for point in points], dash, symbol)
     own = view.record.score_bits
     if own in widths:
-        figure.add_vline(own, line={"color": palette.FAINT, "width": 6}, layer="below")
+        figure.add_vline(own, line={"color": charts.look().quiet, "width": 3, "dash": "dot"}, layer="below")
         figure.add_annotation(x=own, y=1.0, text=label(t("privacy.this_model")), xanchor="right", xshift=-8)
     figure.update_xaxes(title=t("privacy.width"), tickvals=widths, showgrid=False)
     return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")

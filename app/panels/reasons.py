@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import frame, palette, run
+from app.panels import frame, palette, person, run
 from app.texts import Texts, markdown, size
 from app.view_models import View, explained
 from backend.services.reasons import FORMATS as NOTICE_FORMATS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from backend.data.dictionary import Feature
     from backend.data.table import SampleSheet
     from backend.jobs import Job
     from backend.results import ScoreBatch
@@ -28,6 +31,8 @@ def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job
     if len(done.scores) > 1 or view.task != "binary" or view.model.outputs.aggregation != "sum" or not _hosts(view):
         st.caption(t("reasons.unfit"))
         return False
+    if view.task == "binary" and done.scores[0].decision == "accept":
+        st.caption(t("reasons.accepted"))
     same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
     fits = same and done.scores[0].status == "ok" and not (job is not None and job.state == "running")
     if not same:
@@ -42,10 +47,11 @@ def draw(
     view: View,
     done: ScoreBatch,
     job: Job[Reasons] | None,
+    own: pd.Series[Any] | None,
     notice: Callable[[Reasons, str, str, str], bytes],
     redraw: Callable[[], None],
 ) -> None:
-    """The job as it stands: at work, stopped, or its answer where it is about this score."""
+    """The job as it stands: at work, stopped, or its answer where it is about this score; `own` are the Guest's values of the person."""
     if job is None:
         return
     if job.state == "running":
@@ -53,7 +59,7 @@ def draw(
     elif job.result is None:
         run.ended(t, job)
     elif (found := explained(job.result, done)) is not None:
-        _answer(t, view, found, notice)
+        _answer(t, view, found, own, notice)
 
 
 @st.fragment(run_every=0.4)
@@ -63,15 +69,21 @@ def _follow(t: Texts, job: Job[Reasons], redraw: Callable[[], None]) -> None:
         redraw()
 
 
-def _answer(t: Texts, view: View, found: Reasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
-    person = found.people[0]
-    if person.problem:
-        frame.problem(t, person.problem)
+def _answer(
+    t: Texts,
+    view: View,
+    found: Reasons,
+    own: pd.Series[Any] | None,
+    notice: Callable[[Reasons, str, str, str], bytes],
+) -> None:
+    about = found.people[0]
+    if about.problem:
+        frame.problem(t, about.problem)
         return
-    st.markdown(t("reasons.sentence", n=len(person.reasons)) if person.reasons else t("reasons.none"))
-    if person.reasons:
-        st.markdown("\n".join(_line(t, view, reason) for reason in person.reasons))
-    for reason in person.reasons:
+    st.markdown(t("reasons.sentence", n=len(about.reasons)) if about.reasons else t("reasons.none"))
+    if about.reasons:
+        st.markdown("\n".join(_line(t, view, reason, own) for reason in about.reasons))
+    for reason in about.reasons:
         if reason.blockers:
             words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}
             st.error(
@@ -79,38 +91,50 @@ def _answer(t: Texts, view: View, found: Reasons, notice: Callable[[Reasons, str
                 icon=":material/block:",
                 title=t("reasons.blocker_title"),
             )
-    _notice(t, found, person, notice)
+    _notice(t, found, about, notice)
     _learned(t, view, found)
 
 
-def _line(t: Texts, view: View, reason: Reason) -> str:
-    """One reason: what it means, who holds it, which way it works, and whether that is against the expectation."""
+def _line(t: Texts, view: View, reason: Reason, own: pd.Series[Any] | None) -> str:
+    """One reason: what it means, who holds it, what raises the score by it, and whether that is against the expectation."""
     against = {reason.expected, reason.learned} == {"up", "down"}
-    words = t(
+    feature = view.model.feature(reason.feature)
+    way = reason.learned if reason.learned in ("up", "down") else "either"
+    line = t(
         "reasons.line",
-        meaning=markdown(t.meaning(view.model.feature(reason.feature))),
+        meaning=markdown(t.meaning(feature)),
         feature=markdown(reason.feature),
         party=palette.name(t, view.federation, reason.party),
-        direction=frame.direction(t, view.task, reason.learned),
+        way=t(f"reasons.way_{way}"),
+        value=_value(t, view, feature, reason, own),
     )
-    return f"- {words}" + (f" :material/warning: {t('reasons.against')}" if against else "")
+    return f"- {line}" + (f" :material/warning: {t('reasons.against')}" if against else "")
 
 
-def _notice(t: Texts, found: Reasons, person: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
-    if person.score.decision != "decline":
+def _value(t: Texts, view: View, feature: Feature, reason: Reason, own: pd.Series[Any] | None) -> str:
+    """The person's value where the Guest holds it; a Host's stays there."""
+    if reason.party != view.model.guest:
+        return t("reasons.value_host")
+    if own is None or feature.name not in own:
+        return ""
+    return t("reasons.value_own", value=markdown(person.shown(t, feature, own[feature.name])))
+
+
+def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
+    if about.score.decision != "decline":
         st.caption(f":material/description: {t('reasons.notice_accepted')}")
         return
-    if not person.reasons:
+    if not about.reasons:
         return
-    st.markdown(t("reasons.notice_blocked" if person.blocked else "reasons.notice"))
+    st.markdown(t("reasons.notice_blocked" if about.blocked else "reasons.notice"))
     with st.container(horizontal=True):
         for kind in NOTICE_FORMATS:
             st.download_button(
                 t(f"reasons.file_{kind}"),
-                partial(notice, found, person.score.id, t.language, kind),
+                partial(notice, found, about.score.id, t.language, kind),
                 f"glassleaf-notice.{kind}",
                 MIME[kind],
-                icon=":material/block:" if person.blocked else ":material/download:",
+                icon=":material/block:" if about.blocked else ":material/download:",
                 on_click="ignore",
                 key=f"notice_{kind}",
             )

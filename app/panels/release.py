@@ -51,7 +51,21 @@ def taken(t: Texts, record: ModelRecord) -> None:
     release = record.release
     if release is None:
         return
-    words = {"named": percent(release.named), "people": f"{release.people:,}", "records": f"{release.records:,}"}
-    st.markdown(f":material/visibility: {t('release.measured', bits=record.score_bits, **words)}")
+    st.markdown(f":material/visibility: {sentence(t, record)}")
     if release.asked_bits is not None:
         st.markdown(f":material/grid_on: {t('release.taken', bits=record.score_bits, asked=release.asked_bits)}")
+
+
+def sentence(t: Texts, record: ModelRecord) -> str:
+    """The figure that every page shows, measured before the model was registered; empty where it was not."""
+    release = record.release
+    if release is None:
+        return ""
+    words = {"named": percent(release.named), "people": f"{release.people:,}", "records": f"{release.records:,}"}
+    return t("release.measured", bits=record.score_bits, **words)
+
+
+def before(t: Texts, record: ModelRecord) -> None:
+    """The same beside what is measured again on other people."""
+    if record.release is not None:
+        st.markdown(f":material/visibility: {sentence(t, record)} {t('release.again')}")

@@ -71,7 +71,7 @@ def features(t: Texts, view: View, made: Report) -> None:
     bars = [
         charts.Bar(
             brief(t.either(f.meaning, f.meaning_zh)),
-            f"{percent(f.gain_share)}, {frame.direction(t, view.task, f.learned)}",
+            t("report.bar", share=percent(f.gain_share), direction=frame.direction(t, view.task, f.learned)),
             f.gain_share,
             palette.mark(view.federation, f.party),
             warning=t("report.against") if f.contradicts else "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,13 +16,44 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 
-def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
-    """The answer: one person's score in full, or many in figures and how fast; `csv` makes the file on a click."""
-    if len(done.scores) == 1:
+def usable(done: ScoreBatch) -> bool:
+    """Whether anybody was scored."""
+    return any(score.status == "ok" for score in done.scores)
+
+
+def draw(t: Texts, view: View, done: ScoreBatch) -> None:
+    """The answer: one person's score, or many in figures and how fast; where nobody was scored, why."""
+    if not usable(done):
+        st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
+        if len(done.scores) == 1:
+            frame.problem(t, done.scores[0].problem)
+    elif len(done.scores) == 1:
         result_person.draw(t, view, done)
     else:
         result_batch.draw(t, view, done, speed(done, view.model.guest))
-    _guards(t, view, done)
+
+
+def said(t: Texts, view: View, done: ScoreBatch) -> str:
+    """The answer in words, for whoever listens."""
+    if not usable(done):
+        return t("score.nobody_scored", n=len(done.scores))
+    if len(done.scores) == 1:
+        words = result_person.sentence(t, view, done)
+        if view.task == "binary":
+            return t("score.said", decision=t(f"score.{done.scores[0].decision}"), words=words)
+        return words
+    return result_batch.sentence(t, view, done)
+
+
+def take_home(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
+    """What shows that no Host tampered with the scores, how far cover moves them, and the file; `csv` makes it on a click."""
+    if not usable(done):
+        return
+    if done.canaries:
+        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
+    if done.dither:
+        words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
+        st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
     st.download_button(
         t("score.download"),
         csv,
@@ -35,23 +65,26 @@ def draw(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> No
     )
 
 
-def _guards(t: Texts, view: View, done: ScoreBatch) -> None:
-    """What shows that no Host tampered with the scores, and how far cover moves them."""
-    if done.canaries:
-        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
-    if done.dither:
-        words = t("score.dithered", width=markdown(amount(done.dither, view.unit)))
-        st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
-
-
-def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
-    """Over the full width: the table of many, the round trip, how long it took, who knows what now.
-
-    Returns the slot for :func:`textbook`, which is measured when everything else is there.
-    """
+def many(t: Texts, view: View, done: ScoreBatch) -> None:
+    """The table of many people."""
     if len(done.scores) > 1:
         frame.section(t, "score.table")
         result_batch.table(t, view, done)
+
+
+def computed(t: Texts, view: View, done: ScoreBatch) -> None:
+    """How one person's score comes about."""
+    if len(done.scores) == 1 and usable(done):
+        result_person.computed(t, view, done)
+
+
+def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator | None:
+    """Over the full width: the messages, how long it took, who knows what now.
+
+    Returns the slot for :func:`textbook`, which is measured when everything else is there; None where nobody was scored.
+    """
+    if not usable(done):
+        return None
     frame.section(t, "transcript.title", "transcript")
     transcript.draw(t, view, done)
     left, right = st.columns(2, gap="large")
@@ -70,9 +103,6 @@ def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator:
 def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
     people = sum(score.status == "ok" for score in done.scores)
-    if not people:
-        slot.empty()
-        return
     here, there = done.seconds, one * people
     faster = there >= here
     sentence = t(
@@ -88,15 +118,10 @@ def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits:
         (t("score.textbook_here"), here, frame.cipher(t, done.cipher, done.key_bits), ""),
         (t("score.textbook_there"), there, frame.cipher(t, "paillier", bits), "/"),
     ]
-    figure = charts.figure(170, top=4)
+    figure = charts.figure(110, top=4)
     for name, seconds, _, pattern in rows:
         charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
-    first = math.floor(math.log10(min(here, there))) - 0.5
-    last = math.log10(max(here, there))
-    step = max(1, math.ceil((last - first) / 4))  # powers of ten between marks, so that they fit a phone
-    ticks = {"dtick": step, "ticksuffix": " s", "tickformat": ",~r"}
-    title = t("score.textbook_axis", times=f"{10**step:,}")
-    figure.update_xaxes(type="log", range=[first, last + 0.3 * (last - first)], title=title, **ticks)
+    figure.update_xaxes(visible=False, range=[0, 1.25 * max(here, there)])  # the words beside a bar have room
     figure.update_yaxes(autorange="reversed", title=None)
     twin: frame.Columns = {
         t("score.textbook_way"): [row[0] for row in rows],

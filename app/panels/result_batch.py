@@ -36,16 +36,22 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
             st.metric(t("score.declined"), f"{declined:,}", help=t("glossary.cutoff"), border=True)
         elif view.task == "number" and good:
             mean = sum(score.margin for score in good) / len(good)
-            st.metric(t("score.mean"), amount(mean, view.unit), border=True)
+            st.metric(t("score.mean"), amount(mean, t.unit(view.federation.label)), border=True)
         st.metric(t("score.failed"), f"{len(done.scores) - len(good):,}", help=t("score.failed_help"), border=True)
         st.metric(t("score.a_second"), number(took.a_second), help=t("score.a_second_help"), border=True)
+    st.markdown(sentence(t, view, done))
+
+
+def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
+    """What became of many people, as Markdown."""
+    good = [score for score in done.scores if score.status == "ok"]
     absent = sum(bool(score.not_held_by) for score in good)
     per = t.duration(done.seconds / max(len(good), 1))
     words = [t("score.batch_sentence", n=len(good), people=f"{len(good):,}", absent=absent, per=per)]
     if view.task == "classes" and good:
         counts = Counter(score.predicted for score in good).most_common()
         words.append(t("score.batch_classes", listed=t.listed([f"{markdown(c)} {n:,}" for c, n in counts])))
-    st.markdown(" ".join(words))
+    return " ".join(words)
 
 
 @st.fragment
@@ -88,7 +94,7 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, l
         return [value if fine else None for value, fine in zip(values, good, strict=True)]
 
     factor, shape = PARTS[scale(view)]
-    unit = f" ({view.unit})" if view.task == "number" and view.unit else ""
+    unit = f" ({t.unit(view.federation.label)})" if view.task == "number" and t.unit(view.federation.label) else ""
     columns: dict[str, list[Any]] = {"id": [score.id for score in scores]}
     settings: dict[str, Any] = {"id": t("score.id"), "note": t("score.note")}
     if view.task == "number":

@@ -18,51 +18,63 @@ BARS = 12  # classes in the picture; the table holds all
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """One person's score and what it is made of."""
+    """One person's answer: what is predicted and decided, in figures and in a sentence."""
     score = batch.scores[0]
-    if score.status == "failed":
-        frame.problem(t, score.problem)
-        return
-    _answer(t, view, batch)
-    _not_held(t, view, score)
+    with st.grid("auto", min_column_width=140):
+        for title, shown, about in _tiles(t, view, score):
+            st.metric(title, shown, help=about or None, border=True)
+    st.markdown(sentence(t, view, batch))
+    if score.not_held_by:
+        hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
+        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
+
+
+def computed(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """How the answer comes about: the other classes, and who contributed what."""
+    score = batch.scores[0]
     if view.task == "classes":
         _classes(t, view, score)
     _contribution(t, view, score)
 
 
-def _answer(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """What is predicted of the person, in figures and in a sentence."""
-    score, task = batch.scores[0], view.task
+def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
+    """Name, figure and explanation; what is decided stands first."""
     chance = t("score.probability"), percent(score.probability), _chance(t, view)
-    words = {"id": markdown(score.id), "label": markdown(t.label(view.federation)), "probability": chance[1]}
-    if task == "binary":
-        tiles = [chance, (t("score.decision"), frame.decision(t, score), t("glossary.cutoff"))]
-        if scale(view) == "log_odds":
-            tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
+    if view.task == "classes":
+        return [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
+    if view.task == "number":
+        value, off = _amounts(t, view, score)
+        return [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
+    tiles = [(t("score.decision"), frame.decision(t, score), t("glossary.cutoff")), chance]
+    if scale(view) == "log_odds":
+        tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
+    return tiles
+
+
+def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
+    """The answer in a sentence, as Markdown."""
+    score = batch.scores[0]
+    words = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
+    words["probability"] = percent(score.probability)
+    if view.task == "binary":
         words["relation"] = t("score.above" if score.probability >= batch.cutoff else "score.below")
         words["cutoff"] = f"{batch.cutoff:.0%}".replace("%", " %")
-    elif task == "classes":
-        tiles = [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
-        words["predicted"] = markdown(score.predicted)
-    else:
-        value, off = amount(score.margin, view.unit), amount(view.record.metrics.rmse, view.unit)
-        tiles = [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
-        words |= {"value": markdown(value), "off": markdown(off)}
-    with st.grid("auto", min_column_width=140):
-        for title, shown, about in tiles:
-            st.metric(title, shown, help=about or None, border=True)
-    st.markdown(t("score.sentence" if task == "binary" else f"score.sentence_{task}", **words))
+        return t("score.sentence", **words)
+    if view.task == "classes":
+        return t("score.sentence_classes", **words, predicted=markdown(score.predicted))
+    value, off = _amounts(t, view, score)
+    return t("score.sentence_number", **words, value=markdown(value), off=markdown(off))
+
+
+def _amounts(t: Texts, view: View, score: Score) -> tuple[str, str]:
+    """What is predicted, and by how much such predictions are off, in the label's unit."""
+    unit = t.unit(view.federation.label)
+    return amount(score.margin, unit), amount(view.record.metrics.rmse, unit)
 
 
 def _chance(t: Texts, view: View) -> str:
     """What a model's probabilities are."""
     return t({"log_odds": "glossary.probability", "class_score": "glossary.softmax"}.get(scale(view), "glossary.share"))
-
-
-def _not_held(t: Texts, view: View, score: Score) -> None:
-    if score.not_held_by:
-        hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
-        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
 
 
 def _classes(t: Texts, view: View, score: Score) -> None:
@@ -111,10 +123,10 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
     sentence = t(
         "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
-        base=_margin(view, score.base, False),
-        guest=_margin(view, score.guest_part, True),
-        hosts=_margin(view, score.hosts_part, True),
-        total=_margin(view, score.margin, False),
+        base=_margin(t, view, score.base, False),
+        guest=_margin(t, view, score.guest_part, True),
+        hosts=_margin(t, view, score.hosts_part, True),
+        total=_margin(t, view, score.margin, False),
         larger=t(f"score.larger_{larger}"),
     )
     if score.predicted:
@@ -127,7 +139,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     ]
     figure = charts.figure(230, top=4, barmode="overlay")
     for name, start, length, colour, pattern, change in steps:
-        charts.step(figure, name, start, length, _margin(view, length, change), colour, pattern)
+        charts.step(figure, name, start, length, _margin(t, view, length, change), colour, pattern)
     ends = [0.0, score.base, score.base + score.guest_part, score.margin]
     room = (max(ends) - min(ends) or 1.0) * 0.28
     figure.update_xaxes(
@@ -137,7 +149,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         tickformat=".0%" if scale(view) in ("share", "class_share") else None,
     )
     figure.update_yaxes(autorange="reversed", title=None)
-    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(view, s[2], s[5]) for s in steps]}
+    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(t, view, s[2], s[5]) for s in steps]}
     frame.chart(t, figure, sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
@@ -145,14 +157,18 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
 def _axis(t: Texts, view: View) -> str:
     """What the parts are measured in."""
     title = t(f"score.axis_{scale(view)}")
-    return f"{title} ({view.unit})" if view.task == "number" and view.unit else title
+    return (
+        f"{title} ({t.unit(view.federation.label)})"
+        if view.task == "number" and t.unit(view.federation.label)
+        else title
+    )
 
 
-def _margin(view: View, value: float, change: bool) -> str:
+def _margin(t: Texts, view: View, value: float, change: bool) -> str:
     """A margin or, with its sign, a change of it, in the words of the model's scale."""
     kind = scale(view)
     if kind in ("log_odds", "class_score"):
         return signed(value)
     plus = "+" if change and value >= 0 else ""
-    shown = percent(value) if kind in ("share", "class_share") else amount(value, view.unit)
+    shown = percent(value) if kind in ("share", "class_share") else amount(value, t.unit(view.federation.label))
     return plus + shown.replace("-", "−")

@@ -1,4 +1,4 @@
-"""One action: train the model again without flagged features, and see both models side by side."""
+"""One action: train the model again without a flagged feature, and see both models side by side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import evidence, links, model_comparison, run
+from app.panels import evidence, model_comparison, run
 from app.texts import Texts
 from app.view_models import View
 from backend.services.retraining import RetrainingRequest
@@ -14,36 +14,28 @@ from backend.services.retraining import RetrainingRequest
 if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.reports.model_comparison import SideBySide
+    from backend.services.compliance import Finding
 
 
-def request(t: Texts, view: View) -> RetrainingRequest:
-    """The form: features to do without, by which of them decisions are compared, and the cut-off."""
+def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingRequest:
+    """The form: features to do without, whether decisions are compared by the finding's groups, and the cut-off."""
     st.markdown(t("retraining.why"))
-    offered = [name for name in evidence.assessable(view) if any(row.feature == name for row in view.importance)]
-    worst = [f.feature for f in view.compliance.findings if f.status == "prohibited" and f.usage.splits]
     without = st.multiselect(
         t("retraining.without"),
-        offered,
-        default=list(dict.fromkeys(worst)),
+        list(dict.fromkeys((finding.feature, *(f.feature for f in view.compliance.findings)))),
+        default=[finding.feature],
         format_func=lambda name: evidence.plain(t, view, name),
-        key=f"retrain_without_{view.record.id}",
+        key=f"without_{place}",
         placeholder=t("retraining.choose"),
     )
-    by: list[str] = []
-    if view.task == "binary":
-        known = evidence.assessable(view)
-        by = st.multiselect(
-            t("retraining.by"),
-            known,
-            default=list(dict.fromkeys(worst))[:1],
-            format_func=lambda name: evidence.plain(t, view, name),
-            key=f"retrain_by_{view.record.id}",
-            help=t("retraining.by_help"),
-            placeholder=t("retraining.choose"),
-        )
-    cutoff = run.cutoff(t, view.task, "retrain_cutoff") if by else RetrainingRequest.cutoff
+    by: tuple[str, ...] = ()
+    cutoff = RetrainingRequest.cutoff
+    if view.task == "binary" and st.checkbox(
+        t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
+    ):
+        by, cutoff = (finding.feature,), run.cutoff(t, view.task, f"retrain_cutoff_{place}")
     st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
-    return RetrainingRequest(view.record.id, tuple(without), tuple(by), cutoff)
+    return RetrainingRequest(view.record.id, tuple(without), by, cutoff)
 
 
 def not_for(t: Texts, role: str) -> None:
@@ -59,17 +51,9 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
     st.info(t("retraining.done", model=job.result.after.record.id), icon=":material/check_circle:")
 
 
-def beside(t: Texts, view: View, found: SideBySide, fresh: bool) -> None:
-    """The old model and the new: quality at once, the rest once opened (a `fresh` pair is open); all of it on a page of its own."""
+def beside(t: Texts, view: View, found: SideBySide) -> None:
+    """The old model and the new: what changed in a sentence, figures and decisions by group; all of it on a page of its own."""
     model_comparison.headline(t, view, found)
-    key = f"beside_{found.before.record.id}_{found.after.record.id}"
-    box = st.expander(
-        t("retraining.beside"), expanded=fresh, icon=":material/compare_arrows:", key=key, on_change="rerun"
-    )
-    if box.open:  # what nobody looks at is not sent
-        with box:
-            model_comparison.details(t, view, found)
-    with st.container(horizontal=True):
-        pair = {"model": found.before.record.id, "other": found.after.record.id}
-        links.page("compare_models", t("comparison.open"), "compare_arrows", **pair)
-    model_comparison.to_both(t, found)
+    if found.outcomes:
+        model_comparison.outcomes(t, view, found)
+    model_comparison.open_full(t, found)

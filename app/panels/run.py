@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import session
 from app.panels import charts, frame, links, palette, parties, release
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
@@ -37,18 +38,29 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 @st.fragment(run_every=1.0)
 def pools_filling(draw: Callable[[], None]) -> None:
     """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end."""
+    session.note_clock()
     draw()
+
+
+def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:
+    """The pools that a scoring under `cipher` draws from."""
+    kept = [level for level in levels if level.target]
+    if cipher == "rlwe":
+        return [level for level in kept if level.party != view.model.guest]  # it draws its randomness as it goes
+    return kept
+
+
+def low(levels: Sequence[PoolLevel]) -> bool:
+    """Whether one of them holds less than a quarter of what it should."""
+    return any(level.ready < level.target / 4 for level in levels)
 
 
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
     """How much randomness each party has ready for `cipher`; nothing where none is kept."""
-    levels = [level for level in read() if level.target]
-    if cipher == "rlwe":
-        levels = [level for level in levels if level.party != view.model.guest]  # it draws its randomness as it goes
+    levels = needed(view, read(), cipher)
     if not levels:
         return
-    low = any(level.ready < level.target / 4 for level in levels)
-    icon, words = ("hourglass_top", t("score.warming")) if low else ("check", t("score.warm"))
+    icon, words = ("hourglass_top", t("score.warming")) if low(levels) else ("check", t("score.warm"))
     st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
     with st.grid("auto", min_column_width=170):
         for level in levels:
@@ -71,11 +83,14 @@ def follow(
     job: Job[Any],
     progress: Callable[[], int],
     redraw: Callable[[], None],
-    above: Callable[[], None],
+    beside: Callable[[], None],
 ) -> None:
-    """What stands above, and the stages, as they happen; `redraw` draws the whole page once the job has ended."""
-    above()
-    _live(t, view, job, progress())
+    """The stages as they happen, and what stands `beside` them; `redraw` draws the whole page once the job has ended."""
+    left, right = st.columns([3, 7], gap="medium")
+    with left:
+        _live(t, view, job, progress())
+    with right:
+        beside()
     if job.state != "running":
         redraw()
 
@@ -96,8 +111,7 @@ def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
         st.markdown("  \n".join(lines))
         many = job.total > 1
         share = done / job.total if many else reached / len(STAGES)
-        left = job.seconds / done * (job.total - done) if many and 0 < done < job.total else None
-        frame.progress(t, job, share, done, left)
+        frame.progress(t, job, share, done)
         frame.stop(t, job, "score")
 
 
@@ -118,18 +132,11 @@ def train(t: Texts, chosen: Federation, job: Job[Any], name: str, redraw: Callab
     """A training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
     who = [party.name for party in (chosen.guest, *chosen.hosts)]
     turn = palette.name(t, chosen, job.party) if job.party in who else ""
-    left = _left(job) if job.points and 0 < job.done < job.total else None
-    frame.working(t, job, t(f"stage.{job.stage}"), "train", turn, left)
+    frame.working(t, job, t(f"stage.{job.stage}"), "train", turn)
     if job.points:
         curves(t, chosen.label, job.points, name, "train_live")
     if job.state != "running":
         redraw()
-
-
-def _left(job: Job[Any]) -> float:
-    """Seconds, from the pace of the trees alone: alignment and encryption come before them, once."""
-    last = job.points[-1]
-    return float(last.seconds / last.tree * (job.total - last.tree))
 
 
 def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
@@ -144,7 +151,7 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
             trees=t("train.trees", n=record.n_trees),
             leaves=f"{record.n_leaves:,}",
             seconds=t.duration(job.seconds),
-            quality=frame.quality(t, record, markdown(chosen.label.unit)),
+            quality=frame.quality(t, record, markdown(t.unit(chosen.label))),
         ),
         icon=":material/check_circle:",
         title=t("train.registered"),
@@ -169,7 +176,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
         t(
             "train.curve_number" if number_label else "train.curve_sentence",
             grown=t("train.rounds", n=last.tree),
-            loss=markdown(amount(last.log_loss_validation, label.unit if number_label else "")),
+            loss=markdown(amount(last.log_loss_validation, t.unit(label) if number_label else "")),
             auc=number(last.auc_validation),
             best=best.tree,
         )
@@ -181,7 +188,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     if len(points) > 1:
         for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
             with column:
-                frame.picture(_lines(t, points, title, field, label.unit), t(f"train.{title}"), f"{key}_{title}")
+                frame.picture(_lines(t, points, title, field, t.unit(label)), t(f"train.{title}"), f"{key}_{title}")
     columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
     for title, field in drawn:
         for part in ("training", "validation"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame
+from app.panels import frame, links
 from app.texts import Texts, cut, markdown
 from backend import __version__
 from backend.i18n import LANGUAGES
@@ -17,41 +17,60 @@ from backend.services.audit import ROLES
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.results import ModelRecord
+    from backend.services.lifecycle import ModelState
 
-SHOWN = {"en": "English", "zh": "中文"}
+NAME = 18  # letters of a model's name that the picker has room for
+SHOWN = {"en": "EN", "zh": "中文"}
 
 
-def models(t: Texts, records: Sequence[ModelRecord], federations: Mapping[str, Federation], key: str) -> None:
-    """The model picker: federation › model."""
+def models(
+    t: Texts,
+    records: Sequence[ModelRecord],
+    federations: Mapping[str, Federation],
+    states: Mapping[str, ModelState],
+    key: str,
+) -> None:
+    """The model picker: federation › model · state."""
     by_id = {record.id: record for record in records}
 
     def named(model_id: str) -> str:
-        record = by_id[model_id]
+        record, state = by_id[model_id], t(f"states.{states[model_id].state}")
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
-        when = record.created[5:16].replace("T", " ")
-        short = re.split(r"[:：]", title)[0]
-        mark = record.id[1:5]  # two models may be of one minute, and a widget knows its options by their labels
-        if len(federations) > 1:
-            return f"{cut(short, 13)} › {when} · {mark}"
-        return f"{t('sidebar.named', n=record.n_trees, when=when)} · {mark}"
+        before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
+        return f"{before}{_called(record, states[model_id])} · {state}"
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
-    record = by_id[chosen]
-    unit = federations[record.federation].label.unit if record.federation in federations else ""
-    st.caption(t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8]))
+    record, found = by_id[chosen], states[chosen]
+    unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
+    icon = f":material/{frame.STATES[found.state]}:"
+    words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
+    st.caption(f"{icon} {t(f'states.{found.state}')} · {words}")
+
+
+def _called(record: ModelRecord, state: ModelState) -> str:
+    """A model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
+    mark = record.id[1:5]
+    short = cut(state.name, NAME)
+    if short:
+        return short if short == state.name else f"{short} {mark}"
+    return f"{record.created[5:16].replace('T', ' ')} · {mark}"
 
 
 def footer(t: Texts, account: str) -> None:
     """Below the navigation: language, role and version."""
     with st.container(key="footer", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        left, right = st.columns(2, gap="xsmall")
+        with left:
             _language(t)
+        with right:
             _role(t)
         if account:
             st.caption(t("sidebar.signed_in", name=markdown(account)))
             st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
-        st.caption(f"Glassleaf {__version__}")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            links.page("help", t("help.title"), "help")
+            st.caption(f"Glassleaf {__version__}", width="content")
 
 
 def _language(t: Texts) -> None:

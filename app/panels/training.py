@@ -231,7 +231,7 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
 def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selected: Callable[[], int | None]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, a table to choose from, a link to the chosen one."""
     first, second = view_models.FIGURES[chosen.label.task]
-    unit = chosen.label.unit
+    unit = t.unit(chosen.label)
     words = _sentence(t, chosen, records)
     st.markdown(words)
     frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
@@ -318,7 +318,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
     def facts(record: ModelRecord) -> dict[str, str]:
         return {
             "name": markdown(frame.algorithm(t, record)),
-            "quality": markdown(frame.quality(t, record, chosen.label.unit)),
+            "quality": markdown(frame.quality(t, record, t.unit(chosen.label))),
             "seconds": t.duration(record.seconds),
         }
 
@@ -328,7 +328,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
 
 def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
-    name, unit = view_models.FIGURES[chosen.label.task][0], chosen.label.unit
+    name, unit = view_models.FIGURES[chosen.label.task][0], t.unit(chosen.label)
     values = [_shown(record, name) for record in records]
     known = [value for value in values if not math.isnan(value)]
     best = (min if name == "rmse" else max)(known, default=0.0)

@@ -86,7 +86,7 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
         figure.add_annotation(**ends, **ARROW)
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
         for text, shift in ((title, 10), (size(entry.bytes), -10)):
-            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text, font={"size": 11})
+            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text)
         if "encrypted" in entry.holds:
             figure.add_annotation(x=gap, y=row, yshift=-9, xshift=-34, **LOCK)
     figure.add_scatter(
@@ -109,15 +109,11 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
 
 def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     """How long each stage took."""
+    listed = sum(stage.seconds for stage in done.stages)
     slowest = max(done.stages, key=lambda stage: stage.seconds)
-    st.markdown(
-        t(
-            "score.stages_sentence",
-            total=t.duration(done.seconds),
-            slowest=t(f"stage.{slowest.name}").lower(),
-            part=t.duration(slowest.seconds),
-        )
-    )
+    words = {"slowest": t(f"stage.{slowest.name}").lower(), "part": t.duration(slowest.seconds)}
+    rest = max(0.0, done.seconds - listed)
+    st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
     parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
     columns: frame.Columns = {
         t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],

@@ -112,7 +112,7 @@ def figure(
     _folded(sight)
     picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6])
     picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1])
-    return picture.update_layout(margin_r=_room(view, tree, positions))
+    return picture.update_layout(margin_r=_room(t, view, tree, positions))
 
 
 def _ring(sight: _Sight, node: int) -> None:
@@ -123,10 +123,10 @@ def _ring(sight: _Sight, node: int) -> None:
     )
 
 
-def _room(view: View, tree: GuestTree, positions: Mapping[int, tuple[int, float]]) -> int:
+def _room(t: Texts, view: View, tree: GuestTree, positions: Mapping[int, tuple[int, float]]) -> int:
     """Pixels beside the last leaves for words that are longer than a weight."""
     leaves = [item for node, item in enumerate(tree.nodes) if node in positions and isinstance(item, Leaf)]
-    longest = max((len(leaf_short(view, leaf)) for leaf in leaves), default=0)
+    longest = max((len(leaf_short(t, view, leaf)) for leaf in leaves), default=0)
     return max(0, longest - len("+0.123")) * LETTER
 
 
@@ -148,7 +148,7 @@ def _edges(sight: _Sight) -> None:
         line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
         sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
     for way_open, labels in words.items():
-        _write(sight, labels, "bottom right", {"size": 10}, opacity=1.0 if way_open else 0.45)
+        _write(sight, labels, "bottom right", {"size": charts.TEXT}, opacity=1.0 if way_open else 0.45)
 
 
 def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
@@ -173,10 +173,12 @@ def rule(t: Texts, view: View, index: int, node: int) -> str:
         return t("structure.kept", party=t.party(view.federation, split.owner))
     feature = view.model.feature(split.feature)
     if own.threshold is not None:
-        unit = f" {feature.unit}" if feature.unit else ""
+        unit = f" {t.unit(feature)}" if feature.unit else ""
         return t("structure.below", threshold=bare(own.threshold), unit=unit)
-    named = [feature.categories.get(code, code) for code in sorted(own.left_categories)]
-    return t("structure.one_of", listed=", ".join(named))
+    codes = t.codes(feature)
+    return t(
+        "structure.one_of", listed=t("words.comma").join(codes.get(code, code) for code in sorted(own.left_categories))
+    )
 
 
 def _splits(sight: _Sight, party: str, own: list[int]) -> None:
@@ -200,7 +202,7 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
                 for node in nodes
             ],
             textposition="top center",
-            textfont={"size": 11},
+            textfont={"size": charts.TEXT},
             hovertext=[_hover(sight, node, party) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
@@ -238,13 +240,13 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
         shares = sorted(zip(view.model.outputs.classes, answer, strict=True), key=lambda item: -item[1])
         listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
         return t("structure.says_class_share", listed=t.listed(listed))
-    words = {"weight": label(leaf_short(view, leaf)), "name": label(view_models.class_of(view, index))}
+    words = {"weight": label(leaf_short(t, view, leaf)), "name": label(view_models.class_of(view, index))}
     if kind in ("share", "value"):
         return t(f"structure.says_{kind}", **words)
     return t(f"structure.raises_{kind}" if answer[0] > 0 else f"structure.lowers_{kind}", **words)
 
 
-def leaf_short(view: View, leaf: Leaf) -> str:
+def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
     """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
     kind, answer = view_models.scale(view), view_models.answer(view, leaf)
     if kind in ("log_odds", "class_score"):
@@ -255,7 +257,7 @@ def leaf_short(view: View, leaf: Leaf) -> str:
         best = max(range(len(answer)), key=answer.__getitem__)
         return f"{cut(view.model.outputs.classes[best], 12)} {percent(answer[best])}"
     plus = "+" if kind == "step" and answer[0] >= 0 else ""
-    return plus + amount(answer[0], view.unit)
+    return plus + amount(answer[0], t.unit(view.federation.label))
 
 
 def _leaves(sight: _Sight) -> None:
@@ -271,7 +273,7 @@ def _leaves(sight: _Sight) -> None:
         for node, lines in hovers.items():
             lines.append(t("structure.open" if node in sight.alive else "structure.ruled_out"))
     strong = sight.alive if sight.overlaid else ()
-    short = {node: label(leaf_short(view, leaf)) for node, leaf in leaves.items()}
+    short = {node: label(leaf_short(t, view, leaf)) for node, leaf in leaves.items()}
     middle, several = view_models.middle(view, sight.tree), view_models.scale(view) == "class_share"
     sight.picture.add_scatter(
         x=[sight.positions[node][0] for node in leaves],
@@ -307,7 +309,7 @@ def _folded(sight: _Sight) -> None:
     below = {node: sight.t("structure.folded", n=view_models.leaves_below(sight.tree, node)) for node in ends}
     if ends:
         labels = [(*sight.at(node), f"\u2003\u2003{words}") for node, words in below.items()]
-        _write(sight, labels, "middle right", {"size": 11}, cliponaxis=False)
+        _write(sight, labels, "middle right", {"size": charts.TEXT}, cliponaxis=False)
 
 
 def legend(t: Texts, view: View) -> None:
@@ -332,7 +334,7 @@ def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = No
                 positions[node][0],
                 palette.plain(t, view.federation, split.owner) if split else leaf,
                 t.meaning(view.model.feature(split.feature)) if split else "",
-                leaf_short(view, item) if isinstance(item, Leaf) else rule(t, view, index, node),
+                leaf_short(t, view, item) if isinstance(item, Leaf) else rule(t, view, index, node),
                 f"{split.left} / {split.right}" if split else "",
                 split.gain if split else None,
                 item.cover,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, links, palette
+from app.panels import links, palette
 from app.texts import Texts, cut, markdown, number, percent
 from app.view_models import View
 from backend.services.explanation import Split
@@ -31,7 +31,7 @@ def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]
                 st.button(
                     t("structure.tree", tree=i + 1),
                     key=f"tree_{i}",
-                    type=frame.emphasis() if i == current else "tertiary",
+                    type="primary" if i == current else "tertiary",
                     on_click=choose,
                     args=("tree", str(i + 1)),
                     width="stretch",

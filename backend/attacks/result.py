@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec
 
+from backend import work
+
 P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
 # an attack works when guessing would succeed as often with at most this probability (one-sided binomial test)
@@ -143,6 +145,7 @@ def works(result: AttackResult) -> bool:
 
 def count(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> SuccessCount:
     """Run one side: `attack`, called with what follows, returns how much it got right, and of how much."""
+    work.check()
     began = time.perf_counter()
     right, trials = attack(*args, **kwargs)
     return SuccessCount(right, trials, time.perf_counter() - began)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.models import model_text
-from backend.cli.output import AsJson, open_glassleaf, print_result, split_list
+from backend.cli.output import AsJson, Decimal, Encoding, Sheet, open_glassleaf, print_result, split_list
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ SHOWN_CODES = 6  # of a column in the text; --json has all
 
 @app.command()
 def init(
-    table: Annotated[Path, typer.Argument(help="One CSV with everything: ids, features, label.")],
+    table: Annotated[
+        Path, typer.Argument(help="One table with everything: ids, features, label (CSV, XLSX or Parquet).")
+    ],
     label: Annotated[str, typer.Option(help="Column to be predicted.")],
     guest: Annotated[
         str,
@@ -50,10 +52,13 @@ def init(
     label_meaning: Annotated[
         str | None, typer.Option(help="What the label (binary: the positive one) says about a person.")
     ] = None,
+    encoding: Encoding = "",
+    decimal: Decimal = "",
+    sheet: Sheet = "",
     as_json: AsJson = False,
 ) -> None:
     """Split one table into the parties' files and a federation file, and say how the table was read."""
-    from backend.services.federations import TO_FILL_IN, Division
+    from backend.services.federations import TO_FILL_IN, Division, Reading
 
     hosts: dict[str, tuple[str, ...]] = {}
     for text in host:
@@ -65,7 +70,17 @@ def init(
         hosts[party] = split_list(columns)
     marks = _missing_texts(missing or [])
     division = Division(
-        label, split_list(guest), hosts, id_column, positive, task, dictionary, name, label_meaning, missing=marks
+        label,
+        split_list(guest),
+        hosts,
+        id_column,
+        positive,
+        task,
+        dictionary,
+        name,
+        label_meaning,
+        missing=marks,
+        reading=Reading(encoding, decimal, sheet),
     )
     with open_glassleaf() as glassleaf:
         federation = glassleaf.federations.init(table, division, out)

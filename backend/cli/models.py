@@ -13,7 +13,7 @@ from backend.services.audit import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from backend.results import ModelRecord
-    from backend.services.registry import ModelState
+    from backend.services.lifecycle import ModelState
 
 Person = Annotated[str, typer.Option("--as", help="Who takes the step (default: the system's user).")]
 Role = Annotated[str, typer.Option(help=f"In which role: {', '.join(ROLES)}. Nobody is authenticated here.")]

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of a CSV that is not UTF-8: utf-16, gbk or latin-1.")]
+Decimal = Annotated[
+    str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
+]
+Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
 TICK = 2.0  # seconds between two lines of progress
 SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
 T = TypeVar("T")

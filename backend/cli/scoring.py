@@ -11,8 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, check_out, open_glassleaf, print_result, quality_text, save, watched
+from backend.cli.output import (
+    AsJson,
+    Decimal,
+    Encoding,
+    ModelId,
+    Sheet,
+    check_out,
+    open_glassleaf,
+    print_result,
+    quality_text,
+    save,
+    watched,
+)
 from backend.errors import ParameterError
+from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
 
 if TYPE_CHECKING:
@@ -47,7 +60,9 @@ def evaluate(
 @app.command()
 def score(
     model: ModelId,
-    samples: Annotated[Path, typer.Argument(help="CSV with the id column and the Guest's features (or ids alone).")],
+    samples: Annotated[
+        Path, typer.Argument(help="CSV, XLSX or Parquet with the id column and the Guest's features (or ids alone).")
+    ],
     out: Annotated[Path | None, typer.Option(help="CSV to write the scores to.")] = None,
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
     bits: Annotated[int, typer.Option(help="Paillier key size.")] = KEY_BITS,
@@ -55,6 +70,9 @@ def score(
         str,
         typer.Option(help="paillier; rlwe (lattice, for bulk); paillier-short; none: plaintext, protects nothing."),
     ] = "paillier",
+    encoding: Encoding = "",
+    decimal: Decimal = "",
+    sheet: Sheet = "",
     jobs: Annotated[int, typer.Option(help="Worker processes for bulk uploads; 0 = one a core.")] = 0,
     backend: Annotated[str, typer.Option(help="joblib backend of the workers: loky, dask or ray.")] = "loky",
     scheduler: Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")] = "",
@@ -68,8 +86,8 @@ def score(
     if out is not None:
         check_out(out)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
-        sheet = glassleaf.samples.read(model, samples)
-        request = ScoringRequest(model, sheet, cutoff, chosen, bits, hold=True)
+        read = glassleaf.samples.read(model, samples, how=Reading(encoding, decimal, sheet))
+        request = ScoringRequest(model, read, cutoff, chosen, bits, hold=True)
         batch = watched(glassleaf.scoring.start(request))
         failed = sum(s.status == "failed" for s in batch.scores)
         # whoever repeats a command that had ended after all keeps the scores that it wrote
@@ -78,8 +96,8 @@ def score(
             save(written, glassleaf.scoring.csv(batch))
         plain = None
         if check:
-            plain = glassleaf.scoring.start(ScoringRequest(model, sheet, cutoff, "none"), counted=False).get()
-        document, text = _told(batch, sheet.notes, plain, written)
+            plain = glassleaf.scoring.start(ScoringRequest(model, read, cutoff, "none"), counted=False).get()
+        document, text = _told(batch, [note.text() for note in read.notes], plain, written)
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
     if document.get("equal_to_plain") is False or failed == len(batch.scores):

@@ -260,6 +260,7 @@ def assess(
             part = "findings" if finding.force == "in_force" else "not_in_force"
             found["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
     built_in = {pack.name for pack in load_packs()}
+    order = {rule.id: index for index, rule in enumerate(rule for pack in packs for rule in pack.rules)}
     return ComplianceReport(
         assessed=len(dictionary),
         packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
@@ -267,7 +268,7 @@ def assess(
         on=day.isoformat(),
         words=words().version,
         problems=tuple(problems),
-        **{part: _worst_first(findings) for part, findings in found.items()},
+        **{part: _worst_first(findings, order) for part, findings in found.items()},
     )
 
 
@@ -374,11 +375,12 @@ def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
     return PackStamp(**same, as_of=pack.as_of.isoformat(), built_in=built_in)
 
 
-def _worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort by status, then used before unused and by gain, then by name."""
+def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple[Finding, ...]:
+    """Sort by status, then used before unused, then what is prohibited as the law lists it (no gain excuses it), the rest by gain."""
 
     def rank(finding: Finding) -> tuple[int, bool, float, str, str]:
-        used = finding.usage.splits > 0
-        return SEVERITY.index(finding.status), not used, -finding.usage.gain_share, finding.feature, finding.rule_id
+        used, prohibited = finding.usage.splits > 0, finding.status == "prohibited"
+        within = order[finding.rule_id] if prohibited else -finding.usage.gain_share
+        return SEVERITY.index(finding.status), not used, within, finding.feature, finding.rule_id
 
     return tuple(sorted(findings, key=rank))

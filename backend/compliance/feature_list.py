@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from backend.data.csv_file import CsvText, read_csv, shown
+from backend.data.csv_file import TableText, read_csv, shown
 from backend.data.dictionary import NO_MEANING, Feature, Kind
 from backend.errors import GlassleafError, RulePackError
 
@@ -60,7 +60,7 @@ def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeatu
     return _features(table, header, more)
 
 
-def _features(table: CsvText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
+def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
     found, problems = [], []
     for line, cells in zip(table.lines, table.rows, strict=True):
         row = dict(zip(header, (*cells, *[""] * (len(header) - len(cells))), strict=True))

@@ -8,8 +8,10 @@ import weakref
 from collections import deque
 from typing import Any, Generic, Protocol, TypeVar
 
+from backend import work
+
 BATCH = 64  # items per request to the second process, so that an urgent request is served soon
-BULK = 512  # from this many on the second process helps even without a stock
+BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
@@ -84,7 +86,10 @@ class Pool(Generic[T]):
             except IndexError:
                 break
         self._wake.set()
-        return taken + self._make(count - len(taken)) if len(taken) < count else taken
+        while len(taken) < count:
+            work.check()
+            taken += self._make(min(count - len(taken), BULK))
+        return taken
 
     def _make(self, count: int) -> list[T]:
         share = count // 2

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import rbcl
 
+from backend import work
 from backend.errors import SecurityError
 
 ELEMENT = 32  # bytes, RFC 9496 §4.3
@@ -70,6 +71,7 @@ def multiply(scalar: bytes, element: bytes) -> bytes:
     SecurityError
         `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
     """
+    work.check()
     try:
         product: bytes = rbcl.crypto_scalarmult_ristretto255(scalar, element)
     except (RuntimeError, ValueError) as error:

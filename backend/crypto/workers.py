@@ -57,7 +57,11 @@ class Workers:
         return self.jobs > 1 or self.backend != "loky"
 
     def map(
-        self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]], check: Callable[[], None] = lambda: None
+        self,
+        function: Callable[..., R],
+        tasks: Iterable[tuple[Any, ...]],
+        check: Callable[[], None] = lambda: None,
+        on_done: Callable[[], None] = lambda: None,
     ) -> Generator[R, None, None]:
         """``function(*task)`` for every task, in order; tasks are drawn lazily. Close the generator, in the same thread, to stop early.
 
@@ -66,6 +70,8 @@ class Workers:
         check : callable
             Called every 0.1 s while a local process works; may raise to stop. Tasks in flight then run to their end unobserved, as
             other jobs may use the same processes.
+        on_done : callable
+            Called in another thread for every task that a local process is through with, whether its result was taken or not.
 
         Raises
         ------
@@ -74,7 +80,11 @@ class Workers:
         """
         if not self.parallel:
             return (function(*task) for task in tasks)
-        return self._here(function, tasks, check) if self.backend == "loky" else self._in_blocks(function, iter(tasks))
+        return (
+            self._here(function, tasks, check, on_done)
+            if self.backend == "loky"
+            else self._in_blocks(function, iter(tasks))
+        )
 
     def close(self) -> None:
         """Disconnect from the cluster, if any; idle local worker processes end by themselves."""
@@ -83,7 +93,11 @@ class Workers:
             _dask_client.cache_clear()
 
     def _here(
-        self, function: Callable[..., R], tasks: Iterable[tuple[Any, ...]], check: Callable[[], None]
+        self,
+        function: Callable[..., R],
+        tasks: Iterable[tuple[Any, ...]],
+        check: Callable[[], None],
+        on_done: Callable[[], None],
     ) -> Generator[R, None, None]:
         """On local processes, which all jobs share."""
         from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - slow to import
@@ -97,7 +111,9 @@ class Workers:
 
         try:
             for task in tasks:
-                in_flight.append(get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task))
+                future = get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task)
+                future.add_done_callback(lambda _: on_done())
+                in_flight.append(future)
                 if len(in_flight) == 2 * BLOCK * self.jobs:
                     yield first()
             while in_flight:

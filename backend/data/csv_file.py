@@ -1,4 +1,4 @@
-"""CSV files as text: encoding, separator, header and cells, and cells as numbers, codes and yes/no.
+"""A table as text: header and cells, read from CSV, and cells as numbers, codes and yes/no.
 
 Knows nothing of parties or people. Names unreadable cells by line, so that the file's owner can correct them.
 """
@@ -10,18 +10,20 @@ import io
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.decimal_mark import POINT, Marks, plain
 from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
 
 BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
 SEPARATORS = ",;\t|"
 MAX_NAME = 500  # characters of a column's name
+PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a workbook
 MAX_ROW = 1_000_000  # characters of one row
 SHOWN_CELL = 40  # characters of a cell that a problem repeats
 SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only counts
@@ -29,10 +31,12 @@ SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only count
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a CSV file may be; checked while it is read.
+    """How large a table's file may be; checked before and while it is read.
 
     Attributes
     ----------
+    max_bytes : int
+        Of the file; what is packed (XLSX, Parquet) may be :data:`PACKED` times as large once it is unpacked.
     max_cells : int
         Rows times columns of the header, so that short rows of a wide table cost no more than full ones.
     """
@@ -47,9 +51,25 @@ TABLE = Limits(max_bytes=250_000_000, max_rows=1 << 20, max_columns=5_000, max_c
 """Of a party's table; it stays in memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A cell of a workbook without a value that could be read.
+
+    Attributes
+    ----------
+    kind : {"formula", "error", "rounded"}
+        A formula without a stored result, an error such as ``#DIV/0!``, or a number of more digits than a workbook
+        keeps, which matters where it is a name and not an amount.
+    """
+
+    column: str
+    kind: str
+    cell: str
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class CsvText:
-    """A CSV file's cells as they are written, without the white space around them.
+class TableText:
+    """A table's cells as they are written, without the white space around them.
 
     Attributes
     ----------
@@ -58,9 +78,16 @@ class CsvText:
     rows : list of list of str
         One list a row, of at most ``len(header)`` cells: surplus cells are cut.
     lines : list of int
-        The line on which each row starts; the header is on line 1.
+        The line on which each row starts (XLSX: the row's number), where the header is 1; of Parquet, which has no header line, the
+        number of the record.
     ragged : dict of int to int
         Rows whose number of cells differs from the header's: row → cells found.
+    faults : dict of int to tuple of Fault
+        Rows with cells that have no value to be read.
+    marks : Marks
+        How numbers are written.
+    separator : str
+        Of a CSV file; empty where cells stand apart by themselves.
     """
 
     name: str
@@ -68,6 +95,9 @@ class CsvText:
     rows: list[list[str]]
     lines: list[int]
     ragged: dict[int, int]
+    faults: dict[int, tuple[Fault, ...]] = field(default_factory=dict)
+    marks: Marks = POINT
+    separator: str = ""
 
     def cells(self, column: str) -> list[str]:
         """One column's cells, ``(n_rows,)``, empty where a row is too short; `column` must be in the header."""
@@ -90,7 +120,7 @@ def listed(items: Sequence[str], max_items: int = 8) -> str:
     return ", ".join(items[:max_items]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def read_csv(path: Path, limits: Limits = TABLE) -> CsvText:
+def read_csv(path: Path, limits: Limits = TABLE) -> TableText:
     """Read a CSV file; raises `FederationError` where it is absent, unreadable, too large or not a table."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
@@ -111,10 +141,11 @@ def read_csv(path: Path, limits: Limits = TABLE) -> CsvText:
     return parse_csv(path.name, data, limits)
 
 
-def parse_csv(name: str, data: bytes, limits: Limits = TABLE) -> CsvText:
+def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = "utf-8-sig") -> TableText:
     """Split a CSV file's bytes into header and rows.
 
-    UTF-8 with or without a byte order mark; the separator (comma, semicolon, tab or vertical bar) is the one that splits the header most.
+    UTF-8 with or without a byte order mark, or the `encoding` that was named; the separator (comma, semicolon, tab or vertical bar) is the
+    one that splits the header most.
 
     Raises
     ------
@@ -122,17 +153,18 @@ def parse_csv(name: str, data: bytes, limits: Limits = TABLE) -> CsvText:
         Not UTF-8, larger than `limits`, no header, an empty or repeated column name, or a quotation mark that never closes.
     """
     if len(data) > limits.max_bytes:
-        raise _too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
+        raise too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
     header: tuple[str, ...] = ()
     rows: list[list[str]] = []
     lines: list[int] = []
     ragged: dict[int, int] = {}
     most = limits.max_rows
-    for line, row in _parsed(name, data):
+    separator = _separator(data, encoding)
+    for line, row in _parsed(name, data, encoding, separator):
         if header:
             if len(rows) == most:
                 wide = f" of {len(header):,} columns" if most < limits.max_rows else ""
-                raise _too_large(name, f"more than {most:,} rows{wide}", f"{most:,}")
+                raise too_large(name, f"more than {most:,} rows{wide}", f"{most:,}")
             if len(row) != len(header):
                 ragged[len(rows)] = len(row)
                 del row[len(header) :]
@@ -140,18 +172,18 @@ def parse_csv(name: str, data: bytes, limits: Limits = TABLE) -> CsvText:
             lines.append(line)
         elif row != [""]:
             header = tuple(row)
-            _check_header(name, header, limits)
+            check_header(name, header, limits)
             most = min(most, limits.max_cells // len(header))
     if not header:
         raise FederationError(
             f"{name}: the file is empty; expected a header line and at least one row. Export it again."
         )
-    return CsvText(name, header, rows, lines, ragged)
+    return TableText(name, header, rows, lines, ragged, separator=separator)
 
 
-def _parsed(name: str, data: bytes) -> Iterator[tuple[int, list[str]]]:
+def _parsed(name: str, data: bytes, encoding: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line and cells of every row that is not blank; nothing is held but the row that is being read."""
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
     taken = 0  # characters of the row that is being read
 
     def bounded() -> Iterator[str]:
@@ -159,13 +191,13 @@ def _parsed(name: str, data: bytes) -> Iterator[tuple[int, list[str]]]:
         while line := text.readline(MAX_ROW + 1):
             taken += len(line)
             if taken > MAX_ROW:
-                raise _too_large(
+                raise too_large(
                     f"{name}, line {ended + 1}", f"a row of more than {MAX_ROW:,} characters", f"{MAX_ROW:,}"
                 )
             yield line
 
     ended = 0
-    reader = csv.reader(bounded(), delimiter=_separator(data), strict=True)
+    reader = csv.reader(bounded(), delimiter=separator, strict=True)
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -178,27 +210,30 @@ def _parsed(name: str, data: bytes) -> Iterator[tuple[int, list[str]]]:
             "doubled inside a quoted cell. Correct the line."
         ) from None
     except UnicodeDecodeError:
-        raise _not_utf8(name, data) from None
+        raise not_text(name, data, encoding) from None
 
 
-def _too_large(where: str, found: str, most: str) -> FederationError:
+def too_large(where: str, found: str, most: str) -> FederationError:
+    """The refusal of a file that is larger than its limits."""
     return FederationError(f"{where}: found {found}, expected at most {most}. Split the file.")
 
 
-def _not_utf8(name: str, data: bytes) -> FederationError:
+def not_text(name: str, data: bytes, encoding: str) -> FederationError:
+    """The refusal of bytes that are no text in `encoding`, with the first of them."""
+    shown_as = "UTF-8" if encoding == "utf-8-sig" else encoding
     try:
-        data.decode()
+        data.decode(encoding)
     except UnicodeDecodeError as error:
         found, line = data[error.start], data.count(b"\n", 0, error.start) + 1
     return FederationError(
-        f"{name}, line {line}: found a byte that is not UTF-8 (0x{found:02x}); expected UTF-8 text. "
+        f"{name}, line {line}: found a byte that is not {shown_as} (0x{found:02x}); expected {shown_as} text. "
         "Save the file as 'CSV UTF-8'."
     )
 
 
-def _separator(data: bytes) -> str:
+def _separator(data: bytes, encoding: str) -> str:
     """The separator that splits the first line with text into the most cells; a comma where they tie."""
-    head = data[:MAX_ROW].decode("utf-8-sig", errors="replace").lstrip()
+    head = data[:MAX_ROW].decode(encoding, errors="replace").lstrip()
     first = io.StringIO(head, newline="").readline()
 
     def parts(separator: str) -> int:
@@ -210,7 +245,8 @@ def _separator(data: bytes) -> str:
     return max(SEPARATORS, key=parts)
 
 
-def _check_header(name: str, header: tuple[str, ...], limits: Limits) -> None:
+def check_header(name: str, header: tuple[str, ...], limits: Limits) -> None:
+    """Raise FederationError where a table has too many columns, or one without a name or with another's."""
     if len(header) > limits.max_columns or max(map(len, header)) > MAX_NAME:
         raise FederationError(
             f"{name}, header: found {len(header):,} columns, expected at most {limits.max_columns:,} with names of at most "
@@ -232,7 +268,9 @@ def _check_header(name: str, header: tuple[str, ...], limits: Limits) -> None:
         raise FederationError(problems)
 
 
-def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generic], dict[int, str]]:
+def to_column(
+    cells: Sequence[str], feature: Feature, marks: Marks = POINT
+) -> tuple[NDArray[np.generic], dict[int, str]]:
     """Turn a column's cells into values.
 
     Parameters
@@ -240,6 +278,8 @@ def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generi
     cells : sequence of str, ``(n_rows,)``
     feature : Feature
         Its kind says how to read them, its `missing` which texts are no value; an empty cell never is one.
+    marks : Marks
+        How numbers are written.
 
     Returns
     -------
@@ -253,19 +293,23 @@ def to_column(cells: Sequence[str], feature: Feature) -> tuple[NDArray[np.generi
         column = np.empty(len(cells), dtype=object)
         column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
-    values, marks = _numbers(cells, feature.kind), _numbers(feature.missing, feature.kind)
+    values, absent_numbers = _numbers(cells, feature.kind, marks), _numbers(feature.missing, feature.kind, marks)
     unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
-    values[np.isin(values, marks) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = np.nan
+    values[np.isin(values, absent_numbers) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = (
+        np.nan
+    )
     return values, unread
 
 
-def _numbers(cells: Sequence[str], kind: Kind) -> NDArray[np.float64]:
+def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float64]:
     """Cells as numbers, NaN where they are none; an infinity is no value of a person."""
     if kind is Kind.BOOLEAN:
         return np.array([BOOLEANS.get(cell.casefold(), np.nan) for cell in cells], dtype=np.float64)
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    values = pd.to_numeric(pd.Series(list[object](plain(cells, marks)), dtype=object), errors="coerce").to_numpy(
+        dtype=np.float64, copy=True
+    )
     values[np.isinf(values)] = np.nan
     return values
 

@@ -273,7 +273,7 @@ def _federation() -> Federation:
         about="A bank, a telecom and a shopping platform score loan applicants together. All data are made up.",
         synthetic=True,
         label=Label(
-            column=LABEL, positive="1", meaning="Default within 90 days of the loan", meaning_zh="放款后90天内违约"
+            column=LABEL, positive="1", meaning="Default within 90 days of the loan", meaning_zh="放款后 90 天内违约"
         ),
         guest=bank,
         hosts=(telecom, platform),

@@ -53,15 +53,15 @@ class Feature(BaseModel):
         The column in the party's file; unique over the whole federation.
     meaning, meaning_zh : str
         What it says about a person, in English and optionally Chinese.
-    unit : str
-        Unit of the values; empty where there is none.
+    unit, unit_zh : str
+        Unit of the values, in English and optionally Chinese; empty where there is none.
     expected_direction : ExpectedDirection
         What experience says a higher value does to the risk.
     sensitivity : str
         A protected attribute's tag (``sex``, ``age``, ``marital_status``, ``race`` …), ``none`` where the owner states that
         there is none, empty where the owner says nothing (checks then read name and meaning).
-    categories : dict of str to str
-        For coded columns: code → what it stands for.
+    categories, categories_zh : dict of str to str
+        For coded columns: code → what it stands for, in English and optionally Chinese.
     missing : tuple of str
         Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
         every spelling of its value.
@@ -73,16 +73,26 @@ class Feature(BaseModel):
     meaning: Shown = Field(min_length=1, max_length=500)
     meaning_zh: Shown = Field(default="", max_length=500)
     unit: Shown = Field(default="", max_length=40)
+    unit_zh: Shown = Field(default="", max_length=40)
     kind: Kind = Kind.NUMERIC
     expected_direction: ExpectedDirection = ExpectedDirection.NONE
     sensitivity: Shown = Field(default="", max_length=60)
     categories: dict[Shown, Shown] = Field(default_factory=dict)
+    categories_zh: dict[Shown, Shown] = Field(default_factory=dict)
     missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
 
     @property
     def described(self) -> bool:
         """Whether somebody gave the meaning."""
         return not self.meaning.endswith(NO_MEANING)
+
+    @field_validator("categories_zh")
+    @classmethod
+    def _same_codes(cls, value: dict[str, str], info: ValidationInfo) -> Any:
+        """Refuse a translation of a code that there is not."""
+        if wrong := sorted(value.keys() - info.data.get("categories", {}).keys()):
+            raise ValueError(f"codes that 'categories' has too; {wrong[0]!r} is not one of them")
+        return value
 
     @field_validator("missing")
     @classmethod

@@ -1,16 +1,16 @@
 """A feature dictionary as a CSV file: one row a feature, as ``init --dictionary`` reads it.
 
-Columns: name, meaning, meaning_zh, unit, kind, expected_direction, sensitivity, categories (``code=label;code=label``), missing
-(``text;text``). Only name and meaning must be there.
+Columns: name, meaning, meaning_zh, unit, unit_zh, kind, expected_direction, sensitivity, categories and categories_zh
+(``code=label;code=label``), missing (``text;text``). Only name and meaning must be there.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend.data.csv_file import listed, read_csv, shown
+from backend.data.csv_file import TableText, listed, read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.validation import sentences
 from backend.errors import FederationError
@@ -20,13 +20,16 @@ COLUMNS = (
     "meaning",
     "meaning_zh",
     "unit",
+    "unit_zh",
     "kind",
     "expected_direction",
     "sensitivity",
     "categories",
+    "categories_zh",
     "missing",
 )
 NEEDED = ("name", "meaning")
+CODED = ("categories", "categories_zh")
 
 
 def read_dictionary(path: Path) -> dict[str, Feature]:
@@ -37,7 +40,11 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
     FederationError
         With every problem: a missing or unknown column, a feature named twice, a field that is not usable.
     """
-    text = read_csv(path)
+    return parse_dictionary(read_csv(path))
+
+
+def parse_dictionary(text: TableText) -> dict[str, Feature]:
+    """As :func:`read_dictionary`, of a table that was read."""
     problems = [
         f"{text.name}: there is no column {shown(column)}, expected {listed(COLUMNS)}. Add the column."
         for column in NEEDED
@@ -74,27 +81,65 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
     return features
 
 
+def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature]:
+    """Features from what a dictionary's cells say about each, beside its name; raises FederationError with every problem."""
+    features: dict[str, Feature] = {}
+    problems: list[str] = []
+    for name, cells in entries.items():
+        where = f"column {shown(name)}"
+        entry, unread = _entry(where, {**cells, "name": name})
+        found = [*unread, *sentences(where, Feature, entry)]
+        problems += found
+        if not found:
+            features[name] = Feature.model_validate(entry)
+    if problems:
+        raise FederationError(problems)
+    return features
+
+
+def cells_of(feature: Feature) -> dict[str, str]:
+    """What a dictionary's cells say about a feature, beside its name."""
+    found = feature.model_dump(mode="json")
+    codes = {column: _pairs(getattr(feature, column)) for column in CODED}
+    missing = ";".join(text for text in feature.missing if ";" not in text)
+    return {column: found[column] for column in COLUMNS if column != "name"} | codes | {"missing": missing}
+
+
+def _pairs(categories: Mapping[str, str]) -> str:
+    """Codes as a cell; none where one holds a separator."""
+    if any(set(";=") & {*code, *label} for code, label in categories.items()):
+        return ""
+    return ";".join(f"{code}={label}" for code, label in categories.items())
+
+
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """A row's cells as a feature's fields; empty cells leave the default."""
-    entry: dict[str, object] = {
-        name: cell for name, cell in cells.items() if cell and name not in ("categories", "missing")
-    }
-    categories: dict[str, str] = {}
+    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name not in (*CODED, "missing")}
     problems = []
-    for part in filter(None, (part.strip() for part in cells.get("categories", "").split(";"))):
-        code, equals, label = (piece.strip() for piece in part.partition("="))
-        if not equals or not code or not label:
-            problems.append(
-                f"{where}, categories: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
-            )
-        elif code in categories:
-            problems.append(f"{where}, categories: found the code {shown(code)} twice, expected it once. Delete one.")
-        categories[code] = label
-    if categories:
-        entry["categories"] = categories
+    for column in CODED:
+        categories, unread = _codes(f"{where}, {column}", cells.get(column, ""))
+        problems += unread
+        if categories:
+            entry[column] = categories
     if missing := [text for text in (part.strip() for part in cells.get("missing", "").split(";")) if text]:
         entry["missing"] = missing
     return entry, problems
+
+
+def _codes(where: str, cell: str) -> tuple[dict[str, str], list[str]]:
+    """What codes stand for, and what cannot be read."""
+    categories: dict[str, str] = {}
+    problems = []
+    for part in filter(None, (part.strip() for part in cell.split(";"))):
+        code, equals, label = (piece.strip() for piece in part.partition("="))
+        if not equals or not code or not label:
+            problems.append(
+                f"{where}: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
+            )
+        elif code in categories:
+            problems.append(f"{where}: found the code {shown(code)} twice, expected it once. Delete one.")
+        categories[code] = label
+    return categories, problems
 
 
 def write_dictionary(features: Sequence[Feature], path: Path) -> None:
@@ -103,8 +148,4 @@ def write_dictionary(features: Sequence[Feature], path: Path) -> None:
         writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for feature in features:
-            pairs = ";".join(f"{code}={label}" for code, label in feature.categories.items())
-            if any(set(";=") & {*code, *label} for code, label in feature.categories.items()):
-                pairs = ""
-            missing = ";".join(text for text in feature.missing if ";" not in text)
-            writer.writerow(feature.model_dump(mode="json") | {"categories": pairs, "missing": missing})
+            writer.writerow({"name": feature.name} | cells_of(feature))

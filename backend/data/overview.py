@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
-from backend.data.csv_file import CsvText, read_csv, to_column
+from backend.data.csv_file import TableText, read_csv, to_column
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
@@ -87,9 +87,9 @@ class Overview:
     dictionary: str
 
 
-def overview(federation: Federation) -> Overview:
-    """Read all parties' files once more and say how; they were checked when the federation was loaded."""
-    texts = {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
+def overview(federation: Federation, texts: Mapping[str, TableText] | None = None) -> Overview:
+    """Read all parties' files once more, unless they are handed in, and say how; they were checked when the federation was loaded."""
+    texts = texts or {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
     columns = tuple(_column(texts[party], party, feature) for party, feature in federation.features())
     label = federation.label
     counted = Counter(texts[federation.guest.name].cells(label.column)) if label.task != "number" else Counter()
@@ -113,7 +113,7 @@ def look_like_dates(cells: Iterable[str]) -> bool:
     return bool(texts) and sum(_DATE.fullmatch(text) is not None for text in texts) >= MOST * len(texts)
 
 
-def _column(text: CsvText, party: str, feature: Feature) -> ColumnReading:
+def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
     cells = text.cells(feature.name)
     values, _ = to_column(cells, feature)
     absent = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from backend.data.csv_file import (
     SHOWN_EXAMPLES,
-    CsvText,
+    TableText,
     expected_cells,
     listed,
     read_csv,
@@ -62,6 +62,13 @@ def read_party_file(
         text = read_csv(path)
     except FederationError as error:
         return PartyFile(problems=error.problems)
+    return check_party(text, id_column, features, label)
+
+
+def check_party(
+    text: TableText, id_column: str | None, features: Sequence[Feature], label: Label | None = None
+) -> PartyFile:
+    """As :func:`read_party_file`, of a table that was read."""
     problems = _absent_columns(text, id_column, features, label)
     problems += _row_problems(text)
     ids: tuple[str, ...] = ()
@@ -87,7 +94,7 @@ def _examples(items: Sequence[str]) -> str:
 
 
 def _absent_columns(
-    text: CsvText, id_column: str | None, features: Sequence[Feature], label: Label | None
+    text: TableText, id_column: str | None, features: Sequence[Feature], label: Label | None
 ) -> list[str]:
     wanted = [("id column", id_column)] if id_column is not None else []
     wanted += [("label column", label.column)] if label else []
@@ -100,7 +107,7 @@ def _absent_columns(
     ]
 
 
-def _row_problems(text: CsvText) -> list[str]:
+def _row_problems(text: TableText) -> list[str]:
     if not text.rows:
         return [f"{text.name}: found a header and no rows, expected at least one row. Export the file again."]
     if not text.ragged:
@@ -112,7 +119,7 @@ def _row_problems(text: CsvText) -> list[str]:
     ]
 
 
-def _id_problems(text: CsvText, column: str, ids: Sequence[str]) -> list[str]:
+def _id_problems(text: TableText, column: str, ids: Sequence[str]) -> list[str]:
     problems = []
     empty = [f"line {text.lines[row]}" for row, value in enumerate(ids) if not value]
     if empty:
@@ -134,7 +141,7 @@ def _id_problems(text: CsvText, column: str, ids: Sequence[str]) -> list[str]:
     return problems
 
 
-def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> list[str]:
+def _cell_problems(text: TableText, feature: Feature, unread: dict[int, str]) -> list[str]:
     if not unread:
         return []
     marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
@@ -152,7 +159,7 @@ def _cell_problems(text: CsvText, feature: Feature, unread: dict[int, str]) -> l
     ]
 
 
-def _labels(text: CsvText, label: Label) -> tuple[NDArray[np.float64], list[str]]:
+def _labels(text: TableText, label: Label) -> tuple[NDArray[np.float64], list[str]]:
     """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
     where = f"{text.name}, column {shown(label.column)} (label)"
     cells = text.cells(label.column)
@@ -193,7 +200,7 @@ def _two_outcomes(
 
 
 def _classes(
-    text: CsvText, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
+    text: TableText, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
 ) -> tuple[NDArray[np.float64], list[str]]:
     number = {name: float(i) for i, name in enumerate(classes)}
     problems = []
@@ -213,7 +220,7 @@ def _classes(
 
 
 def _amounts(
-    text: CsvText, where: str, cells: Sequence[str], held: Mapping[int, str]
+    text: TableText, where: str, cells: Sequence[str], held: Mapping[int, str]
 ) -> tuple[NDArray[np.float64], list[str]]:
     column, unread = to_column(cells, AMOUNT)
     labels = column.astype(np.float64)

@@ -9,21 +9,26 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import BOOLEANS, CsvText, listed, read_csv, shown, to_column
+from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
+from backend.data.decimal_mark import POINT, Marks, like_a_number, plain
 from backend.data.dictionary import NO_MEANING, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.data.overview import look_like_dates
-from backend.data.party_file import AMOUNT, read_party_file
+from backend.data.party_file import AMOUNT, check_party
+from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
@@ -64,6 +69,14 @@ class Division:
         feature that has the text.
     label_meaning : str or None
         What the label (binary: the positive one) says about a person; None takes the dictionary's entry for the label, if there is one.
+    meanings : mapping of str to Feature
+        Entries as of a dictionary, in place of those of the file.
+    title : str
+        Of the federation, for people; made from the table's name where empty.
+    titles : mapping of str to str
+        Party's name → its title for people, where it is not made from the name.
+    reading : Reading
+        What was said about the table's file.
     """
 
     label: str
@@ -76,78 +89,184 @@ class Division:
     name: str | None = None
     label_meaning: str | None = None
     missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    meanings: Mapping[str, Feature] = field(default_factory=dict)
+    title: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    reading: Reading = AS_IT_IS
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A federation that is made from one table, before anything is written.
+
+    Attributes
+    ----------
+    federation : Federation
+    text : TableText
+        The table, its numbers with a decimal point.
+    ids : tuple of str, ``(n_rows,)``
+    """
+
+    federation: Federation
+    text: TableText = field(repr=False)
+    ids: tuple[str, ...] = field(repr=False)
 
 
 def split_table(
-    table: Path, division: Division, out: Path, check_name: Callable[[str], None] = lambda name: None
+    table: Path,
+    division: Division,
+    out: Path,
+    check_name: Callable[[str], None] = lambda name: None,
+    name: str = "",
 ) -> Federation:
     """Write one CSV file per party and ``federation.toml`` into `out`.
 
     Parameters
     ----------
     table : Path
-        A CSV file with label and every party's columns, and ids where it has them.
+        A file with label and every party's columns, and ids where it has them: CSV, XLSX or Parquet.
     out : Path
-        Made where absent; files that are there already are never overwritten.
+        Made where absent; files that are there already are never overwritten. Where something fails, nothing is left in it.
     check_name : callable
         Called with the federation's name before anything is written; may raise FederationError.
+    name : str
+        What problems call the table; its file's name where empty.
 
     Raises
     ------
+    Unclear
+        The table can be read in several ways, and the division does not say in which.
     FederationError
         With every problem found: file, field, found, expected, what to do.
     """
+    planned = plan_table(read_table_file(table, name, division.reading), division)
+    parties = [party.name for party in planned.federation.parties]
+    _refuse(_target_problems(out, parties))
+    check_name(planned.federation.name)
+    return write_planned(planned, out)
+
+
+def plan_table(text: TableText, division: Division) -> Planned:
+    """How a table is divided, and how its columns are read; see :func:`split_table` for the errors."""
     id_column, label, hosts = division.id_column, division.label, division.hosts
-    text = read_csv(table)
-    meanings = read_dictionary(division.dictionary) if division.dictionary else {}
+    meanings = {**(read_dictionary(division.dictionary) if division.dictionary else {}), **division.meanings}
     parties = {GUEST: tuple(division.guest)} | {host: tuple(columns) for host, columns in hosts.items()}
     if GUEST in hosts:
         raise FederationError(f"hosts: found a Host called {GUEST!r}, which is the Guest's name here. Rename the Host.")
+    titles = division.titles
     problems = [
-        problem for host in hosts for problem in sentences(f"hosts {shown(host)}", Party, _party(host, "id", []))
+        problem
+        for host in hosts
+        for problem in sentences(f"hosts {shown(host)}", Party, _party(host, "id", [], titles))
     ]
-    problems += _column_problems(text, id_column, label, parties)
-    _refuse(problems or _target_problems(out, parties))
+    _refuse(problems + _column_problems(text, id_column, label, parties))
+    _refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
+    text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
     missing = _missing_texts(text, parties, division.missing)
     described = {column: _described(text, column, meanings.get(column), texts) for column, texts in missing.items()}
     outcome = _label(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
-    checked = read_party_file(table, id_column, tuple(described.values()), outcome)
+    checked = check_party(text, id_column, tuple(described.values()), outcome)
     _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
-    about = f"Made from the one table {table.name}; the parties are simulated."
+    stem = Path(text.name).stem
+    about = f"Made from the one table {text.name}; the parties are simulated."
     data = {
-        "name": division.name if division.name is not None else _slug(table.stem),
-        "title": _readable(table.stem),
+        "name": division.name if division.name is not None else slug(stem),
+        "title": division.title or readable(stem),
         "about": about + (f" Columns of nobody: {listed(unused, 20)}." if unused else ""),
         "label": outcome,
-        "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in division.guest]),
+        "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in division.guest], titles),
         "hosts": [
-            _party(host, id_column or ROW_IDS, [described[column] for column in columns])
+            _party(host, id_column or ROW_IDS, [described[column] for column in columns], titles)
             for host, columns in hosts.items()
         ],
     }
     _refuse(sentences(FILE_NAME, Federation, data))
-    federation = Federation.model_validate(data)
-    check_name(federation.name)
-    out.mkdir(parents=True, exist_ok=True)
-    for party, columns in parties.items():
-        held = (*columns, *((label,) if party == GUEST else ()))
-        _write_csv(
-            out / f"{party}.csv", {id_column or ROW_IDS: checked.ids} | {name: text.cells(name) for name in held}
-        )
-    if not all(feature.described for feature in described.values()):
-        write_dictionary(tuple(_to_fill_in(text, described.values(), outcome)), out / TO_FILL_IN)
-    write_federation(federation, out)
-    return load_federation(out)
+    return Planned(Federation.model_validate(data), text, checked.ids)
 
 
-def _to_fill_in(text: CsvText, features: Iterable[Feature], label: Label) -> Iterator[Feature]:
+def write_planned(planned: Planned, out: Path) -> Federation:
+    """Write a federation's files whole or not at all: beside `out` first, then into it, the federation file last."""
+    federation, text = planned.federation, planned.text
+    out.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    moved: list[Path] = []
+    try:
+        for party in federation.parties:
+            label = (federation.label.column,) if party is federation.guest else ()
+            held = (*(feature.name for feature in party.features), *label)
+            _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in held})
+        features = [feature for _, feature in federation.features()]
+        if not all(feature.described for feature in features):
+            write_dictionary(tuple(_to_fill_in(text, features, federation.label)), draft / TO_FILL_IN)
+        write_federation(federation, draft)
+        load_federation(draft)
+        out.mkdir(exist_ok=True)
+        for file in sorted(draft.iterdir(), key=lambda file: file.name == FILE_NAME):
+            _refuse(
+                [f"{out.name}: found {file.name}, which would be overwritten. Choose another folder."]
+                * (out / file.name).exists()
+            )
+            moved.append(file.rename(out / file.name))
+    except BaseException:
+        for file in moved:
+            file.unlink(missing_ok=True)
+        raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return load_federation(out, check_tables=False)
+
+
+def _fault_problems(text: TableText, used: Collection[str | None]) -> list[str]:
+    """A workbook's cells without a value; also rounded numbers, for an id or a code may be one of them."""
+    words = {
+        "formula": "holds a formula without a stored result. Open the workbook in Excel and save it, or enter the value.",
+        "error": "shows an error. Correct it, or leave it empty.",
+        "rounded": "has more than 15 digits, which a workbook rounds. Format the column as text and enter it again.",
+    }
+    return [
+        f"{text.name}, row {text.lines[row]}, column {shown(fault.column)}: {shown(fault.cell)} {words[fault.kind]}"
+        for row, faults in text.faults.items()
+        for fault in faults
+        if fault.column in used
+    ]
+
+
+def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str, Feature], decimal: str) -> TableText:
+    """The table with a decimal point in every column of numbers; a code keeps its comma."""
+    text = with_marks(text, columns, decimal)
+    if text.marks == POINT:
+        return text
+    rows, problems = [list(row) for row in text.rows], list[str]()
+    for column in columns:
+        if (entry := meanings.get(column)) and entry.kind is Kind.CATEGORICAL:
+            continue
+        cells, index = text.cells(column), text.header.index(column)
+        numbers = plain(cells, text.marks)
+        filled = [row for row, cell in enumerate(cells) if like_a_number(cell)]
+        if 2 * sum(numbers[row] is not None for row in filled) <= len([cell for cell in cells if cell]):
+            continue  # dates, codes, words
+        for row in filled:
+            if (number := numbers[row]) is None:
+                problems.append(
+                    f"{text.name}, row {text.lines[row]}, column {shown(column)}: {shown(cells[row])} is not written as the other numbers "
+                    "of the file. Correct it."
+                )
+            else:
+                rows[row][index] = number
+    _refuse(problems)
+    return replace(text, rows=rows, marks=POINT)
+
+
+def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> Iterator[Feature]:
     """The features with the codes that their cells hold, and the label."""
     for feature in features:
         codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
         named = feature.kind is not Kind.CATEGORICAL or feature.categories
         yield feature if named else feature.model_copy(update={"categories": {code: code for code in codes}})
-    yield Feature(name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit)
+    yield Feature(
+        name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit, unit_zh=label.unit_zh
+    )
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -155,10 +274,12 @@ def _refuse(problems: Sequence[str]) -> None:
         raise FederationError(capped(problems))
 
 
-def _party(name: str, id_column: str, features: Iterable[Feature]) -> dict[str, object]:
+def _party(
+    name: str, id_column: str, features: Iterable[Feature], titles: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, object]:
     return {
         "name": name,
-        "title": _readable(name),
+        "title": titles.get(name) or readable(name),
         "file": f"{name}.csv",
         "id": id_column,
         "features": [feature.model_dump(mode="json") for feature in features],
@@ -166,7 +287,7 @@ def _party(name: str, id_column: str, features: Iterable[Feature]) -> dict[str, 
 
 
 def _column_problems(
-    text: CsvText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]]
+    text: TableText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Whether every column is there and belongs to one party."""
     problems = []
@@ -226,7 +347,7 @@ def _target_problems(out: Path, parties: Iterable[str]) -> list[str]:
 
 
 def _missing_texts(
-    text: CsvText, parties: Mapping[str, Sequence[str]], wished: Mapping[str, Sequence[str]]
+    text: TableText, parties: Mapping[str, Sequence[str]], wished: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """Feature → texts that were said to be missing in it; raises FederationError where no cell is written so."""
     found: dict[str, list[str]] = {column: [] for columns in parties.values() for column in columns}
@@ -245,29 +366,29 @@ def _missing_texts(
     return found
 
 
-def _described(text: CsvText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
+def _described(text: TableText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
     """A column's feature: the dictionary's, or what its cells look like, with the texts that are missing in it."""
-    found = entry or _guess(text, column, missing)
+    found = entry or guess(text, column, missing)
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
     _refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
     return Feature.model_validate(data)
 
 
-def _guess(text: CsvText, column: str, missing: Sequence[str]) -> Feature:
+def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
     """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
     cells = {cell for cell in text.cells(column) if cell and cell not in missing}
-    plain = [cell for cell in cells if not looks_missing(cell)]
-    values = {cell.casefold() for cell in plain}
+    plain_texts = [cell for cell in cells if not looks_missing(cell)]
+    values = {cell.casefold() for cell in plain_texts}
     if len(values) == 2 and values <= BOOLEANS.keys():
         kind = Kind.BOOLEAN
-    elif (plain or not cells) and _numbers(plain) is not None:
+    elif (plain_texts or not cells) and label_numbers(plain_texts, text.marks) is not None:
         kind = Kind.NUMERIC
     else:
         kind = Kind.CATEGORICAL
-    return Feature.model_construct(name=column, meaning=f"{_readable(column)} {NO_MEANING}"[-500:], kind=kind)
+    return Feature.model_construct(name=column, meaning=f"{readable(column)} {NO_MEANING}"[-500:], kind=kind)
 
 
-def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
+def _code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
     """Columns taken for codes that hold too many different texts to be codes."""
     problems = []
     for feature in guessed:
@@ -289,7 +410,7 @@ def _code_problems(text: CsvText, guessed: Iterable[Feature]) -> list[str]:
 
 
 def _label(
-    text: CsvText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
+    text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
 ) -> Label:
     """The label for the federation file; what the caller leaves open is inferred from its cells."""
     where = f"{text.name}, column {shown(column)} (label)"
@@ -310,8 +431,8 @@ def _label(
         _refuse(_class_problems(text, column, values, where))
         data["classes"] = tuple(values)
     if data["task"] == "number" and described:
-        data["unit"] = described.unit
-    guessed = f"{_readable(column)} is {data['positive']}" if "positive" in data else _readable(column)
+        data["unit"], data["unit_zh"] = described.unit, described.unit_zh
+    guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
     data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
     data["meaning_zh"] = described.meaning_zh if described else ""
     _refuse(sentences(f"{text.name}, label", Label, data))
@@ -320,7 +441,7 @@ def _label(
 
 def _task(values: Sequence[str], where: str) -> Task:
     """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
-    numbers = _numbers(values)
+    numbers = label_numbers(values)
     if len(values) == 2:
         return "binary"
     if numbers is None:
@@ -333,16 +454,16 @@ def _task(values: Sequence[str], where: str) -> Task:
     )
 
 
-def _numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
+def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
     """The values as numbers, or None where one of them is no number."""
-    column, unread = to_column(values, AMOUNT)
+    column, unread = to_column(values, AMOUNT, marks)
     return None if unread else column.astype(np.float64)
 
 
 def _ordered(values: Iterable[str]) -> list[str]:
     """Texts in their order, or in that of their values where all are numbers."""
     texts = sorted(values)
-    numbers = _numbers(texts)
+    numbers = label_numbers(texts)
     return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
 
 
@@ -365,7 +486,7 @@ def _positive(values: Sequence[str], where: str) -> str:
     return plain[0]
 
 
-def _class_problems(text: CsvText, column: str, values: Sequence[str], where: str) -> list[str]:
+def _class_problems(text: TableText, column: str, values: Sequence[str], where: str) -> list[str]:
     """Whether the label's different values can be classes; `values` in their order."""
     found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
     expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
@@ -380,7 +501,7 @@ def _class_problems(text: CsvText, column: str, values: Sequence[str], where: st
         ]
     if len(values) > MAX_CLASSES:
         return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
-    numbers = _numbers(values)
+    numbers = label_numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
     return [
         f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
@@ -389,7 +510,7 @@ def _class_problems(text: CsvText, column: str, values: Sequence[str], where: st
     ]
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
     """A column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
     words = [
@@ -399,7 +520,7 @@ def _readable(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A short name from a file's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return (slug if slug[:1].isalpha() else f"t_{slug}".rstrip("_"))[:31]

@@ -6,7 +6,7 @@ A table's `repr` shows its party and shape, never a value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import CsvText, Limits, expected_cells, listed, parse_csv, read_csv, shown, to_column
+from backend.data.csv_file import Limits, TableText, listed, shown, to_column
+from backend.data.decimal_mark import Marks, like_a_number
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
 from backend.data.party_file import read_party_file
-from backend.errors import FederationError, SampleError
+from backend.data.remark import Remark
+from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
+from backend.errors import FederationError, SampleError, Unclear
 
 MAX_COLUMNS = 200
 MAX_CELL = 500  # characters
+SAMPLES = Limits(max_bytes=5_000_000, max_rows=5_000, max_columns=MAX_COLUMNS, max_cells=5_000 * MAX_COLUMNS)
+"""Of a sheet of samples."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,17 +70,26 @@ class SampleSheet:
     guest : PartyTable, ``n_rows`` rows
     hosts : dict of str to PartyTable, ``n_rows`` rows each
         The Hosts whose columns the sheet holds, in place of these Hosts' own records.
-    problems : dict of int to str
+    problems : dict of int to tuple of Remark
         Row → why it cannot be scored. Such a row stays in the sheet; unreadable values are missing.
-    notes : tuple of str
+    notes : tuple of Remark
         What was ignored or filled in.
     """
 
     ids: tuple[str, ...] = field(repr=False)
     guest: PartyTable
     hosts: dict[str, PartyTable]
-    problems: dict[int, str] = field(repr=False)
-    notes: tuple[str, ...]
+    problems: dict[int, tuple[Remark, ...]] = field(repr=False)
+    notes: tuple[Remark, ...]
+
+    @property
+    def usable(self) -> int:
+        """How many rows can be scored."""
+        return len(self.ids) - len(self.problems)
+
+    def problem(self, row: int, language: str = "en") -> str:
+        """Why a row cannot be scored, in words; empty where it can."""
+        return " ".join(remark.text(language) for remark in self.problems.get(row, ()))
 
 
 def read_table(federation: Federation, party: str) -> PartyTable:
@@ -111,11 +126,12 @@ def read_samples(
     federation: Federation,
     source: bytes | Path,
     *,
+    name: str = "samples",
+    how: Reading = AS_IT_IS,
     hosts_allowed: bool = True,
-    max_rows: int = 5000,
-    max_bytes: int = 5_000_000,
+    limits: Limits = SAMPLES,
 ) -> SampleSheet:
-    """Read a CSV of samples: the Guest's id column and feature columns, and optionally Hosts' columns, in any order.
+    """Read a sheet of samples: the Guest's id column and feature columns, and optionally Hosts' columns, in any order.
 
     A sheet without any Guest feature stands for the Guest's own records of these ids. A row that cannot be read gets
     a problem and never stops the others.
@@ -123,43 +139,46 @@ def read_samples(
     Parameters
     ----------
     source : bytes or Path
-        The sheet itself or its file.
+        The sheet itself or its file: CSV, XLSX or Parquet.
+    name : str
+        What problems call the sheet; a file's own name where `source` is one.
+    how : Reading
+        What the user said about the file.
     hosts_allowed : bool
         False ignores Hosts' columns, with a note.
 
     Raises
     ------
+    Unclear
+        The file can be read in several ways.
     SampleError
-        The sheet as a whole is not usable: too large, not CSV, no id column, no rows, some Guest columns absent.
+        The sheet as a whole is not usable: too large, no table, no id column, no rows, some Guest columns absent.
     """
-    text = _sheet(source, max_rows, max_bytes)
+    try:
+        text = read_table_file(source, source.name if isinstance(source, Path) else name, how, limits)
+        text = _named_alike(text, federation)
+        text = with_marks(text, _number_columns(federation, text), how.decimal)
+    except Unclear:
+        raise
+    except FederationError as error:
+        raise SampleError(str(error)) from None
     guest = federation.guest
-    if guest.id not in text.header:
-        raise SampleError(
-            f"{text.name}: there is no id column {shown(guest.id)}; the sheet has {listed(text.header)}. "
-            "Add the column with an id in every row."
-        )
-    absent = [feature.name for feature in guest.features if feature.name not in text.header]
-    if absent and len(absent) < len(guest.features):
-        raise SampleError(
-            f"{text.name}: found no column for {listed([shown(name) for name in absent])}, expected every feature of {guest.title}. Add "
-            f"the columns (cells may be empty), or give ids alone to score {guest.title}'s own records."
-        )
+    _check_columns(text, guest)
     ids = tuple(text.cells(guest.id))
-    problems = _sheet_problems(text, ids)
+    problems = _sheet_problems(text, ids, federation)
     notes = _ignored(federation, text, hosts_allowed)
-    if absent:
-        own, unread = _own_records(federation, ids)
-        notes.append(f"The sheet holds no features of {guest.title}: its own records of these ids are used.")
-    else:
+    if any(feature.name in text.header for feature in guest.features):
         own, unread = _columns(text, guest, ids)
+    else:
+        own, unread = _own_records(federation, text, ids)
+        notes.append(_about("own_records", guest))
     hosts: dict[str, PartyTable] = {}
     for host in federation.hosts if hosts_allowed else ():
         held = [feature.name for feature in host.features if feature.name in text.header]
         if held:
             hosts[host.name], more = _columns(text, host, ids)
             unread = _joined(unread, more)
-            notes += _partly_held(host, held)
+            notes.append(_partly_held(host, held))
     notes += [note for party in (guest, *federation.hosts) for note in _undisclosed(party, hosts | {guest.name: own})]
     return SampleSheet(ids, own, hosts, dict(sorted((unread | problems).items())), tuple(notes))
 
@@ -174,73 +193,133 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     strangers = [shown(name) for name in values if name not in names]
     if strangers:
         raise SampleError(
-            f"found values for {listed(strangers)}, expected only {guest.title}'s features: {listed(names)}. Leave the others out."
+            f"{listed(strangers)}: no feature of {guest.title}, which has {listed(names)}. Leave the others out."
         )
     header = (guest.id, *names)
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
-    text = CsvText("sample", header, [[sample_id.strip(), *cells]], [1], {})
+    text = TableText("sample", header, [[sample_id.strip(), *cells]], [0], {})
     ids = (sample_id.strip(),)
     own, unread = _columns(text, guest, ids)
     notes = tuple(_undisclosed(guest, {guest.name: own}))
-    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids), notes)
+    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation), notes)
 
 
-def _sheet(source: bytes | Path, max_rows: int, max_bytes: int) -> CsvText:
-    """Read the sheet; its size is checked before and while it is taken apart."""
-    limits = Limits(max_bytes, max_rows, MAX_COLUMNS, max_rows * MAX_COLUMNS)
-    try:
-        text = read_csv(source, limits) if isinstance(source, Path) else parse_csv("samples", source, limits)
-    except FederationError as error:
-        raise SampleError(str(error)) from None
+def _about(key: str, party: Party, **values: object) -> Remark:
+    """A remark that names a party, by its title in either language."""
+    return Remark(key, {"party": party.title, **values}, chinese={"party": party.title_zh or party.title})
+
+
+def _named_alike(text: TableText, federation: Federation) -> TableText:
+    """The table with the names that the federation has for its columns, where they differ in upper and lower case alone."""
+    known = {federation.guest.id, federation.label.column, *(feature.name for _, feature in federation.features())}
+    alike: dict[str, list[str]] = {}
+    for name in sorted(known):
+        alike.setdefault(name.casefold(), []).append(name)
+    renamed: dict[str, str] = {}
+    for column in text.header:
+        names = alike.get(column.casefold(), [])
+        written = [other for other in text.header if other.casefold() == column.casefold()]
+        if names and not known.issuperset(written) and (len(written) > 1 or len(names) > 1):
+            raise SampleError(
+                f"{text.name}, header: {listed([shown(one) for one in written])} may mean {listed([shown(n) for n in names])}. "
+                "Write every column's name as the federation does, once."
+            )
+        renamed[column] = column if column in known or not names else names[0]
+    header = tuple(renamed[column] for column in text.header)
+    faults = {
+        row: tuple(replace(fault, column=renamed[fault.column]) for fault in found)
+        for row, found in text.faults.items()
+    }
+    return replace(text, header=header, faults=faults)
+
+
+def _number_columns(federation: Federation, text: TableText) -> list[str]:
+    return [
+        feature.name
+        for _, feature in federation.features()
+        if feature.kind is Kind.NUMERIC and feature.name in text.header
+    ]
+
+
+def _check_columns(text: TableText, guest: Party) -> None:
+    """Raise SampleError where the sheet has no rows, no ids, or a part of the Guest's features."""
     if not text.rows:
-        raise SampleError(f"{text.name}: found a header and no rows, expected at least one sample. Add a row.")
-    return text
+        raise SampleError(f"{text.name}: there is a header but no row. Add a row for each person.")
+    if guest.id not in text.header:
+        raise SampleError(
+            f"{text.name}: the id column {shown(guest.id)} is missing; the file has {listed(text.header)}. "
+            "Add the column, with an id in every row."
+        )
+    absent = [feature.name for feature in guest.features if feature.name not in text.header]
+    if absent and len(absent) < len(guest.features):
+        raise SampleError(
+            f"{text.name}: {'columns are' if len(absent) > 1 else 'a column is'} missing: {listed([shown(name) for name in absent])}. Add "
+            f"every feature of {guest.title} (cells may be empty), or give ids alone to score {guest.title}'s own records."
+        )
 
 
-def _sheet_problems(text: CsvText, ids: Sequence[str]) -> dict[int, str]:
+def _sheet_problems(text: TableText, ids: Sequence[str], federation: Federation) -> dict[int, tuple[Remark, ...]]:
     """Rows that cannot be scored, whatever their features."""
-    problems: dict[int, str] = {}
+    problems: dict[int, tuple[Remark, ...]] = {}
     first: dict[str, int] = {}
-    for row, value in enumerate(ids):
+    for row, (value, line) in enumerate(zip(ids, text.lines, strict=True)):
         if any(len(cell) > MAX_CELL for cell in text.rows[row]):
-            problems[row] = f"found a cell with more than {MAX_CELL} characters. Shorten it."
+            problems[row] = (Remark("too_long", {"most": MAX_CELL}, line),)
         elif row in text.ragged:
-            problems[row] = (
-                f"found {text.ragged[row]} cells, expected {len(text.header)} as in the header. Correct the line."
-            )
+            problems[row] = (Remark("cells", {"found": text.ragged[row], "expected": len(text.header)}, line),)
         elif not value:
-            problems[row] = "found no id, expected an id in every row. Fill it in."
+            problems[row] = (Remark("no_id", {}, line),)
         elif value in first:
-            problems[row] = (
-                f"found the id {shown(value)} a second time (first on line {text.lines[first[value]]}), expected every id once. Delete one "
-                "of the rows."
-            )
+            problems[row] = (Remark("id_twice", {"id": shown(value), "first": text.lines[first[value]]}, line),)
+        elif faults := _faults(text, row, federation):
+            problems[row] = faults
         first.setdefault(value, row)
     return problems
 
 
-def _columns(text: CsvText, party: Party, ids: tuple[str, ...]) -> tuple[PartyTable, dict[int, str]]:
+def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, ...]:
+    """A workbook's cells without a value, in columns that are read; a rounded number matters where it is a name."""
+    kinds = {feature.name: feature.kind for _, feature in federation.features()}
+    kinds[federation.guest.id] = Kind.CATEGORICAL
+    return tuple(
+        Remark(fault.kind, {"cell": shown(fault.cell)}, text.lines[row], fault.column)
+        for fault in text.faults.get(row, ())
+        if fault.column in kinds and (fault.kind != "rounded" or kinds[fault.column] is Kind.CATEGORICAL)
+    )
+
+
+def _columns(text: TableText, party: Party, ids: tuple[str, ...]) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """A party's part of the sheet; a column that the sheet does not have is missing throughout."""
     columns: dict[str, NDArray[np.generic]] = {}
-    unreadable: dict[int, list[str]] = {}
+    unreadable: dict[int, list[Remark]] = {}
     for feature in party.features:
         cells = text.cells(feature.name) if feature.name in text.header else [""] * len(ids)
-        columns[feature.name], unread = to_column(cells, feature)
+        columns[feature.name], unread = to_column(cells, feature, text.marks)
         for row, cell in unread.items():
-            sentence = f"column {shown(feature.name)}: found {shown(cell)}, expected {expected_cells(feature)}"
-            unreadable.setdefault(row, []).append(f"{sentence} or an empty cell")
-    return PartyTable(party.name, ids, columns), {
-        row: f"{'; '.join(found)}. Correct the row." for row, found in unreadable.items()
-    }
+            key = _unreadable(cell, feature, text.marks)
+            unreadable.setdefault(row, []).append(Remark(key, {"cell": shown(cell)}, text.lines[row], feature.name))
+    return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}
 
 
-def _joined(first: Mapping[int, str], second: Mapping[int, str]) -> dict[int, str]:
+def _unreadable(cell: str, feature: Feature, marks: Marks) -> str:
+    """Why a cell is none of its feature's values."""
+    if feature.kind is Kind.BOOLEAN:
+        return "not_yes_or_no"
+    if like_a_number(cell):
+        return "wrong_mark_point" if marks.decimal == "." else "wrong_mark_comma"
+    return "not_a_number"
+
+
+def _joined(
+    first: Mapping[int, tuple[Remark, ...]], second: Mapping[int, tuple[Remark, ...]]
+) -> dict[int, tuple[Remark, ...]]:
     """Both parties' problems, row by row."""
-    rows = first.keys() | second.keys()
-    return {row: " ".join(part[row] for part in (first, second) if row in part) for row in rows}
+    return {row: first.get(row, ()) + second.get(row, ()) for row in first.keys() | second.keys()}
 
 
-def _own_records(federation: Federation, ids: tuple[str, ...]) -> tuple[PartyTable, dict[int, str]]:
+def _own_records(
+    federation: Federation, text: TableText, ids: tuple[str, ...]
+) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
     table = read_table(federation, federation.guest.name)
     held = np.array([table.row_of.get(value, -1) for value in ids], dtype=np.intp)
@@ -248,39 +327,36 @@ def _own_records(federation: Federation, ids: tuple[str, ...]) -> tuple[PartyTab
     for name, column in table.columns.items():
         blank: Any = None if column.dtype == object else np.nan
         columns[name] = np.where(held < 0, blank, column[held])
-    unknown = {
-        int(row): f"{federation.guest.title} holds no record with the id {shown(ids[row])}, expected one of its ids. "
-        "Give its feature columns or a known id."
+    unknown: dict[int, tuple[Remark, ...]] = {
+        int(row): (replace(_about("unknown_id", federation.guest, id=shown(ids[row])), row=text.lines[row]),)
         for row in np.flatnonzero(held < 0)
     }
     return PartyTable(federation.guest.name, ids, columns), unknown
 
 
-def _ignored(federation: Federation, text: CsvText, hosts_allowed: bool) -> list[str]:
+def _ignored(federation: Federation, text: TableText, hosts_allowed: bool) -> list[Remark]:
     """Notes on the sheet's columns that are not used."""
     guest, label = federation.guest, federation.label.column
     notes = []
     if label in text.header:
-        notes.append(f"The label column {shown(label)} is ignored.")
+        notes.append(Remark("label_ignored", {"column": shown(label)}))
     of_hosts = {feature.name for host in federation.hosts for feature in host.features} - {label}
     held = [shown(column) for column in text.header if column in of_hosts]
     if held and not hosts_allowed:
-        notes.append(f"The Hosts' columns {listed(held)} are ignored: the Hosts use their own records.")
+        notes.append(Remark("hosts_ignored", {"columns": listed(held)}))
     known = of_hosts | {feature.name for feature in guest.features} | {guest.id, label}
     strangers = [shown(column) for column in text.header if column not in known]
     if strangers:
-        notes.append(f"Columns that are no feature are ignored: {listed(strangers)}.")
+        notes.append(Remark("columns_ignored", {"columns": listed(strangers)}))
     return notes
 
 
-def _partly_held(host: Party, held: Sequence[str]) -> list[str]:
+def _partly_held(host: Party, held: Sequence[str]) -> Remark:
     absent = [shown(feature.name) for feature in host.features if feature.name not in held]
-    if not absent:
-        return [f"The sheet plays {host.title}: its own records are not used."]
-    return [f"The sheet plays {host.title}: its own records are not used; {listed(absent)} count as missing."]
+    return _about("plays_partly", host, columns=listed(absent)) if absent else _about("plays", host)
 
 
-def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[str]:
+def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[Remark]:
     """Notes on codes that a party's dictionary does not list."""
     notes = []
     for feature in party.features:
@@ -288,8 +364,6 @@ def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[str]:
             codes = {str(code) for code in tables[party.name].columns[feature.name] if code is not None}
             strange = sorted(codes - feature.categories.keys())
             if strange:
-                notes.append(
-                    f"Column {shown(feature.name)}: {listed([shown(code) for code in strange], 3)} is none of the disclosed codes "
-                    f"({listed(list(feature.categories))}); a code that the model has not seen counts as missing."
-                )
+                found, known = listed([shown(code) for code in strange], 3), listed(list(feature.categories))
+                notes.append(Remark("undisclosed", {"column": feature.name, "codes": found, "known": known}))
     return notes

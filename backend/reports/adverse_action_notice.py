@@ -17,13 +17,14 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, Pattern, FeatureTexts
+from backend.compliance.phrases import Concept, FeatureTexts, Pattern
 from backend.compliance.rule_pack import words as compliance_words
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
+from backend.store.model_states import Standing
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
@@ -148,6 +149,8 @@ class Notice:
         ISO day.
     lines : tuple of NoticeLine
         By name of feature; their order says nothing.
+    standing : Standing
+        Of the model: whether it was approved.
     """
 
     creditor: str
@@ -156,6 +159,7 @@ class Notice:
     date: str
     model_id: str
     lines: tuple[NoticeLine, ...]
+    standing: Standing
 
     @property
     def blocked(self) -> bool:
@@ -168,7 +172,13 @@ class Notice:
         facts = ("notice.subject", self.subject), ("notice.date", self.date), ("notice.model", self.model_id)
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))
-        return Outline(words(title), words.either(self.creditor, self.creditor_zh), (head, *blocks(words)))
+        shown = (head, *self._unapproved(words), *blocks(words))
+        return Outline(words(title), words.either(self.creditor, self.creditor_zh), shown)
+
+    def _unapproved(self, words: Catalogue) -> Iterator[Block]:
+        said = self.standing.said
+        if said not in ("approved", "in_use"):
+            yield Text(words("notice.unapproved", line=words(f"states.line_{said}")), "finding")
 
     def _stopped(self, words: Catalogue) -> Iterator[Block]:
         yield Text(words("notice.blocked_why"), "finding")
@@ -208,7 +218,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
         The language or the kind is unknown.
     """
     if kind not in FORMATS:
-        raise ParameterError(f"A notice was asked for as {kind!r}; choose one of {', '.join(FORMATS)}.")
+        raise ParameterError(f"A notice cannot be written as {kind!r}; choose one of {', '.join(FORMATS)}.")
     if kind == "pdf":
         # Slow to import, and few runs need it.
         from backend.reports.render.pdf_form import language_of_pdf, pages  # noqa: PLC0415

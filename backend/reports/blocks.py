@@ -98,8 +98,9 @@ Block = Heading | Text | Code | Facts | Table | Bars | Panels
 
 @dataclass(frozen=True)
 class Outline:
-    """A title, a line below it, and blocks."""
+    """A title, a line below it, and blocks; `head` stands at the top of later pages."""
 
     title: str
     subtitle: str
     blocks: tuple[Block, ...]
+    head: str = ""

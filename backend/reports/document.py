@@ -102,7 +102,7 @@ def read(text: str) -> Report:
     report = parse(text)
     if to_json(report) != text:
         raise ModelError(
-            "The file holds a report, but not in its canonical form: something was added or written otherwise. Ask for it again."
+            "The file holds a report, but not in its canonical form: something was added or changed. Ask for it again."
         )
     return report
 
@@ -122,19 +122,19 @@ def parse(text: str) -> Report:
         content_digest = sha256(body["content"])
     except (ValueError, RecursionError) as error:
         raise ModelError(
-            f"This is no report of version {UNSIGNED} or {VERSION}: {str(error).splitlines()[0]}. Ask for it again."
+            f"This is not a report of version {UNSIGNED} or {VERSION}: {str(error).splitlines()[0]}. Ask for it again."
         ) from error
     if digest != report.sha256:
-        raise ModelError("The report does not have its hash: it was changed after it was issued. Ask for it again.")
+        raise ModelError("The report does not match its hash: it was changed after it was issued. Ask for it again.")
     if content_digest != report.content_sha256:
-        raise ModelError("The report's content does not have its hash: it was put together from two reports.")
+        raise ModelError("The report's content does not match its hash: it was put together from two reports.")
     if (report.signature is None) != (report.version == UNSIGNED):
         raise ModelError(
             f"A report of version {report.version} bears a signature from version {VERSION} on, and only then."
         )
     if report.signature and not is_signed(report.public_key, report.signature.value, KIND, report.sha256):
         raise ModelError(
-            "The report does not have the signature of the key that it names: it was changed. Ask for it again."
+            "The report's signature does not match the key that it names: it was changed. Ask for it again."
         )
     return report
 

@@ -82,5 +82,5 @@ def check(blob: bytes) -> Checked:
         raise
     except Exception as error:  # figures that no model has can stop the drawing anywhere
         raise ModelError(
-            f"The report in the file cannot be drawn ({type(error).__name__}): Glassleaf did not write it so. Ask for it again."
+            f"The report in the file cannot be rendered ({type(error).__name__}): Glassleaf did not write it like this. Ask for it again."
         ) from error

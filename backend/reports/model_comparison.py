@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Generic, TypeVar
 
 from backend.compliance.assessment import ComplianceReport, Finding
+from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Basis, Evidence
 from backend.results import ModelRecord
@@ -114,14 +115,18 @@ class Figure(Difference[float]):
     Attributes
     ----------
     low, high : float
-        The first model's 95 % interval; NaN where none is known.
+        95 % interval of the difference, second less first; NaN where none is known.
     better : int
-        +1 where the second model's lies beyond that interval on the better side, -1 on the worse side, else 0.
+        +1 where that interval lies on the better side of 0, -1 on the worse side, 0 where it holds 0 or is not known.
+    paired : bool
+        Whether both scored the same people for it. Otherwise it is put together from both models' own intervals as if of different people,
+        which is wider than need be.
     """
 
     low: float
     high: float
     better: int
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,8 @@ class SideBySide:
         Whether both were measured on the same records, so that their figures can be compared.
     leaks : tuple of Difference of float
         What scores give away; empty where it was not measured of both.
+    paired_on : int
+        People whom both models scored for the intervals of differences; 0 where that was not measured.
     """
 
     before: Side
@@ -191,6 +198,7 @@ class SideBySide:
     differences: tuple[Difference[str], ...]
     same_people: bool
     leaks: tuple[Difference[float], ...] = ()
+    paired_on: int = 0
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -199,28 +207,39 @@ class SideBySide:
         return tuple(row.feature for row in self.before.importance if row.feature not in offered)
 
 
-def compare(before: Side, after: Side) -> SideBySide:
-    """Put two models side by side."""
+def compare(before: Side, after: Side, paired: Sequence[Estimate] = (), paired_on: int = 0) -> SideBySide:
+    """Put two models side by side; `paired` are differences measured on so many people whom both scored."""
     return SideBySide(
         before=before,
         after=after,
-        figures=tuple(_figures(before, after)),
+        figures=tuple(_figures(before, after, {figure.name: figure for figure in paired})),
         shifts=_shifts(before.importance, after.importance),
         findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
         outcomes=tuple(_outcomes(before.disparities, after.disparities)),
         differences=tuple(_differences(before.record, after.record)),
         same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
         leaks=tuple(_leaks(before.record, after.record)),
+        paired_on=paired_on,
     )
 
 
-def _figures(before: Side, after: Side) -> Iterator[Figure]:
+def _figures(before: Side, after: Side, paired: Mapping[str, Estimate]) -> Iterator[Figure]:
     for name in FIGURES:
         one, other = getattr(before.record.metrics, name), getattr(after.record.metrics, name)
         if math.isfinite(one) and math.isfinite(other):
-            low, high = before.intervals.get(name, (math.nan, math.nan))
-            sign = (other > high) - (other < low)
-            yield Figure(name, one, other, low, high, sign if name in HIGHER_IS_BETTER else -sign)
+            measured = paired.get(name)
+            low, high = (measured.low, measured.high) if measured else _apart(name, one, other, before, after)
+            sign = (low > 0) - (high < 0)
+            better = sign if name in HIGHER_IS_BETTER else -sign
+            yield Figure(name, one, other, low, high, better, measured is not None)
+
+
+def _apart(name: str, one: float, other: float, before: Side, after: Side) -> tuple[float, float]:
+    """The interval of a difference from those of its two ends (Zou and Donner 2008), as if of different people."""
+    if name not in before.intervals or name not in after.intervals:
+        return math.nan, math.nan
+    (low, high), (from_, to) = before.intervals[name], after.intervals[name]
+    return other - one - math.hypot(other - from_, high - one), other - one + math.hypot(to - other, one - low)
 
 
 def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:
@@ -280,6 +299,8 @@ def as_dict(found: SideBySide) -> dict[str, object]:
         "same_people": found.same_people,
         "without": found.without,
         "figures": {f.name: [f.before, f.after] for f in found.figures},
+        "differences_95": {f.name: [f.low, f.high] for f in found.figures if math.isfinite(f.low)},
+        "paired_on": found.paired_on,
         "structure": {f.name: [getattr(side.sizes, f.name) for side in sides] for f in fields(Sizes)},
         "gain_share": {s.feature: [s.before, s.after] for s in found.shifts},
         "findings": [

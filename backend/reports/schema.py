@@ -65,9 +65,11 @@ class FeatureLine(Part):
     meaning: str
     meaning_zh: str
     unit: str
+    unit_zh: str = ""
     kind: str
     sensitivity: str
     codes: dict[str, str] = Field(description="code → what it stands for, as disclosed")
+    codes_zh: dict[str, str] = Field(default={}, description="the same in Chinese")
     splits: int
     trees: int
     gain_share: float
@@ -414,6 +416,19 @@ class SignOffLine(Part):
     signature: str | None = Field(None, description="over the statement in docs/report.md")
 
 
+class StandingLine(Part):
+    """What the model is called, who answers for it and whether it may be used; names are as they were given."""
+
+    name: str
+    note: str
+    owner: str
+    maker: str = Field(description="who trained or imported it; empty = not known")
+    state: Literal["draft", "in_review", "approved", "in_use", "retired"]
+    approved_by: str | None = Field(description="null = no approval stands")
+    approved_at: str | None
+    approved_because: str | None = Field(description="why, where findings had no decision; null = none was asked for")
+
+
 class Use(Part):
     """How much the model was used, by the audit log."""
 
@@ -452,6 +467,7 @@ class Issued(Part):
     actor: str
     role: str
     law_of: str = Field(description="the day whose law was applied")
+    standing: StandingLine | None = Field(None, description="the model's state; null = made before 0.4")
     sign_offs: tuple[SignOffLine, ...]
     use: Use
     given_away: tuple[GivenAwayLine, ...] | None = Field(

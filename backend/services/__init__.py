@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from backend.services.lifecycle import Lifecycle
     from backend.services.measurement import Measurement
     from backend.services.model_card import ModelCard, ModelCards
+    from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
@@ -157,6 +159,13 @@ class Glassleaf:
         return Federations(self._shared.workspace)
 
     @cached_property
+    def own_data(self) -> OwnData:
+        """Federations made step by step from one's own table."""
+        from backend.services.own_data import OwnData
+
+        return OwnData(self._shared.workspace, self._auditor, self.federations)
+
+    @cached_property
     def audit(self) -> AuditTrail:
         """The audit log: entries, verification, export, requests opened to an auditor."""
         return AuditTrail(self._shared.workspace, self._auditor)
@@ -190,7 +199,13 @@ class Glassleaf:
         from backend.services.retraining import Retraining
 
         return Retraining(
-            self._shared.workspace, self.models, self._auditor, self.training, self.fairness, self.reports
+            self._shared.workspace,
+            self.models,
+            self._auditor,
+            self.training,
+            self.fairness,
+            self.model_differences,
+            self.reports,
         )
 
     @cached_property
@@ -248,6 +263,13 @@ class Glassleaf:
         from backend.services.age_check import AgeChecks
 
         return AgeChecks(self._measurement)
+
+    @cached_property
+    def model_differences(self) -> ModelDifferences:
+        """How sure the difference between two models is."""
+        from backend.services.model_difference import ModelDifferences
+
+        return ModelDifferences(self._measurement)
 
     @cached_property
     def leakage(self) -> Leakage:

@@ -89,19 +89,15 @@ def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeC
 def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
     """Party and entry of a feature whose ages can be held against 62."""
     if context.record.task != "binary":
-        raise ParameterError(
-            f"This check needs a model of two outcomes; the task of this one is {context.record.task!r}."
-        )
+        raise ParameterError(f"This check needs a model of two outcomes; this one's task is {context.record.task!r}.")
     asked = {split.feature for tree in context.model.trees for split in tree.splits.values()}
     found = next(((party, f) for party, f in context.model.dictionary if f.name == name and name in asked), None)
     if found is None:
-        raise ParameterError(
-            f"The model asks nobody about {name}, so that it makes nothing of it; choose a feature that it uses."
-        )
+        raise ParameterError(f"No split of the model uses {name}; choose a feature that it uses.")
     if not is_in_years(found[1]):
         raise ParameterError(
-            f"{name} is no number of years by the feature dictionary (unit {found[1].unit!r}), so that nobody can tell who is {ELDERLY}. "
-            "State the unit in the federation file if it is one."
+            f"The feature dictionary does not give {name} in years (unit {found[1].unit!r}), so nobody knows who is {ELDERLY}. "
+            "If it is in years, state the unit in the federation file."
         )
     return found
 
@@ -128,8 +124,8 @@ class _Ages:
     def _begin(self, classes: int) -> None:
         if not classes:
             raise ParameterError(
-                f"Fewer than {MIN_GROUP} of {self._party}'s records are {ELDERLY} or older by {self._feature.name}, or are younger: their "
-                "ages could be told. It cannot be checked on these records."
+                f"By {self._feature.name}, fewer than {MIN_GROUP} of {self._party}'s records are {ELDERLY} or older, or are younger: "
+                "the result would reveal their ages, so it is not measured on these records."
             )
         self.classes = classes
 
@@ -145,7 +141,7 @@ class _Ages:
         )
         if len(kept) < n:
             raise ParameterError(
-                f"{n - len(kept)} of {n} people were refused by a Host that was asked about them before, so that ages cannot be compared "
+                f"A Host refused {n - len(kept)} of {n} people, since it has answered about them before, so ages cannot be compared "
                 "on the same people. Wait until the budget is renewed, or have the Host raise it."
             )
         predicted: Floats = self._context.compiled.outputs.predict(margins)[:, 0]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from backend.attacks.lab import ATTACKS, Attack, run_all
 from backend.attacks.result import AttackResult, text_of, works
 from backend.errors import Cancelled
 from backend.jobs import Job
 
-__all__ = ["Attack", "AttackResult", "AttackRuns", "works"]
+__all__ = ["Attack", "AttackResult", "AttackRuns", "text_of", "works"]
 
 
 class AttackRuns:
@@ -34,16 +35,29 @@ class AttackRuns:
         return run_all(names, seed, on_attack)
 
     @staticmethod
-    def start(names: Sequence[str], seed: int = 0) -> Job[tuple[AttackResult, ...]]:
-        """Run demonstrations one after the other in the background; ``job.result`` holds those that are through."""
+    def start(
+        names: Sequence[str], seed: int = 0, took: Mapping[str, float] | None = None
+    ) -> Job[tuple[AttackResult, ...]]:
+        """Run demonstrations one after the other in the background; ``job.result`` holds those that are through.
 
-        def work(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
+        Parameters
+        ----------
+        took : mapping of str to float, optional
+            Attack → seconds that it took the last time, for an estimate; the job notes the same of this time.
+        """
+        known = took or {}
+
+        def run(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
             done: tuple[AttackResult, ...] = ()
             for index, name in enumerate(names):
                 if job.cancelled():
                     raise Cancelled("The attacks were stopped; those that had run are kept.")
+                began, rest = time.perf_counter(), [known.get(other) for other in names[index:]]
                 job.at(text_of(name), "", index)
+                seconds = [one for one in rest if one is not None]
+                job.pace.expect(sum(seconds) if len(seconds) == len(rest) else None)
                 job.result = done = (*done, *run_all([name], seed))
+                job.took[name] = time.perf_counter() - began
             return done
 
-        return Job(work, len(names)).start()
+        return Job(run, len(names)).start()

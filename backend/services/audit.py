@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from backend.errors import GlassleafError, SecurityError
+from backend.results import NOBODY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
-NOBODY = "not signed in"  # the actor where nobody is known
 DONE = "done"
 P = ParamSpec("P")
 R = TypeVar("R")

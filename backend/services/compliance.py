@@ -114,7 +114,7 @@ class Compliance:
         return self._models.derived(("findings", day, rules, problems), record, make)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
-        """Features that were kept out of the model's training and of which evidence was measured."""
+        """Features that were kept out of the model's training, with what was measured of them all the same."""
         record = self._models.get(model_id)
         found = MeasuredEvidence(self._models, record)
         return tuple(
@@ -126,7 +126,6 @@ class Compliance:
                 disparities_on=found.bases.get((DISPARITY, name)),
             )
             for name in record.exclude
-            if name in found.proxies or name in found.disparities
         )
 
     def pack_versions(self, model_id: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -45,7 +46,7 @@ from backend.protocols.group_sums.grouping import Group
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -188,11 +189,11 @@ def measure_permutation(
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if not 1 <= request.repeats <= MAX_REPEATS:
-        raise ParameterError(f"{request.repeats} repeats were asked for; choose 1 to {MAX_REPEATS}.")
+        raise ParameterError(f"Choose 1 to {MAX_REPEATS} repeats; {request.repeats} were requested.")
     available = len(context.test_ids)
     if request.samples < MIN_PEOPLE or available < MIN_PEOPLE:
         raise ParameterError(
-            f"{min(request.samples, available)} people would be scored; values are permuted among {MIN_PEOPLE} or more."
+            f"Values are shuffled among {MIN_PEOPLE} or more people; only {min(request.samples, available)} would be scored."
         )
     rows = drawn(context, min(request.samples, available), request.seed)
     own, labels = context.runtime.table.take(rows), context.runtime.labels()[rows]
@@ -207,8 +208,8 @@ def measure_permutation(
         kept, margins = sessions.score(context, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
         if len(kept) < len(rows):
             raise ParameterError(
-                f"{len(rows) - len(kept)} of {len(rows)} people were refused by a Host that was asked about them before; what a "
-                "feature is worth is not disclosed from the others alone. Draw other people, or wait until the budget is renewed."
+                f"A Host refused {len(rows) - len(kept)} of {len(rows)} people, since it has answered about them before; importance is not "
+                "measured on the others alone. Draw other people, or wait until the budget is renewed."
             )
         done += 1
         return margins
@@ -254,19 +255,26 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     runtime, outputs = context.runtime, context.compiled.outputs
     party = next((p for p, f in context.model.dictionary if f.name == request.feature), "")
     if party not in context.record.hosts:
-        raise ParameterError(f"{request.feature} is no feature that a Host offered to this model; choose one of those.")
+        raise ParameterError(
+            f"No Host offered the feature {request.feature} to this model; choose one that a Host offered."
+        )
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
     sessions = Sessions(runtime, job)
-    scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    with work.part(0.0, SCORED):
+        scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)
     positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
     scale = Scale.of(predicted, outputs.task)
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
-        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+        with work.part(SCORED, ALIGNED):
+            questions, counted = sessions.ask(
+                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
+            )
         at: Rows = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
-        questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
+        with work.part(ALIGNED, SENT):
+            questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (request.feature,)}, DECILES, min_size=MIN_PEOPLE).get((party, request.feature))
     if found is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -32,7 +33,7 @@ from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group
 from backend.protocols.group_sums.guest import GroupTable
 from backend.results import ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
     "DIFFERENCE",
@@ -175,11 +176,12 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
     Parameters
     ----------
     language : {"en", "zh"}
-        A code's text is its owner's word and is the same in both.
+        A code's text is its owner's word: the same in both where it is not translated.
     """
     say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
+    codes = say.codes(feature.categories, feature.categories_zh)
     return tuple(
-        feature.categories.get(group.name, group.name)
+        codes.get(group.name, group.name)
         if group.kind == "code"
         else say("measure.group_bin", place=group.name, bins=bins)
         if group.kind == "bin"
@@ -201,12 +203,13 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     disparity.check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
-        raise ParameterError(f"Outcomes by group need a model of two outcomes; the task of this one is {task!r}.")
+        raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
     party, feature = _feature(runtime.federation, request.feature)
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
     sessions = Sessions(runtime, job)
-    scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    with work.part(0.0, SCORED):
+        scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
     if party == runtime.guest.name:
@@ -216,10 +219,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
-        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
+        with work.part(SCORED, ALIGNED):
+            questions, counted = sessions.ask(
+                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
+            )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
-        questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
+        with work.part(ALIGNED, SENT):
+            questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
     told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
@@ -240,12 +247,15 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     party, attribute = _feature(runtime.federation, request.attribute)
     _check_groups(request.groups, request.bins)
     if request.records < 2 * MIN_GROUP:
-        raise ParameterError(f"{request.records} records were to be examined; ask for {2 * MIN_GROUP} or more.")
+        raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job)
     with sessions.begin(hosts) as session:
-        questions, rows = sessions.ask(session, request.cipher, request.key_bits, lambda joint: _some(joint, request))
+        with work.part(0.0, SCORED):
+            questions, rows = sessions.ask(
+                session, request.cipher, request.key_bits, lambda joint: _some(joint, request)
+            )
         crossing = ContingencyTable(
             questions,
             runtime.guest.name,
@@ -256,7 +266,8 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             at=job.at,
             on_piece=sessions.progress,
         )
-        groups, tables = crossing.tables(party, attribute)
+        with work.part(SCORED, SENT):
+            groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)
@@ -267,14 +278,14 @@ def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature
-    raise ParameterError(f"{name} is no feature of this federation; choose one of its feature dictionary.")
+    raise ParameterError(f"{name} is not a feature of this federation; choose one from its feature dictionary.")
 
 
 def _check_groups(*numbers: int) -> None:
     least, most = GROUP_LIMITS
     for number in numbers:
         if not least <= number <= most:
-            raise ParameterError(f"A feature was to be divided into {number} groups; choose {least} to {most}.")
+            raise ParameterError(f"Choose {least} to {most} groups for a feature; {number} were requested.")
 
 
 def _some(joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:

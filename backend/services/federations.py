@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.data.federation import Federation
+from backend.data.federation import FILE_NAME, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import TO_FILL_IN, Division, split_table
+from backend.data.table_file import Reading
+from backend.errors import FederationError
 from backend.results import DEMO
 
 if TYPE_CHECKING:
     from backend.protocols.simulation.simulator import PoolLevel
     from backend.services.workspace import Workspace
 
-__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview"]
+__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
+FOLDER = "federations"  # of the home: those that were made in a browser
 
 
 class Federations:
@@ -39,6 +46,10 @@ class Federations:
         """One federation; raises FederationError where the name is unknown."""
         return self._workspace.federation(name)
 
+    def sha256(self, name: str) -> str:
+        """SHA-256 of a federation's file, hexadecimal."""
+        return sha256((self.get(name).folder / FILE_NAME).read_bytes()).hexdigest()
+
     def add(self, path: Path) -> Federation:
         """Check a federation file and remember it under its name.
 
@@ -49,9 +60,32 @@ class Federations:
         """
         return self._workspace.add(path)
 
-    def init(self, table: Path, division: Division, out: Path) -> Federation:
-        """Split one table into a federation's files in `out` and remember it; see `split_table` for the errors."""
-        split_table(table, division, out, lambda name: self._workspace.check_name(name, out))
+    def init(self, table: Path, division: Division, out: Path, name: str = "") -> Federation:
+        """Split one table (problems call it `name`) into a federation's files in `out` and remember it; errors as of `split_table`."""
+        split_table(table, division, out, lambda federation: self._workspace.check_name(federation, out), name)
+        return self.add(out)
+
+    def add_files(self, files: Mapping[str, bytes]) -> Federation:
+        """Check a federation file and the parties' tables, handed in by their names, and keep them in the home, whole or not at all.
+
+        Raises
+        ------
+        FederationError
+            The files are no usable federation, or another one has its name.
+        """
+        home = self._workspace.home / FOLDER
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = Path(tempfile.mkdtemp(prefix=".new.", dir=home))
+        try:
+            for name, data in files.items():
+                (draft / Path(name).name).write_bytes(data)
+            out = home / load_federation(draft).name
+            self._workspace.check_name(out.name, out)
+            if out.exists():
+                raise FederationError(f"There is a federation {out.name!r} already. Give this one another name.")
+            draft.rename(out)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
         return self.add(out)
 
     def overview(self, name: str) -> Overview:
@@ -66,6 +100,10 @@ class Federations:
         out.mkdir(parents=True, exist_ok=True)
         split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
         return self.add(out)
+
+    def add_credit_card(self) -> Federation:
+        """As :meth:`fetch_credit_card`, into the home."""
+        return self.fetch_credit_card(self._workspace.home / FOLDER / "credit_card")
 
     def warm_up(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

@@ -65,6 +65,8 @@ class JobStatus:
     message : str
         Why it failed, as far as that was written down.
     seen : bool
+    waits : bool
+        The scores that it came to wait in the Guest's journal: whoever asks the same again has them.
     """
 
     name: str
@@ -75,6 +77,7 @@ class JobStatus:
     result: str
     message: str
     seen: bool
+    waits: bool = False
 
     @property
     def kind(self) -> str:
@@ -112,6 +115,11 @@ class JobRegistry:
         from backend.store.job_log import JobLog  # noqa: PLC0415 (the services are imported without a database)
 
         return JobLog(self._workspace.home_database())
+
+    def waits(self, run: str) -> bool:
+        """Whether the scores of a run wait in a Guest's journal."""
+        names = (federation.name for federation in self._workspace.federations()) if run else ()
+        return any(self._workspace.journal(name).waits(run) for name in names)
 
     def close(self) -> None:
         """What still runs here is written down as interrupted."""
@@ -265,6 +273,7 @@ class UserJobs:
                     logged.result,
                     logged.message,
                     logged.seen,
+                    job is None and not logged.seen and self._registry.waits(logged.result),
                 )
             )
         return tuple(found)

@@ -111,7 +111,7 @@ class Leakage:
         found = [given_away(host, runtime.account(host), person) for host in runtime.hosts]
         if person and person not in runtime.table.row_of and not any(told.person for told in found):
             raise SampleError(
-                f"There is no {person!r} in the Guest's table, and no Host has answered about that id. Check how it is written."
+                f"The Guest's table has no {person!r}, and no Host has answered about that id. Check the id."
             )
         capacities = {host: runtime.capacity(host, record.id) for host in chain}
         return tuple(
@@ -153,8 +153,8 @@ class Leakage:
         known = score.base + score.guest_part
         if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
             raise SampleError(
-                f"The score of {score.id!r} was made of other values than those in the Guest's table or just typed in, and "
-                "uploaded ones are not kept. Score the person as the table has it, or type the values in."
+                f"The score of {score.id!r} was computed from other values than those in the Guest's table or just entered, and "
+                "uploaded values are not kept. Score the person as in the table, or enter the values."
             )
         return LeakMeter(self._models.partial_model(record)).read(own.columns, [score.units], moved)[0]
 
@@ -202,14 +202,14 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
     """
     rows, record, runtime = audited.rows, audited.record, audited.runtime
     if not len(rows):
-        raise ParameterError(f"The model {record.id} has no test records to read the meter for.")
+        raise ParameterError(f"The model {record.id} has no test records for the leak meter.")
     widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
     hosts = audited.leaves(job)
     job.total, job.result = len(rows) * len(widths), ()
     job.at("leak_count", runtime.guest.name, 0)
 
     def person() -> None:
-        job.done += 1
+        job.at("leak_count", runtime.guest.name, job.done + 1)
         _check_cancelled(job)
 
     own = runtime.table.take(rows)

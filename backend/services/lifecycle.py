@@ -22,6 +22,7 @@ from backend.store.model_states import (
     STATES,
     ModelState,
     ModelStep,
+    Standing,
     State,
     words,
 )
@@ -62,21 +63,6 @@ STEPS: Mapping[str, Step] = {
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a model has come.
-
-    Attributes
-    ----------
-    model : ModelState
-    approval : ModelStep or None
-        The one that stands; None for a draft, a model in review, and a demo that nobody approved.
-    """
-
-    model: ModelState
-    approval: ModelStep | None
-
-
-@dataclass(frozen=True)
 class Offer:
     """A step that leads out of a model's state.
 
@@ -113,7 +99,7 @@ class Lifecycle:
     def standing(self, model_id: str) -> Standing:
         """One model, and the approval that it has."""
         record = self._models.get(model_id)
-        return standing_of(self._workspace, record)
+        return self._workspace.model_states(record.federation).standing(record.id)
 
     def history(self, model_id: str) -> tuple[ModelStep, ...]:
         """Every step of a model, oldest first."""
@@ -226,25 +212,11 @@ class Lifecycle:
         note.keep = keep
 
 
-def standing_of(workspace: Workspace, record: ModelRecord) -> Standing:
-    """A model, and the approval that stands."""
-    states = workspace.model_states(record.federation)
-    with workspace.database(record.federation).read():
-        model, steps = states.of(record.id), states.steps(record.id)
-    approval = None
-    for step in steps:
-        if (step.before, step.after) == ("in_review", APPROVED):
-            approval = step
-        elif step.after == DRAFT:
-            approval = None
-    return Standing(model, approval)
-
-
 def _named(person: str) -> str:
     person = person.strip()
     if not 1 <= len(person) <= NAME_MAX or not person.isprintable():
         raise ParameterError(
-            f"The name has {len(person)} characters, expected one line of 1 to {NAME_MAX}. Say who takes the step."
+            f"Give the name of who takes the step: one line of 1 to {NAME_MAX} characters; this one has {len(person)}."
         )
     return person
 
@@ -255,7 +227,7 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     if (needed or undecided or reason) and not REASON_MIN <= len(reason) <= TEXT_MAX:
         why = f"{undecided} findings have no decision; decide on them, or approve with a reason. " if undecided else ""
         raise ParameterError(
-            f"{why}The reason to {step} the model has {len(reason)} characters, expected {REASON_MIN} to {TEXT_MAX:,}."
+            f"{why}Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
         )
     return reason
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -33,6 +34,8 @@ from backend.store.measurements import Kept
 from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
+# Share of a measurement that is done once people are scored, once records are aligned, and once pairs are sent; the rest is sums
+SCORED, ALIGNED, SENT = 0.3, 0.6, 0.95
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,9 @@ class Sessions:
         before, job.total = at or (0, len(table.ids))
         job.at("key", runtime.guest.name, before)
         key = runtime.key(cipher, 0, compiled) if cipher == "none" else runtime.bulk_key(KEY_BITS, compiled)
-        with self.begin(context.record.hosts, counted=False) as session:
+        whole = max(job.total, 1)
+        share = work.part(before / whole, (before + len(table.ids)) / whole)
+        with self.begin(context.record.hosts, counted=False) as session, share:
             first(session, key)
             scored = runtime.guest.score(
                 context.record.id,
@@ -129,6 +134,7 @@ class Sessions:
         """Ciphertexts made."""
         self.job.total = total
         self.job.at("marks", self._runtime.guest.name, done)
+        work.reached(done / total)
 
 
 class Measurement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -88,6 +89,38 @@ class ModelImport:
 
         note.federation, note.keep = federation, keep
         return record, divided.proof
+
+    def from_upload(
+        self,
+        federation: str,
+        name: str,
+        data: bytes,
+        *,
+        keep: bool,
+        features: Sequence[str] | None = None,
+        categories: bytes | None = None,
+        score_bits: int = SecureBoostParameters.score_bits,
+        label_is: str | None = None,
+    ) -> tuple[ModelRecord | None, Proof]:
+        """As :meth:`import_file`, or where nothing is to be kept :meth:`check`, of a model and its categories that were handed in."""
+        with tempfile.TemporaryDirectory(prefix="glassleaf") as folder:
+            file = Path(folder) / (Path(name).name or "model")
+            file.write_bytes(data)
+            texts = Path(folder) / "categories" / "categories.json" if categories is not None else None
+            if texts is not None and categories is not None:
+                texts.parent.mkdir()
+                texts.write_bytes(categories)
+            if not keep:
+                return None, self.check(
+                    federation, file, features=features, categories=texts, score_bits=score_bits, label_is=label_is
+                )
+            return self.import_file(
+                federation, file, features=features, categories=texts, score_bits=score_bits, label_is=label_is
+            )
+
+    def outcomes(self, federation: str) -> list[str]:
+        """The label's texts, of which a model's higher score may speak for either; binary only."""
+        return sorted(label_texts(self._workspace.federation(federation)))
 
     def check(
         self,

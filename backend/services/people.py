@@ -242,7 +242,7 @@ def _checked(person: str) -> str:
     """An id as files hold it; raises ParameterError where it can be none."""
     if not person or person != person.strip() or not _is_text(person):
         raise ParameterError(
-            f"{person[:80]!r} is no id: expected the text in a party's id column, without spaces around it."
+            f"{person[:80]!r} is not an id. Give the text of a party's id column, without spaces around it."
         )
     return person
 
@@ -259,8 +259,10 @@ def _reason(because: str, person: str) -> str:
     because = because.strip()
     if not REASON_MIN <= len(because) <= TEXT_MAX:
         raise ParameterError(
-            f"The reason has {len(because)} characters, expected {REASON_MIN} to {TEXT_MAX:,}: say why the person is forgotten."
+            f"Give a reason why the person is forgotten, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(because):,}."
         )
     if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", because, re.IGNORECASE):
-        raise ParameterError("The reason names the id, and stands in the audit log for good. Write it without the id.")
+        raise ParameterError(
+            "The reason names the id, and the audit log keeps reasons for good. Give it without the id."
+        )
     return because

@@ -213,9 +213,9 @@ class ComparisonSetup:
 def check(request: ComparisonRequest, most: int) -> None:
     """Raise ParameterError where no sample was asked for, or more than the `most` there are."""
     if request.samples < 1:
-        raise ParameterError(f"Protocols were to be compared on {request.samples} test records; ask for 1 or more.")
+        raise ParameterError(f"Choose 1 or more test records; {request.samples} were requested.")
     if request.samples > most:
-        raise ParameterError(f"{request.samples} test records were asked for; the model has {most:,}.")
+        raise ParameterError(f"The model has {most:,} test records; {request.samples} were requested.")
 
 
 def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:

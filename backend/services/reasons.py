@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
@@ -37,6 +38,7 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
+from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
+SCORED = 0.3  # share of the work that scoring is, where it comes first
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
 COHORT = 200  # people of a group where nobody says how many
 
@@ -225,13 +228,15 @@ class ReasonsService:
         record = self._models.get(reasons.model_id)
         person = next((p for p in reasons.people if p.score.id == sample_id), None)
         if person is None:
-            raise ParameterError(f"No reasons were asked for about {sample_id!r}; ask for them first.")
+            raise ParameterError(f"No reasons were requested for {sample_id!r}; request them first.")
         day = datetime.now(UTC).date().isoformat()
         federation = self._measurement.workspace.federation(record.federation)
-        content = notice_of(person, self._models.partial_model(record), federation, record.id, day)
+        standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
+        content = notice_of(person, self._models.partial_model(record), federation, standing, day)
         file = draw(content, language, kind)
         digest = sha256(file).hexdigest()
-        note.about(record, language=language, kind=kind, blocked=content.blocked, sha256=digest)
+        about = {"language": language, "kind": kind, "blocked": content.blocked, "state": standing.model.state}
+        note.about(record, **about, sha256=digest)
         return file
 
     def check_notice(self, model_id: str) -> None:
@@ -282,19 +287,22 @@ def give_reasons(
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
     if request.cipher == "none":
-        raise ParameterError("Names of reasons are ranked under encryption only; choose rlwe or paillier.")
+        raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
     runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    batch = request.scored or score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
+    batch = request.scored
+    if batch is None:
+        with work.part(0.0, SCORED):
+            batch = score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
-            "The scores are of another sheet or another model than the reasons; score these people first."
+            "The scores are of another file or another model than the reasons; score these people first."
         )
     began, before = time.perf_counter(), () if request.scored else batch.transcript
     good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
     if not len(good):
         raise ParameterError(
-            f"Nobody in the sheet was scored, so there is nothing to explain: {batch.scores[0].problem}"
+            f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
         )
     load = terms.shape(request.names).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
@@ -333,9 +341,12 @@ def _named(
     runtime = context.runtime
     job.total = len(good) * len(STEPS)
     job.at("key", runtime.guest.name, 0)
+    start = 0.0 if request.scored else SCORED
 
     def at(stage: str, party: str, people: int) -> None:
-        job.at(stage, party, people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0))
+        done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
+        job.at(stage, party, done)
+        work.reached(start + (1 - start) * done / job.total)
 
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = lambda: (*before, *session.transcript())
@@ -371,7 +382,7 @@ def mean_contributions(
     count = len(request.ids) or min(request.samples, len(context.test_ids))
     if unknown or count < LEAST:
         raise ParameterError(
-            f"A group of {count} people was named, {len(unknown)} of them unknown to the Guest; {LEAST} or more known people are needed."
+            f"A group needs {LEAST} or more people known to the Guest; of the {count} given, {len(unknown)} are unknown."
         )
     rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
@@ -406,12 +417,14 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
     bare = [name for name in sorted(features) if not model.feature(name).described]
     if bare:
         raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice states reasons that people understand. "
+            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice must state reasons that people understand. "
             "Give the meanings in the federation file, and train or import the model again."
         )
 
 
-def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, model_id: str, date: str) -> Notice:
+def notice_of(
+    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
+) -> Notice:
     """The notice for one person.
 
     Raises
@@ -423,10 +436,10 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
         raise ParameterError(f"No notice: {person.problem}")
     if person.score.decision != "decline":
         raise ParameterError(
-            f"{person.score.id} was not declined at this cut-off; a notice states the reasons of a denial."
+            f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
         )
     if len(person.reasons) > MAX_REASONS:
-        raise ParameterError(f"{len(person.reasons)} reasons were asked for; a notice states at most {MAX_REASONS}.")
+        raise ParameterError(f"A notice states at most {MAX_REASONS} reasons; {len(person.reasons)} were requested.")
     refuse_without_meaning(model, [reason.feature for reason in person.reasons])
     lines = []
     for reason in person.reasons:
@@ -442,7 +455,8 @@ def notice_of(person: PersonReasons, model: GuestModel, federation: Federation, 
             )
         )
     guest = federation.guest
-    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines))
+    model_id = standing.model.model_id
+    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines), standing)
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.explanation import Explanation
 from backend.services.model_card import ModelCards
+from backend.services.model_difference import ModelDifference
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.reviews import SignOff
@@ -158,7 +159,9 @@ class Reports:
                 f"{before.id} is a model of {before.federation!r}, {after.id} one of {after.federation!r}. "
                 "Choose two models of one federation."
             )
-        return model_comparison.compare(self._side(before), self._side(after))
+        paired = ModelDifference.of(self._models, before, after)
+        measured = (paired.figures, paired.n) if paired else ((), 0)
+        return model_comparison.compare(self._side(before), self._side(after), *measured)
 
     def _side(self, record: ModelRecord) -> Side:
         found = MeasuredEvidence(self._models, record)
@@ -187,6 +190,7 @@ class Reports:
             reviews=reviews.history(record.content_hash),
             sign_offs=reviews.sign_offs(record.content_hash),
             entries=self._audit.entries(record.federation),
+            standing=self._workspace.model_states(record.federation).standing(record.id),
             card=Card(card.parts[0], card.sources[card.parts[0].part], card.shifts) if card.parts else None,
             disparities=found.disparities or None,
             proxies=found.proxies or None,

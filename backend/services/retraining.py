@@ -5,10 +5,12 @@ Nothing is mitigated by itself: a person ticks the features, and the first model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
@@ -20,11 +22,14 @@ from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.fairness import DisparityRequest, Fairness
+from backend.services.model_difference import DifferenceRequest, ModelDifferences
 from backend.services.registry import Registry
 from backend.services.reports import Reports
 from backend.services.training import Training, TrainingRequest
 from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
+
+RETRAINED = 0.6  # share of the work that growing the other model is
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,11 @@ class Retraining:
         auditor: Auditor,
         training: Training,
         fairness: Fairness,
+        differences: ModelDifferences,
         reports: Reports,
     ) -> None:
         self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._training, self._fairness, self._reports = training, fairness, reports
+        self._training, self._fairness, self._differences, self._reports = training, fairness, differences, reports
 
     def start(self, request: RetrainingRequest) -> Job[SideBySide]:
         """Train a model again without some features and measure both, in the background; the first model stays.
@@ -80,15 +86,25 @@ class Retraining:
         Once the new model is grown it is in the registry, even where the measuring after it is stopped.
         """
 
-        def work(job: Job[SideBySide]) -> SideBySide:
-            before, after = self._retrain(request, job)
+        def run(job: Job[SideBySide]) -> SideBySide:
+            with work.part(0.0, RETRAINED):
+                before, after = self._retrain(request, job)
             job.points = ()  # the curve is of the training, which is over
-            for model_id in (before.id, after.id):
-                for wanted in request.measured(model_id):
-                    self._fairness.disparity(wanted, job)
+            measures: list[Callable[[], object]] = [
+                partial(self._fairness.disparity, one, job)
+                for model_id in (before.id, after.id)
+                for one in request.measured(model_id)
+            ]
+            if self._differences.can_pair(before, after):
+                wanted = DifferenceRequest(before.id, after.id, cipher=request.cipher)
+                measures.append(partial(self._differences.measure, wanted, job))
+            share = (1 - RETRAINED) / (len(measures) or 1)
+            for i, measure in enumerate(measures):
+                with work.part(RETRAINED + i * share, RETRAINED + (i + 1) * share):
+                    measure()
             return self._reports.compare(before.id, after.id)
 
-        return Job(work, self._models.get(request.model_id).n_trees).start()
+        return Job(run, self._models.get(request.model_id).n_trees).start()
 
     @recorded("retrain")
     def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:
@@ -112,19 +128,19 @@ def training_of(
     """
     if record.algorithm not in ALGORITHMS:
         raise ParameterError(
-            f"The model {record.id} was not grown here ({record.algorithm}), so it cannot be grown again. "
+            f"The model {record.id} was not trained here ({record.algorithm}), so it cannot be retrained. "
             "Train it without these features where it comes from, and import the result."
         )
     if request.by:
         check_cutoff(request.cutoff)
         if record.task != "binary":
             raise ParameterError(
-                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Name none."
+                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Compare by none."
             )
     offered = [feature.name for _, feature in model.dictionary]
     _check("leave out", request.without, offered, "was offered to this model's training")
     if not request.without:
-        raise ParameterError("No feature was named. Name at least one that the new model is to do without.")
+        raise ParameterError("Choose at least one feature to exclude.")
     _check("compare by", request.by, [f.name for _, f in federation.features()], "is in the federation")
     known: dict[str, Any] = dict(record.parameters)
     parameters = ALGORITHMS[record.algorithm](**known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,11 +10,16 @@ import numpy as np
 import pandas as pd
 
 from backend.data import table as tables
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
-from backend.data.table import SampleSheet
+from backend.data.table import SAMPLES, SampleSheet
+from backend.data.table_file import AS_IT_IS, DECIMALS, ENCODINGS, SUFFIXES, Reading
 from backend.errors import SampleError
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
+
+__all__ = ["AS_IT_IS", "DECIMALS", "ENCODINGS", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
+WHOLE = 1e15  # up to here a float is written as a whole number where it is one
 
 
 class Samples:
@@ -35,7 +41,7 @@ class Samples:
         table = self._workspace.runtime(self._models.get(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError(
-                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or type the values in."
+                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or enter the values."
             )
         own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
         return SampleSheet((sample_id,), own, {}, {}, ())
@@ -44,16 +50,37 @@ class Samples:
         """A typed-in sample: the Guest's features by name."""
         return tables.sample_from_values(self._federation(model_id), sample_id, dict(values))
 
-    def read(self, model_id: str, source: bytes | Path) -> SampleSheet:
-        """An uploaded CSV; raises SampleError where the sheet as a whole is not usable."""
-        return tables.read_samples(self._federation(model_id), source)
+    def read(self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS) -> SampleSheet:
+        """A sheet that was handed in: CSV, XLSX or Parquet.
+
+        Raises
+        ------
+        Unclear
+            The file can be read in several ways, and `how` does not say in which.
+        SampleError
+            The sheet as a whole is not usable.
+        """
+        return tables.read_samples(self._federation(model_id), source, name=name, how=how)
 
     def template(self, model_id: str) -> bytes:
-        """A CSV to fill in: the Guest's id and features, and two of its own records."""
-        frame = self.table(model_id).drop(columns="part").head(2)
-        frame.index.name = self._federation(model_id).guest.id
+        """A CSV to fill in: the Guest's id and features, and two of its own records, written as people write them."""
+        guest, frame = self._federation(model_id).guest, self.table(model_id).drop(columns="part").head(2)
+        for feature in guest.features:
+            frame[feature.name] = [_written(value, feature) for value in frame[feature.name]]
+        frame.index.name = guest.id
         text: str = frame.to_csv()
-        return text.encode()
+        return text.encode("utf-8-sig")  # with the mark that Excel needs to see UTF-8
 
     def _federation(self, model_id: str) -> Federation:
         return self._workspace.federation(self._models.get(model_id).federation)
+
+
+def _written(value: object, feature: Feature) -> str:
+    """A value for a cell: yes or no, a number without needless decimals, or a code; empty where it is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    if feature.kind is Kind.BOOLEAN:
+        return "yes" if value else "no"
+    return repr(int(value)) if value.is_integer() and abs(value) < WHOLE else repr(value)

@@ -13,9 +13,11 @@ import numpy as np
 
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, cipher_named
+from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.workers import Workers, cores
+from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
-from backend.errors import ParameterError
+from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.simulator import FederationRuntime
@@ -30,6 +32,8 @@ from backend.store.journal import Run
 from backend.trees.metrics import measure
 
 __all__ = ["KEY_BITS", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
+
+MANY = 50  # people from which one ciphertext a number is the slow way
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,17 @@ class Scoring:
         note.keep = keep
         note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(record.id), counted)
         return batch
+
+    def suited(self, model_id: str, people: int) -> Cipher:
+        """The cipher for so many people where nobody chooses one: RLWE for :data:`MANY` and more where it holds the model's scores."""
+        if people < MANY:
+            return "paillier"
+        compiled = self._models.compiled(self._models.get(model_id)).guest
+        try:
+            parameters_for(max(1, len(compiled.folding.steps)), max(1, compiled.folding.n_entries), compiled.largest)
+        except ParameterError:
+            return "paillier"
+        return "rlwe"
 
     def handed_over(self, batch: ScoreBatch) -> None:
         """Whoever asked to hold the scores has passed them on: the journal forgets them."""
@@ -140,6 +155,8 @@ def score(
 
     Raises
     ------
+    SampleError
+        No row can be scored; nothing was sent.
     ParameterError
         The cut-off is no probability, or the model's scores do not fit the cipher.
     PartyUnreachable, SecurityError, Cancelled
@@ -150,6 +167,8 @@ def score(
     began = time.perf_counter()
     sheet = request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
+    if not len(good):
+        raise SampleError(nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
     job.total = len(good)
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
@@ -187,6 +206,12 @@ def score(
         canaries=scored.canaries,
         run="" if run is None else run.name,
     )
+
+
+def nobody_to_score(sheet: SampleSheet) -> str:
+    """Why nobody of a sheet can be scored, row by row."""
+    problems = [sheet.problem(row) for row in sheet.problems]
+    return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
 def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
@@ -241,7 +266,7 @@ def sample_scores(
     place = {int(row): k for k, row in enumerate(good)}
     for i, sample_id in enumerate(sheet.ids):
         k = place.get(i)
-        problem = sheet.problems[i] if k is None else scored.refused.get(k, "")
+        problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
             nan = float("nan")
             out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))

@@ -139,7 +139,7 @@ class Training:
                 refuse_if_identifying(record.release, allowed, record.n_trees)
                 return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
             asked_bits = asked_bits or record.score_bits
-            job.points, job.done = (), 0  # the curve of the model that follows
+            job.begin_again()
             request = replace(request, parameters=replace(request.parameters, score_bits=bits))
 
 
@@ -208,7 +208,7 @@ def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> 
     unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:
         raise ParameterError(
-            f"{', '.join(unknown)} is no Host of this federation; Hosts are: {', '.join(runtime.hosts)}."
+            f"{', '.join(unknown)} is not a Host of this federation. Its Hosts: {', '.join(runtime.hosts)}."
         )
     return tuple(h for h in runtime.hosts if h in chosen)
 
@@ -217,7 +217,7 @@ def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tup
     names = [f.name for _, f in federation.features()]
     unknown = [e for e in exclude if e not in names]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} is no feature of this federation, so it cannot be left out.")
+        raise ParameterError(f"{', '.join(unknown)} is not a feature of this federation, so it cannot be excluded.")
     parties = {federation.guest.name, *hosts}
     if all(f.name in exclude for party, f in federation.features() if party in parties):
-        raise ParameterError("Every feature was left out; leave at least one in.")
+        raise ParameterError("Every feature is excluded; keep at least one.")

@@ -259,7 +259,7 @@ class Accountant:
         if row.records != self._records and row.reply is None:
             if row.digest:
                 raise QuestionRefused(
-                    "This Host's records have changed since it was asked this; it gives no second answer."
+                    "This Host's records have changed since it answered this question; it gives no second answer."
                 )
             # no byte of an answer was made: what was counted is given back, and the question is a new one
             spent = _unpacked(row.spent, len(question.people))

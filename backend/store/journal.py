@@ -79,9 +79,7 @@ class Run:
 
     def _check_open(self, session: Session) -> None:
         if session.get(RunRow, self.name) is None:
-            raise QuestionRefused(
-                "The same was asked by another process in this moment, which has the answer. Ask again."
-            )
+            raise QuestionRefused("Another process asked the same at this moment and has the answer. Try again.")
 
     def answered(self, number: int, answer: bytes) -> None:
         """Write down what came of it; what was sent is not needed any more."""
@@ -152,6 +150,11 @@ class Journal:
             raise SecurityError("The Guest cannot state with which values these terms were made.")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def waits(self, run: str) -> bool:
+        """Whether what a run came to was not yet handed over."""
+        with self._database.read() as session:
+            return session.get(RunRow, run) is not None
 
     def kept(self) -> tuple[int, int, int]:
         """Runs, messages that wait for their answer, and batches whose scores wait to be handed over; none of them names a person."""

@@ -71,6 +71,26 @@ class ModelStep:
     time: str
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a model has come.
+
+    Attributes
+    ----------
+    model : ModelState
+    approval : ModelStep or None
+        The one that stands; None for a draft, a model in review, and a demo that nobody approved.
+    """
+
+    model: ModelState
+    approval: ModelStep | None
+
+    @property
+    def said(self) -> str:
+        """Its state, or ``in_use_demo`` where it is in use without an approval."""
+        return "in_use_demo" if self.model.state == IN_USE and self.approval is None else self.model.state
+
+
 class ModelStates:
     """Names and states of one Guest's models."""
 
@@ -94,7 +114,7 @@ class ModelStates:
         with self._database.read() as session:
             row = session.get(ModelStateRow, model_id)
             if row is None:
-                raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
+                raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
             return ModelState(**column_values(row))
 
     def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
@@ -103,6 +123,18 @@ class ModelStates:
         with self._database.read() as session:
             query = query.where(ModelStepRow.model_id == model_id) if model_id else query
             return tuple(ModelStep(**column_values(row)) for row in session.scalars(query))
+
+    def standing(self, model_id: str) -> Standing:
+        """A model, and the approval that stands; raises ModelError where it is unknown here."""
+        with self._database.read():
+            model, steps = self.of(model_id), self.steps(model_id)
+        approval = None
+        for step in steps:
+            if (step.before, step.after) == ("in_review", APPROVED):
+                approval = step
+            elif step.after == DRAFT:
+                approval = None
+        return Standing(model, approval)
 
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
         """Change a model's name, note or owner.
@@ -176,5 +208,5 @@ def words(state: State) -> str:
 def _text(what: str, text: str) -> str:
     text, most = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
     if len(text) > most or (what != "note" and not text.isprintable()):
-        raise ParameterError(f"The {what} has {len(text)} characters, expected one line of at most {most:,}.")
+        raise ParameterError(f"Give a {what} of one line and at most {most:,} characters; this one has {len(text):,}.")
     return text

@@ -49,10 +49,10 @@ class PartyStore:
         with self._database.read() as session:
             row = session.get(ArtefactRow, model_id)
         if row is None:
-            raise ModelError(f"The model {model_id} is not in this party's store; train it again.")
+            raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
         if hashlib.sha256(row.text.encode()).hexdigest() != row.content_hash:
             raise ModelError(
-                f"The stored partial model of {model_id} does not have its content hash: it was changed. Train it again."
+                f"The stored partial model of {model_id} does not match its content hash: it was changed. Retrain the model."
             )
         return row.text
 

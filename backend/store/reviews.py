@@ -96,7 +96,7 @@ class Reviews:
             The verdict is unknown, the reason is shorter than `REASON_MIN` characters, or a field is empty or too long.
         """
         if verdict not in get_args(ReviewVerdict):
-            raise ParameterError(f"The verdict is {verdict!r}, expected one of {', '.join(get_args(ReviewVerdict))}.")
+            raise ParameterError(f"The decision is {verdict!r}; choose one of {', '.join(get_args(ReviewVerdict))}.")
         row = ReviewRow(
             model=_hash("model's content hash", model),
             rule=_text("rule", rule),
@@ -170,9 +170,7 @@ def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX)
     """`text` without surrounding white space; raises ParameterError where its length is out of range."""
     text = text.strip()
     if not min_length <= len(text) <= max_length:
-        raise ParameterError(
-            f"The {what} has {len(text)} characters, expected {min_length} to {max_length:,}. Write it again."
-        )
+        raise ParameterError(f"Give a {what} of {min_length} to {max_length:,} characters; this one has {len(text):,}.")
     return text
 
 

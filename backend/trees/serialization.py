@@ -49,13 +49,19 @@ def dump_guest(model: GuestModel) -> str:
             "hosts": list(model.hosts),
             "base_scores": list(model.base_scores),
             "score_bits": model.score_bits,
-            "dictionary": [[party, f.model_dump(mode="json", exclude={"missing"})] for party, f in model.dictionary],
+            "dictionary": [[party, _feature(f)] for party, f in model.dictionary],
             "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
         }
     )
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    """A feature as it was disclosed; translations stand only where there are any, so that earlier models keep their hash."""
+    entry = feature.model_dump(mode="json", exclude={"missing"})
+    return {name: value for name, value in entry.items() if value or name not in ("unit_zh", "categories_zh")}
 
 
 def load_guest(text: str) -> GuestModel:

@@ -36,13 +36,14 @@ PAGES = (
     "compare_models",
     "score",
     "protocols",
+    "own_data",
     "train",
     "report",
     "audit",
     "privacy",
     "attack_lab",
-)
-OF_A_MODEL = tuple(page for page in PAGES if page != "attack_lab")
+)  # of the navigation; beside them stand help and what an unknown address shows
+OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_data"))
 
 
 Opened = Callable[..., AppTest]

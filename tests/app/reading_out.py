@@ -24,6 +24,23 @@ def elements(at: AppTest) -> Iterator[Element]:
             yield node
 
 
+def heading_levels(at: AppTest) -> list[int]:
+    """Levels of the headings of the page's main part, from top to bottom."""
+    levels: list[int] = []
+
+    def walk(node: Block | Element) -> None:
+        if isinstance(node, Block):
+            for key in sorted(node.children):
+                walk(node.children[key])
+        elif node.type in ("title", "header", "subheader"):
+            levels.append(int(node.proto.tag[1:]))
+        elif node.type == "markdown":
+            levels.extend(len(mark) for mark in re.findall(r"^(#+) ", node.value, re.MULTILINE))
+
+    walk(at.main)
+    return levels
+
+
 def everything(at: AppTest) -> str:
     """Texts, labels, menus, help, chart specifications and table cells of the page as it stands."""
     parts = []

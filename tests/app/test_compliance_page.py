@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import evidence, findings, frame, tree_choice
-from app.texts import Texts
+from app.panels import findings, tree_choice
+from app.texts import Texts, markdown
 from backend.i18n import LANGUAGES
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
@@ -47,8 +47,26 @@ def found_of(at: AppTest) -> tuple:
 
 
 def shown(at: AppTest) -> list[str]:
-    """Keys of the cards' buttons."""
-    return [button.key for button in at.button if (button.key or "").startswith("decide_")]
+    """The findings' lines, open or not."""
+    return [box.label for box in at.expander if "-badge[" in box.label]
+
+
+def first_of(at: AppTest) -> str:
+    """Where the first finding is worked on; its card is open."""
+    return view_models.key_of(found_of(at)[0])
+
+
+def at_step(at: AppTest, step: str) -> AppTest:
+    at.get_by_key(f"step_{first_of(at)}").set_value(step)
+    return at.run()
+
+
+def decided(at: AppTest, verdict: str, reason: str = REASON) -> AppTest:
+    place = f"decide_{first_of(at)}"
+    at.radio(key=f"{place}_verdict").set_value(verdict)
+    at.text_area(key=f"{place}_reason").set_value(reason)
+    at.text_input(key=f"{place}_reviewer").set_value("Rita")
+    return at.button(key=f"{place}_go").click().run()
 
 
 def as_role(at: AppTest, role: str) -> AppTest:
@@ -59,17 +77,13 @@ def as_role(at: AppTest, role: str) -> AppTest:
 # decide and sign ------------------------------------------------------------------------------------------------------
 
 
-def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_person_and_time(
+def test_a_finding_is_decided_on_in_its_card_by_role_and_shown_with_reason_person_and_time(
     opened: Opened, world: World, home: Path
 ) -> None:
-    at = as_role(opened("compliance"), "regulator")
+    at = at_step(as_role(opened("compliance"), "regulator"), "decide")
     first = found_of(at)[0]
-    at.button(key="decide_0").click().run()
     assert says(at, "compliance.acting", role=T("sidebar.role_regulator"))
-    at.radio(key="decide_verdict").set_value("overridden")
-    at.text_area(key="decide_reason").set_value(REASON)
-    at.text_input(key="decide_reviewer").set_value("Rita")
-    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
+    decided(at, "overridden")
     assert not at.exception and at.success[0].value == T("report.decided")
     assert says(at, "compliance.decided_overridden", person="Rita", reason=REASON)
     glassleaf = Glassleaf(home, pools=False)
@@ -80,6 +94,30 @@ def test_a_finding_is_decided_on_from_its_card_by_role_and_shown_with_reason_per
     assert (review.verdict, review.person) == ("overridden", "Rita")
 
 
+def test_a_card_that_was_opened_stays_open_after_a_decision(opened: Opened) -> None:
+    at = opened("compliance")
+    second = view_models.key_of(found_of(at)[1])
+    at.session_state[f"finding_{second}"] = True  # open
+    at.session_state[f"step_{second}"] = "decide"
+    at.run().text_area(key=f"decide_{second}_reason").set_value(REASON)
+    at.text_input(key=f"decide_{second}_reviewer").set_value("Rita")
+    at.button(key=f"decide_{second}_go").click().run()
+    assert not at.exception and at.success[0].value == T("report.decided")
+
+
+def test_each_step_offers_the_next_one(opened: Opened) -> None:
+    def offered(at: AppTest) -> set[str]:
+        return {b.label for b in at.button if (b.key or "").startswith("next_")}
+
+    at = decided(at_step(opened("compliance"), "decide"), "confirmed")
+    assert offered(at) == {T("compliance.next_measure"), T("compliance.next_retrain")}
+    at.button(key=f"next_measure_{first_of(at)}").click().run()
+    assert [b for b in at.button if b.label == T("compliance.go_evidence")]
+    at.button(key=f"next_retrain_{first_of(at)}").click().run()
+    assert [b for b in at.button if b.label == T("compliance.go_retrain")]
+    assert offered(decided(at_step(at, "decide"), "overridden")) == {T("compliance.next_sign")}
+
+
 def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: World, home: Path) -> None:
     glassleaf = Glassleaf(home, pools=False)
     last = glassleaf.compliance.assess(world.record.id).findings[-1]
@@ -87,26 +125,25 @@ def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: W
         glassleaf.reviews.decide(world.record.id, last.rule_id, last.feature, verdict, reason, "Rita")
     glassleaf.close()
     at = opened("compliance", finding=view_models.key_of(last))
+    at.get_by_key(f"step_{view_models.key_of(last)}").set_value("decide")
+    at.run()
     said = "\n".join(m.value for m in at.markdown)
     assert said.index("The owner has explained it.") < said.index("It stands at first sight.")
     assert any(e.label == T("compliance.earlier", n=1) for e in at.expander)
 
 
 def test_a_refused_decision_says_why(opened: Opened) -> None:
-    at = opened("compliance")
-    at.button(key="decide_0").click().run()
-    at.text_area(key="decide_reason").set_value("no")
-    at.text_input(key="decide_reviewer").set_value("Rita")
-    next(b for b in at.button if b.label == T("report.decide_go")).click().run()
-    assert not at.exception and "reason has 2 characters" in at.warning[0].value
-    assert at.text_input(key="decide_reviewer").value == "Rita"  # the window stays open, with what was written
+    at = decided(at_step(opened("compliance"), "decide"), "confirmed", "no")
+    assert not at.exception and "this one has 2" in at.warning[0].value
+    assert at.text_input(key=f"decide_{first_of(at)}_reviewer").value == "Rita"  # what was written stays
 
 
-def test_the_model_is_signed_off_on_the_page(opened: Opened) -> None:
-    at = as_role(opened("compliance"), "regulator")
-    at.text_input(key="report_signer").set_value("Rita")
-    at.text_area(key="report_statement").set_value("Read, and discussed with the owner.")
-    next(b for b in at.button if b.label == T("report.sign_go")).click().run()
+def test_the_model_is_signed_off_in_the_card(opened: Opened) -> None:
+    at = at_step(as_role(opened("compliance"), "regulator"), "sign")
+    place = first_of(at)
+    at.text_input(key=f"{place}_signer").set_value("Rita")
+    at.text_area(key=f"{place}_statement").set_value("Read, and discussed with the owner.")
+    at.button(key=f"{place}_sign_go").click().run()
     assert not at.exception and at.success[0].value == T("report.signed")
     assert says(at, "report.covers_yes") and says(at, "sidebar.role_regulator")
 
@@ -119,10 +156,10 @@ def test_cards_are_narrowed_by_party_status_pack_and_decision(opened: Opened) ->
     found = found_of(at)
     party = found[0].party
     at.multiselect(key="findings_party").set_value([party]).run()
-    assert len(shown(at)) == min(frame.CARDS, sum(f.party == party for f in found))
+    assert len(shown(at)) == min(findings.LINES, sum(f.party == party for f in found))
     other = next(f.status for f in found if f.status != found[0].status)
     at.multiselect(key="findings_status").set_value([other]).run()
-    assert len(shown(at)) == min(frame.CARDS, sum(f.party == party and f.status == other for f in found))
+    assert len(shown(at)) == min(findings.LINES, sum(f.party == party and f.status == other for f in found))
     at.multiselect(key="findings_decision").set_value(["overridden"])
     at.multiselect(key="findings_status").set_value([]).run()
     assert not at.exception
@@ -154,9 +191,9 @@ def test_a_link_opens_one_finding_alone_and_all_are_one_press_away(opened: Opene
     at = opened("compliance")
     last = found_of(at)[-1]
     at = opened("compliance", finding=view_models.key_of(last))
-    assert shown(at) == ["decide_0"] and any(last.meaning in m.value.replace("\\", "") for m in at.markdown)
+    assert len(shown(at)) == 1 and any(last.meaning in m.value.replace("\\", "") for m in at.markdown)
     at.button(key="findings_all").click().run()
-    assert len(shown(at)) == min(frame.CARDS, len(found_of(at))) and "finding" not in at.query_params
+    assert len(shown(at)) == min(findings.LINES, len(found_of(at))) and "finding" not in at.query_params
 
 
 def test_an_unknown_finding_node_or_model_in_a_link_leaves_a_notice(opened: Opened) -> None:
@@ -219,14 +256,6 @@ def test_a_large_tree_is_opened_at_the_part_with_the_marked_split(world: World, 
 # retrain and compare -----------------------------------------------------------------------------------------------
 
 
-def test_evidence_is_offered_for_flagged_features_and_those_kept_out(opened: Opened, world: World) -> None:
-    opened()
-    view = session.view(world.record.id)
-    out = replace(view, record=replace(view.record, exclude=("gender", "gone")))
-    assert evidence.assessable(out)[-1] == "gender" or "gender" in evidence.assessable(out)
-    assert "gone" not in evidence.assessable(out)
-
-
 def test_with_one_model_there_is_nothing_to_compare_and_the_page_says_how_to_get_another(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,12 +265,12 @@ def test_with_one_model_there_is_nothing_to_compare_and_the_page_says_how_to_get
         assert any(T("compare_models.alone") == i.value for i in at.info)
 
 
-def test_the_model_is_retrained_in_one_action_and_compared_with_the_first(opened: Opened, world: World) -> None:
-    at = opened("compliance")
-    model = at.session_state["model"]
-    at.multiselect(key=f"retrain_without_{model}").set_value(["gender", "marital_status"])
-    at.multiselect(key=f"retrain_by_{model}").set_value(["gender"])
-    at.run().button(key="retrain_go").click().run()
+def test_the_model_is_retrained_from_the_card_and_compared_there(opened: Opened, world: World) -> None:
+    at = at_step(opened("compliance"), "retrain")
+    model, place = at.session_state["model"], first_of(at)
+    assert at.multiselect(key=f"without_{place}").value == ["gender"]
+    at.multiselect(key=f"without_{place}").set_value(["gender", "marital_status"])
+    at.run().button(key=f"retrain_go_{place}").click().run()
     job = job_of(f"retrain:{model}")
     job.wait(120)
     assert job.error is None
@@ -250,10 +279,11 @@ def test_the_model_is_retrained_in_one_action_and_compared_with_the_first(opened
     new = job.result.after.record
     assert any(T("retraining.done", model=new.id) == i.value for i in at.info)
     assert new.exclude == ("gender", "marital_status")
-    for key in ("comparison.not_given", "comparison.outcomes_note", "comparison.without", "comparison.same_people"):
+    for key in ("comparison.outcomes_note", "comparison.without", "comparison.paired"):
         assert says(at, key)
     auc = next(m for m in at.metric if m.label == T("figure.auc"))
     assert says(auc.delta, "comparison.change", before=f"{job.result.before.record.metrics.auc:.3f}")
+    assert not [b for b in at.button if b.key == f"retrain_go_{place}"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -279,8 +309,11 @@ def test_a_new_model_says_which_one_it_replaces(opened: Opened, retrained: Model
 
 def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
     at = as_role(opened("compliance"), "analyst")
-    assert not at.exception
-    assert not [b for b in at.button if b.key == "retrain_go"]
+    second = view_models.key_of(found_of(at)[1])
+    at.session_state[f"finding_{second}"] = True  # open
+    at.session_state[f"step_{second}"] = "retrain"
+    at.run()
+    assert not at.exception and not [b for b in at.button if (b.key or "").startswith("retrain_go")]
     assert says(at, "retraining.not_for", role=T("sidebar.role_analyst"))
 
 
@@ -295,14 +328,21 @@ def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path
     assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
 
 
-def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown(opened: Opened, retrained: ModelRecord) -> None:
+def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown_and_can_be_measured(
+    opened: Opened, retrained: ModelRecord
+) -> None:
     at = opened("compliance", model=retrained.id)
-    assert says(at, "compliance.kept_out") and says(at, "compliance.accepted")
+    assert any(says(box.label, "compliance.kept_out") for box in at.expander)
+    at.session_state["kept_out_gender"] = True  # open
+    at.run()
+    assert says(at, "compliance.accepted") and at.button(key="evidence_go_gender")
 
 
-def test_duties_are_listed_law_by_law_once_a_law_is_opened(opened: Opened) -> None:
+def test_duties_are_listed_law_by_law_once_a_law_is_chosen(opened: Opened) -> None:
     at = opened("compliance")
-    duty = session.view(at.session_state["model"]).compliance.duties[0]
-    assert any(duty.pack in e.label for e in at.expander) and duty.title not in everything(at)
-    at.session_state["duties_0"] = True  # open
+    duties = session.view(at.session_state["model"]).compliance.duties
+    duty = next(duty for duty in duties if duty.title == markdown(duty.title))  # written as it is
+    assert duty.title not in everything(at)
+    at.session_state["duties"] = True  # open
+    at.session_state["duties_law"] = duty.pack
     assert duty.title in everything(at.run()) and not at.exception

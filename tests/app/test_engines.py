@@ -14,8 +14,10 @@ from app import session, view_models
 from app.panels import frame
 from app.texts import Texts
 from app.view_models import PAGE, Speed
+from backend.errors import ParameterError
 from backend.protocols.simulation.simulator import PoolLevel
 from backend.results import Score
+from backend.services import Glassleaf, scoring
 from backend.services.scoring import Scoring
 from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
@@ -51,11 +53,13 @@ def table(at: AppTest, column: str = "probability") -> pd.DataFrame:
 # -- the picker ----------------------------------------
 
 
-def test_both_ciphers_are_described_side_by_side_and_paillier_is_chosen(opened: Opened) -> None:
+def test_one_line_says_the_cipher_and_the_panel_behind_it_describes_both(opened: Opened) -> None:
     at = opened("score")
     picker = at.get_by_key("score_cipher")
-    assert picker.value == "paillier"
-    assert picker.options == [T("engine.name_paillier"), T("engine.name_rlwe")]
+    assert picker.value == "suited"
+    assert picker.options == [T(f"engine.name_{name}") for name in ("suited", "paillier", "rlwe")]
+    (line,) = [caption.value for caption in at.caption if says(caption.value, "engine.suits_paillier", n=1)]
+    assert T("engine.name_paillier") in line and "3,072" in line
     shown = everything(at)
     for key in ("engine.first_paillier", "engine.first_rlwe", "engine.help_rlwe"):
         assert says(shown, key)
@@ -73,6 +77,19 @@ def test_every_cipher_has_two_lines_and_a_hover(opened: Opened, language: str) -
         assert "{" not in title.proto.help
     lines = [caption.value for caption in at.caption if caption.value.count("  \n") == 1]
     assert len(lines) == 2
+
+
+def test_a_large_batch_gets_the_cipher_made_for_batches_where_it_fits(
+    glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = world.record.id
+    assert [glassleaf.scoring.suited(model, people) for people in (1, 49, 50)] == ["paillier", "paillier", "rlwe"]
+
+    def none_fits(*load: int) -> None:
+        raise ParameterError("no parameter set holds so much")
+
+    monkeypatch.setattr(scoring, "parameters_for", none_fits)
+    assert glassleaf.scoring.suited(model, 5000) == "paillier"
 
 
 def test_a_key_length_is_asked_for_with_paillier_only(opened: Opened) -> None:
@@ -222,17 +239,12 @@ def test_a_batch_shows_its_speed_and_bytes(bulk: AppTest) -> None:
     assert says(bulk, "engine.measured", n=PEOPLE, people=PEOPLE)
 
 
-@pytest.mark.slow
-def test_many_people_under_paillier_get_a_hint_and_what_it_will_take(opened: Opened, world: World) -> None:
-    at = scored(opened("score"))
-    assert not says(at, "engine.many")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
-    at.file_uploader(key="score_upload").upload("many.csv", many(world))
-    at.run()
-    (hint,) = [caption.value for caption in at.caption if says(caption.value, "engine.many")]
-    assert says(hint, "engine.pace", people=PEOPLE)
-    assert not says(with_cipher(at, "rlwe"), "engine.many")
+def test_many_people_are_told_the_cipher_that_suits_them_and_how_long_it_takes(bulk: AppTest) -> None:
+    line = next(caption.value for caption in bulk.caption if "**" + T("engine.name_rlwe") in caption.value)
+    assert says(line, "engine.pace") and not says(line, "engine.suits_rlwe")  # it was chosen, not suggested
+    bulk.get_by_key("score_cipher").set_value("suited")
+    bulk.run()
+    assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
 
 
 def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
@@ -267,7 +279,7 @@ def test_a_job_that_was_asked_to_stop_says_so(opened: Opened) -> None:
 class Waiting:
     """A job that never ends by itself."""
 
-    state, stage, party = "running", "mask", ""
+    state, stage, party, transcript = "running", "mask", "", ()
     result = None
     seconds = 4.0
 

@@ -25,9 +25,9 @@ def test_a_score_under_paillier_says_that_its_canary_was_returned(opened: Opened
 def test_where_hosts_dither_the_page_says_how_far_scores_may_be_off(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = result.draw
+    drawn = result.take_home
     monkeypatch.setattr(
-        result, "draw", lambda t, view, done, csv: drawn(t, view, replace(done, dither=0.03125, canaries=0), csv)
+        result, "take_home", lambda t, view, done, csv: drawn(t, view, replace(done, dither=0.03125, canaries=0), csv)
     )
     at = scored(opened("score"))
     assert not at.exception

@@ -15,7 +15,7 @@ T = Texts("en")
 
 
 def headings(at: AppTest) -> list[str]:
-    return [heading.value for heading in at.subheader]
+    return [heading.value for heading in at.header]
 
 
 def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glassleaf: Glassleaf, world: World) -> None:

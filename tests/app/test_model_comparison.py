@@ -1,31 +1,32 @@
-"""How a change of quality is told: as better or worse only beyond the first model's interval."""
+"""How a change of quality is told: by the interval of the difference, never by the figures alone."""
 
 import math
 
 import pytest
 
 from app.panels import model_comparison
-from app.texts import Texts, number
+from app.texts import Texts
 from backend.i18n import LANGUAGES
 from backend.reports.model_comparison import Figure
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    ("after", "interval", "better", "key"),
+    ("low", "high", "better", "paired", "key"),
     [
-        (0.849, (0.835, 0.865), 0, "within"),
-        (0.8, (0.835, 0.865), -1, "worse"),
-        (0.9, (0.835, 0.865), 1, "better"),
-        (0.849, (math.nan, math.nan), 0, "moved"),
-        (0.8500001, (math.nan, math.nan), 0, "same"),
+        (-0.004, 0.002, 0, True, "within"),
+        (-0.04, -0.01, -1, True, "worse"),
+        (0.01, 0.04, 1, False, "better"),
+        (-0.04, 0.03, 0, False, "unclear"),
+        (math.nan, math.nan, 0, False, "moved"),
     ],
 )
-def test_a_change_within_the_interval_is_no_gain_and_no_loss(language, after, interval, better, key):
+def test_the_interval_of_the_difference_decides_between_better_worse_and_practically_unchanged(
+    language, low, high, better, paired, key
+):
     t = Texts(language)
-    low, high = map(number, interval)
-    figures = {"figure": t("figure.auc"), "before": number(0.85), "after": number(after), "low": low, "high": high}
-    assert model_comparison._moved(t, Figure("auc", 0.85, after, *interval, better)) == t(
+    interval = {name: f"{'−' if end < 0 else '+'}{abs(end):.3f}" for name, end in (("low", low), ("high", high))}
+    figures = {"figure": t("figure.auc"), "before": "0.850", "after": "0.849", **interval}
+    assert model_comparison._moved(t, Figure("auc", 0.85, 0.849, low, high, better, paired)) == t(
         f"comparison.{key}", **figures
     )
-    assert ("**" in t(f"comparison.{key}", **figures)) == (key in ("better", "worse", "same"))

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World, _fresh
-from tests.app.reading_out import everything, says
+from tests.app.reading_out import everything, heading_levels, says
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -22,6 +23,10 @@ def test_a_page_opens_with_its_title_and_question(opened: Opened, page: str) -> 
     assert not at.exception
     assert at.title[0].value == Texts("en")(f"{page}.title")
     assert any(Texts("en")(f"{page}.question") in text.value for text in at.markdown)
+    assert any(Texts("en")("states.line_draft") in text.value for text in at.caption)  # nobody approved it
+    levels = heading_levels(at)
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels)), levels
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -55,7 +60,8 @@ def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
     at.button(key="prepare_demo").click().run()
     assert not at.exception
-    assert at.metric[0].label == "AUC"
+    assert at.button(key="do_score")
+    assert any(Texts("en")("states.line_in_use_demo") in caption.value for caption in at.caption)
 
 
 def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Opened, tmp_path: Path) -> None:

@@ -53,12 +53,12 @@ def test_someone_else_is_drawn_from_the_menu(opened: Opened) -> None:
     assert at.selectbox(key="sample").value in at.selectbox(key="sample").options
 
 
-def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened) -> None:
+def test_a_person_narrowed_to_by_a_range_is_inside_it(opened: Opened, world: World) -> None:
     at = opened("score")
     at.selectbox(key="score_filter").select("age").run()
     at.slider(key="score_filter_age").set_range(30.0, 35.0).run()
     assert not at.exception
-    frame = session.samples(at.query_params["model"])
+    frame = session.samples(world.record.id)
     assert frame.loc[at.selectbox(key="sample").value, "age"] in range(30, 36)
 
 
@@ -108,14 +108,36 @@ def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x89PNG\r\n\x1a\n\x00\x00", b"name,age\nx,1\n", "id,age\nA1,ü\n".encode("utf-16")],
-    ids=["empty", "a picture", "no id column", "another encoding"],
+    [b"", b"\x89PNG\r\n\x1a\n\x00\x00", b"name,age\nx,1\n", b"PK\x03\x04"],
+    ids=["empty", "a picture", "no id column", "no workbook"],
 )
 def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, content: bytes) -> None:
     at = uploaded(opened, content)
     assert not at.exception
     assert at.warning
     assert at.button(key="score_go").disabled
+
+
+def test_an_encoding_is_asked_with_what_it_would_say_and_scored_once_it_is_chosen(opened: Opened, world: World) -> None:
+    known = template(world)["id"][0]
+    at = uploaded(opened, f"id\n{known}\nMüller\n".encode("utf-16"))
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
+    assert not at.exception and question.value is None and at.button(key="score_go").disabled
+    question.set_value("utf-16").run()
+    assert not at.button(key="score_go").disabled
+    assert says(at, "upload.rows", n=2, rows=2, usable=1, bad=1) and "Müller" in everything(at)
+    at.file_uploader(key="score_upload").upload("another.csv", f"id\n{known}\nMeyer\n".encode("utf-16"))
+    at.run()
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
+    assert question.value is None and at.button(key="score_go").disabled
+
+
+def test_where_no_row_can_be_used_no_button_is_offered_and_each_reason_is_whole(opened: Opened) -> None:
+    at = uploaded(opened, b"id\nZZ1\nZZ2\n")
+    assert not at.exception and not [button for button in at.button if button.key == "score_go"]
+    assert says(at, "upload.none_usable")
+    listed = everything(at).replace("\\", "")
+    assert all(f"Row {row}: " in listed and f"'ZZ{row - 1}'" in listed for row in (2, 3))
 
 
 def test_the_decision_follows_the_cut_off(opened: Opened) -> None:

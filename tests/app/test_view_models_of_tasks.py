@@ -28,7 +28,8 @@ def stump(left: Leaf, right: Leaf) -> GuestTree:
 def view(outputs: Outputs, trees: tuple[GuestTree, ...], algorithm: str = "secureboost", unit: str = "") -> object:
     model = SimpleNamespace(outputs=outputs, trees=trees)
     record = SimpleNamespace(algorithm=algorithm, task=outputs.task)
-    return SimpleNamespace(model=model, record=record, task=outputs.task, unit=unit)
+    label = SimpleNamespace(unit=unit, unit_zh="", meaning_zh="")
+    return SimpleNamespace(model=model, record=record, task=outputs.task, federation=SimpleNamespace(label=label))
 
 
 def test_a_leaf_of_a_boosted_model_says_what_it_adds() -> None:
@@ -37,7 +38,7 @@ def test_a_leaf_of_a_boosted_model_says_what_it_adds() -> None:
     assert view_models.scale(here) == "log_odds"
     assert view_models.answer(here, Leaf(0.5, 1.0)) == (0.5,)
     assert view_models.middle(here, trees[0]) == 0.0
-    assert tree.leaf_short(here, Leaf(-0.25, 3.0)) == "−0.250"
+    assert tree.leaf_short(T, here, Leaf(-0.25, 3.0)) == "−0.250"
     assert tree.leaf_words(T, here, 0, Leaf(0.5, 1.0)) == T("structure.raises_log_odds", weight="+0.500")
 
 
@@ -46,7 +47,7 @@ def test_a_leaf_of_a_forest_holds_a_part_of_its_trees_share_and_says_the_whole()
     here = view(SHARES, trees, "forest")
     assert view_models.answer(here, Leaf(0.4, 1.0)) == (0.8,)
     assert view_models.middle(here, trees[0]) == pytest.approx((0.1 * 3 + 0.8 * 1) / 4)
-    assert tree.leaf_short(here, Leaf(0.05, 3.0)) == "10.0 %"
+    assert tree.leaf_short(T, here, Leaf(0.05, 3.0)) == "10.0 %"
     assert tree.leaf_words(T, here, 0, Leaf(0.4, 1.0)) == T("structure.says_share", weight="80.0 %")
 
 
@@ -59,7 +60,7 @@ def test_a_leaf_of_a_median_forest_is_whole_already() -> None:
 def test_a_leaf_of_several_classes_names_the_likeliest() -> None:
     leaf = Leaf(0.6, 4.0, weights=(0.3, 0.6, 0.1))
     here = view(CLASSES, (stump(leaf, leaf),), "fl-dt")
-    assert tree.leaf_short(here, leaf) == "mid 60.0 %"
+    assert tree.leaf_short(T, here, leaf) == "mid 60.0 %"
     listed = T.listed(["mid 60.0 %", "low 30.0 %", "high 10.0 %"])
     assert tree.leaf_words(T, here, 0, leaf) == T("structure.says_class_share", listed=listed)
     assert view_models.class_of(here, 0) == ""
@@ -76,9 +77,9 @@ def test_a_tree_of_boosted_classes_speaks_of_one_of_them() -> None:
 def test_numbers_are_steps_of_boosting_and_means_of_a_forest() -> None:
     trees = (stump(Leaf(100.0, 1.0), Leaf(-250.0, 1.0)),) * 2
     steps, means = view(NUMBER, trees, "opboost", "€"), view(NUMBER, trees, "forest", "€")
-    assert tree.leaf_short(steps, trees[0].nodes[1]) == "+100 €"
-    assert tree.leaf_short(steps, trees[0].nodes[2]) == "−250 €"
-    assert tree.leaf_short(means, trees[0].nodes[1]) == "200 €"
+    assert tree.leaf_short(T, steps, trees[0].nodes[1]) == "+100 €"
+    assert tree.leaf_short(T, steps, trees[0].nodes[2]) == "−250 €"
+    assert tree.leaf_short(T, means, trees[0].nodes[1]) == "200 €"
 
 
 def test_a_hostile_class_name_stays_text_in_a_picture() -> None:

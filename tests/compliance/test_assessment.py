@@ -96,11 +96,11 @@ def test_a_meaning_about_a_thing_cancels_an_ambiguous_name_but_not_a_clear_one()
     assert rules(feature("sex", "Gender-neutral code")) == ["ecoa_sex"]
 
 
-def test_the_worst_comes_first_and_used_before_unused():
+def test_the_worst_comes_first_used_before_unused_and_what_is_prohibited_as_the_law_lists_it():
     dictionary = [feature("age"), feature("religion"), feature("sex"), feature("marital_status"), feature("dob")]
     usage = {"sex": used(0.1), "marital_status": used(0.3), "dob": used(0.9)}
     findings = assess(dictionary, usage, [pack("ecoa")], on=DAY).findings
-    assert [f.feature for f in findings] == ["marital_status", "sex", "religion", "dob", "age"]
+    assert [f.feature for f in findings] == ["sex", "marital_status", "religion", "dob", "age"]
     assert findings[2].usage == UNUSED
     assert SEVERITY == ("prohibited", "conditional", "indicator", "informational")
 

@@ -42,7 +42,7 @@ def test_texts_such_as_none_are_categories_unless_the_file_says_otherwise(odd):
 def test_a_sheet_is_read_by_the_same_rule_as_the_tables(odd):
     sheet = read_samples(odd, b"id,income,home\na,1,none\nb,NA,?\n")
     assert list(sheet.hosts["shop"].columns["home"]) == ["none", "?"]
-    assert list(sheet.problems) == [1] and "'NA'" in sheet.problems[1]
+    assert list(sheet.problems) == [1] and "'NA'" in sheet.problem(1)
 
 
 def test_an_older_file_keeps_its_list_and_stays_an_older_file(odd):

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from backend.services import Glassleaf  # noqa: E402
-from tests.e2e.serving import CHROMIUM, FLAGS, served  # noqa: E402
+from tests.e2e.serving import CHROMIUM, FLAGS, NAVIGATION, served  # noqa: E402
 
 TITLES = ("Features", "Structure", "Importance", "Compliance", "Score", "Train", "Overview")
 SETTLED = 300  # ms without a change: the page stands
@@ -32,7 +32,7 @@ TARGET = 300  # ms
 # screen readers and writes later).
 WATCH = """title => new Promise(resolve => {
   const main = document.querySelector('[data-testid=stMain]');
-  const links = [...document.querySelectorAll('[data-testid=stSidebarNav] a')];
+  const links = [...document.querySelectorAll('NAVIGATION a')];
   let titled = 0, last = 0;
   const began = performance.now();
   const watch = new MutationObserver(changes => {
@@ -48,7 +48,7 @@ WATCH = """title => new Promise(resolve => {
     const still = app.dataset.testScriptState === 'notRunning' && performance.now() - last > SETTLED;
     if (titled && still) { clearInterval(check); watch.disconnect(); resolve([titled - began, last - began]); }
   }, 20);
-})""".replace("SETTLED", str(SETTLED))
+})""".replace("SETTLED", str(SETTLED)).replace("NAVIGATION", NAVIGATION)
 
 
 @contextmanager

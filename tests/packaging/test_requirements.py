@@ -24,7 +24,7 @@ OWNERS = {  # imported name: distribution, where they differ
     "yaml": "PyYAML",
 }
 # ourselves, what a clone has beside the wheel, options of the user's (an import is proved with the library where it is installed)
-NOT_ASKED_FOR = {"backend", "bench", "lightgbm", "ray"}
+NOT_ASKED_FOR = {"backend", "bench", "lightgbm", "openpyxl", "pyarrow", "ray"}
 TESTS_ONLY = {"pytest"}  # in requirements.txt, which also runs the tests, and not in the wheel
 
 
@@ -53,7 +53,7 @@ def test_requirements_pin_what_the_wheel_and_the_dashboard_ask_for_and_a_pin_is_
 
 
 def test_the_other_extras_are_pinned_for_the_tests():
-    pins = pinned("requirements-dev.txt")
+    pins = pinned("requirements-dev.txt") | pinned("requirements.txt")
     for extra in set(EXTRAS) - {"dashboard"}:
         for name, requirement in requirements(EXTRAS[extra]).items():
             assert requirement.specifier.contains(exact(pins[name]))
@@ -77,8 +77,8 @@ def test_constraints_hold_every_pin(file):
     assert different == set()
 
 
-def test_a_host_needs_neither_streamlit_nor_plotly():
-    assert not {"streamlit", "plotly"} & set(requirements(PROJECT["dependencies"]))
+def test_a_host_needs_neither_streamlit_nor_plotly_nor_what_reads_uploads():
+    assert not {"streamlit", "plotly", "openpyxl", "pyarrow"} & set(requirements(PROJECT["dependencies"]))
 
 
 def imported(folder):

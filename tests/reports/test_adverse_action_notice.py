@@ -6,9 +6,10 @@ import pytest
 
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
-from backend.i18n import Catalogue
+from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.adverse_action_notice import Blocker, Notice, NoticeLine, draw, form, form_reason
 from backend.reports.render.pdf_page import SMALL, Page
+from backend.store.model_states import ModelState, ModelStep, Standing
 
 
 def feature(meaning, meaning_zh="", name="f"):
@@ -68,8 +69,12 @@ def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
         assert found is not None and reason.phrases_zh[0] in found.phrases_zh
 
 
-def notice(*lines):
-    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines)
+APPROVAL = ModelStep(1, "m1", "in_review", "approved", "", "cy", "regulator", "2026-11-20T10:00:00")
+
+
+def notice(*lines, state="in_use", approval=APPROVAL):
+    standing = Standing(ModelState("m1", "", "", "ana", "ana", state), approval)
+    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines, standing)
 
 
 LATE = NoticeLine(feature("Repayment status of the card", "信用卡还款状态"), "Lender <Two>", "乙", False, "up")
@@ -101,6 +106,27 @@ def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():
 def test_names_that_look_like_tags_stay_text_in_html():
     page = draw(notice(LATE), "en", "html").decode()
     assert "<p17>" not in page and "&lt;p17&gt;" in page and "Lender &lt;Two&gt;" in page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("state", "approval", "key"),
+    [
+        ("draft", None, "line_draft"),
+        ("in_review", None, "line_in_review"),
+        ("in_use", None, "line_in_use_demo"),
+        ("retired", APPROVAL, "line_retired"),
+        ("approved", APPROVAL, ""),
+        ("in_use", APPROVAL, ""),
+    ],
+)
+def test_a_notice_by_a_model_that_nobody_approved_says_that_it_must_not_be_sent(state, approval, key, language):
+    words = Catalogue(language)
+    shown = (notice(LATE, state=state, approval=approval), notice(SEX, state=state, approval=approval))
+    for drawn in shown:
+        text = draw(drawn, language, "txt").decode()
+        assert (words("notice.unapproved", line="").strip() in text) == bool(key)
+        assert not key or words(f"states.{key}") in text
 
 
 @pytest.mark.parametrize("kind", ["txt", "html"])

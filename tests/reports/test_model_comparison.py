@@ -1,8 +1,12 @@
 """Two models side by side, on records and rows made by hand."""
 
+import math
 from dataclasses import replace
 
+import pytest
+
 from backend.compliance.assessment import ComplianceReport
+from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Evidence
 from backend.reports.model_comparison import Difference, OutcomePair, Shift, Side, Sizes, as_dict, compare
@@ -32,16 +36,29 @@ def side(record=RECORD, rows=USED, disparities=None, ids=("a", "b"), intervals=N
     return Side(record, SIZES, tuple(rows), report, disparities or {}, {}, frozenset(ids), intervals or {})
 
 
-def test_a_smaller_loss_and_a_larger_auc_are_better_only_beyond_the_interval():
+def test_a_change_is_better_or_worse_only_where_the_interval_of_the_difference_leaves_0_out():
     after = replace(RECORD, metrics=replace(RECORD.metrics, auc=0.7, ks=0.39, log_loss=0.4, accuracy=0.1))
-    known = {"auc": (0.72, 0.78), "ks": (0.3, 0.5), "log_loss": (0.45, 0.55)}
-    found = compare(side(intervals=known), side(after)).figures
-    assert {f.name: (f.before, f.after, f.better) for f in found} == {
-        "auc": (0.75, 0.7, -1),
-        "ks": (0.4, 0.39, 0),  # within the interval
-        "log_loss": (0.5, 0.4, 1),
-        "accuracy": (0.8, 0.1, 0),  # no interval is known
+    paired = (
+        Estimate("auc", -0.05, -0.07, -0.03),
+        Estimate("ks", -0.01, -0.02, 0.01),
+        Estimate("log_loss", -0.1, -0.2, -0.05),
+    )
+    found = compare(side(), side(after), paired, 10)
+    assert found.paired_on == 10
+    assert {f.name: (f.low, f.high, f.better, f.paired) for f in found.figures if f.name != "accuracy"} == {
+        "auc": (-0.07, -0.03, -1, True),
+        "ks": (-0.02, 0.01, 0, True),
+        "log_loss": (-0.2, -0.05, 1, True),  # a smaller loss
     }
+    assert found.figures[-1].better == 0 and math.isnan(found.figures[-1].low)  # nothing is known of the accuracy
+
+
+def test_where_the_two_were_not_paired_the_interval_is_made_of_both_ones_own():
+    after = replace(RECORD, metrics=replace(RECORD.metrics, auc=0.7))
+    own = {"auc": (0.72, 0.79)}, {"auc": (0.67, 0.73)}
+    found = compare(side(intervals=own[0]), side(after, intervals=own[1])).figures[0]
+    assert (found.low, found.high) == pytest.approx((-0.1, -0.05 + 0.03 * 2**0.5))  # 0.03 and 0.04 make 0.05
+    assert (found.better, found.paired) == (-1, False)
 
 
 def test_a_feature_that_was_left_out_is_not_given_and_one_that_nobody_uses_is_not_listed():

@@ -107,7 +107,9 @@ def html_text(page):
 
 
 def pdf_text(blob):
-    pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(blob)]
+    """What a PDF says; what stands at the head and foot of every page is left out."""
+    first, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(blob)]
+    pages = [first, *(page.split("\n", 1)[1] for page in others)]
     return "\n".join(re.sub(r"Page \d+ of \d+|第 \d+ 页，共 \d+ 页", "", page) for page in pages)
 
 
@@ -119,7 +121,7 @@ def numbers(report):
     """Every figure of the JSON as it has to be written."""
     content, issued = report.content, report.issued
     shown = [percent(f.gain_share) for f in content.features if f.splits]
-    shown += [f"{f.strength:+.2f}" for f in content.features if f.splits]
+    shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits]
     shown += [percent(p.gain_share) for p in content.parties]
     shown += [f"{t.n:,}" for t in [content.quality]]
     shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
@@ -132,6 +134,50 @@ def numbers(report):
         shown += [f"{total:,}" for total in totals.values()]
     shown += [report.sha256, report.content_sha256, content.identity.guest_sha256, issued.audit.head_sha256]
     return [*shown, *content.identity.host_sha256.values()]
+
+
+def standing_of(report, **changed):
+    """The report of a model that has come further."""
+    standing = report.issued.standing.model_copy(update=changed)
+    return make(report.content, report.issued.model_copy(update={"standing": standing}), SigningKey.generate())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_says_whether_somebody_approved_the_model(report, language):
+    words = Catalogue(language)
+    assert (report.issued.standing.state, report.issued.standing.owner) == ("draft", "ana")
+    approved = {"approved_by": "Cy", "approved_at": "2026-11-20T10:00:00.000+00:00", "approved_because": "read by all"}
+    for made, line in (
+        (report, words("states.line_draft")),
+        (standing_of(report, state="in_use"), words("states.line_in_use_demo")),
+        (standing_of(report, state="in_use", **approved), words("states.line_in_use", person="Cy", day="2026-11-20")),
+    ):
+        assert line in html_text(to_html(made, language))
+        assert squeezed(line) in squeezed(
+            pypdfium2.PdfDocument(to_pdf(made, language))[0].get_textpage().get_text_range()
+        )
+    assert words("document.approved_because", reason="read by all") in html_text(to_html(made, language))
+
+
+def test_a_step_of_the_model_changes_no_content_that_somebody_signed(report):
+    further = standing_of(report, state="in_review", name="Default 90 d")
+    assert further.content_sha256 == report.content_sha256 and further.sha256 != report.sha256
+    assert read(to_json(further)) == further
+
+
+def test_every_page_after_the_first_says_which_model_it_is_about(report):
+    _, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(to_pdf(report, "en"))]
+    assert len(others) > 3 and all(report.content.identity.model in page.split("\n", 1)[0] for page in others)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_says_where_decisions_stand_and_settings_are_in_words(report, language):
+    shown, words = html_text(to_html(report, language)), Catalogue(language)
+    found = report.content.assessment.findings
+    undecided = sum(f.decision is None for f in found)
+    assert undecided and words("document.status_open", undecided=undecided, all=len(found)) in shown
+    assert words("alignment.name_dh") in shown
+    assert not [cell for cell in ("False", "True", "None", "dh", "0.0") if f">{cell}<" in to_html(report, language)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -183,10 +229,10 @@ def test_a_changed_number_in_the_json_shows(glassleaf):
     text = glassleaf.reports.export("latest", "json").decode()
     body = json.loads(text)
     body["content"]["quality"]["auc"] = 0.999
-    with pytest.raises(ModelError, match="does not have its hash"):
+    with pytest.raises(ModelError, match="does not match its hash"):
         read(json.dumps(body))
     body["sha256"] = sha256({k: v for k, v in body.items() if k not in ("sha256", "signature")})
-    with pytest.raises(ModelError, match="content does not have its hash"):
+    with pytest.raises(ModelError, match="content does not match its hash"):
         read(json.dumps(body))
 
 
@@ -208,7 +254,7 @@ def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
     assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
     auc = f'"auc":{report.content.quality.auc}'.encode()
     assert auc in blob
-    with pytest.raises(ModelError, match="does not have its hash"):
+    with pytest.raises(ModelError, match="does not match its hash"):
         check(blob.replace(auc, auc[:-1] + (b"1" if auc[-1:] != b"1" else b"2")))
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.errors import Cancelled, ParameterError
+from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.scoring.age_classes import age_classes
 from backend.services.age_check import AgeRequest, measure_ages
@@ -79,9 +80,9 @@ def test_every_class_is_a_scoring_of_its_own_and_can_be_stopped(context):
 @pytest.mark.parametrize(
     ("feature", "options", "reason"),
     [
-        ("shoe_size", {}, "asks nobody about shoe_size"),
-        ("gender", {}, "no number of years"),
-        ("monthly_income", {}, "no number of years by the feature dictionary .unit 'CNY'"),
+        ("shoe_size", {}, "No split of the model uses shoe_size"),
+        ("gender", {}, "does not give gender in years"),
+        ("monthly_income", {}, "does not give monthly_income in years .unit 'CNY'"),
         (OWN, {"samples": 49}, "49 people"),
     ],
 )
@@ -99,7 +100,7 @@ def test_a_task_without_two_outcomes_has_no_negative_factor(context):
 def test_too_few_elderly_people_are_told_of_by_nobody(tmp_path):
     young = TrainedDemo(tmp_path)  # the demo's people are 65 at most, and hardly anybody is 62
     request = AgeRequest(young.record.id, OWN, cipher="none", samples=PEOPLE)
-    with pytest.raises(ParameterError, match="Fewer than 20 of bank's records are 62 or older"):
+    with pytest.raises(ParameterError, match="fewer than 20 of bank's records are 62 or older"):
         Job(lambda job: measure_ages(young.measured, request, job), 0).start().get()
     young.glassleaf.close()
 
@@ -109,7 +110,7 @@ def test_the_finding_the_report_and_the_log_show_it(context):
     [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert (finding.feature, finding.ages) == (OWN, None)
     page = glassleaf.reports.export(model, "html").decode()
-    assert "Not checked yet whether an age of 62 or more scores worse" in page
+    assert Catalogue("en")("document.elderly_open") in page
     done = glassleaf.fairness.start(AgeRequest(model, OWN, cipher="none")).get()
     [finding] = [f for f in glassleaf.compliance.assess(model).findings if f.check]
     assert finding.ages == done

@@ -118,7 +118,7 @@ def test_the_model_trained_anew_stands_beside_it(walk):
     says(walk, *(figure(v) for f in figures.values() for v in (f.before, f.after)))
     says(walk, *(f"{s.before:,.0f}{s.after:,.0f}" for s in pair.structure))
     assert {g.name for g in pair.gain if g.after is None} == set(WITHOUT)
-    says(walk, *(percent(g.after) for g in pair.gain if g.after is not None), "not given")
+    says(walk, *(percent(g.after) for g in pair.gain if g.after is not None), "excluded")
     assert {leak.name for leak in pair.leak} >= {"score_bits", "named", "paths"}
 
 
@@ -128,7 +128,11 @@ def test_it_says_what_the_model_uses_from_whom_and_in_which_direction(walk):
     says(walk, *(f"{brief(f.meaning)} ({f.name})" for f in used), *(percent(f.gain_share) for f in used))
     says(walk, *(f"{p.used} of {p.features} features, {percent(p.gain_share)} of the gain" for p in content.parties))
     up = sum(f.learned == "up" for f in used)
-    says(walk, f"a higher value raises the prediction: {up};", *(f"{f.strength:+.2f}" for f in used))
+    says(
+        walk,
+        f"whose higher value raises the prediction: {up};",
+        *(f"{f.strength:+.2f}" for f in used),
+    )
 
 
 def test_it_says_what_was_done_by_whom_and_why(walk):

@@ -79,6 +79,8 @@ def test_groups_are_named_in_both_languages():
     groups = [Group("code", "r", 30), Group("code", "x", 30), Group("rest", "", 25), Group("missing", "", 40)]
     assert group_names(groups, feature, "en") == ("rented", "x", "all smaller groups together", "no value")
     assert group_names(groups, feature, "zh") == ("rented", "x", "其余较小群体合计", "无取值")
+    translated = feature.model_copy(update={"categories_zh": {"r": "租房"}})
+    assert group_names(groups, translated, "zh")[:2] == ("租房", "x")
     bins = [Group("bin", str(i), 30) for i in (1, 2)]
     assert group_names(bins, feature, "en")[0] == "bin 1 of 2 (1 = lowest values)"
-    assert group_names(bins, feature, "zh")[1] == "第 2 箱，共 2 箱（1 = 取值最低）"
+    assert group_names(bins, feature, "zh")[1] == "第 2 箱，共 2 箱（1 为取值最低）"

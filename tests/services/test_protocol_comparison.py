@@ -209,7 +209,7 @@ def test_more_trees_cost_bytes_or_round_trips(glassleaf):
     [
         ({"samples": 0, "shape": SMALL}, "ask for 1 or more"),
         ({"samples": 0}, "ask for 1 or more"),
-        ({"samples": 10**6}, "1000000 test records were asked for"),
+        ({"samples": 10**6}, "1000000 were requested"),
         ({"names": ("quick",)}, "quick was asked for"),
         ({"names": ()}, "No protocol was asked for"),
     ],

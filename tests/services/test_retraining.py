@@ -13,6 +13,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
 from backend.services import Glassleaf
+from backend.services.model_difference import DifferenceRequest
 from backend.services.registry import Registry
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
@@ -71,6 +72,26 @@ def test_both_are_measured_on_the_same_people_and_by_the_same_groups(glassleaf, 
     assert found.before.bases["disparity", "gender"] == found.after.bases["disparity", "gender"]
 
 
+def test_the_difference_is_measured_on_the_test_people_whom_both_score(glassleaf, before, found):
+    assert found.paired_on == found.after.record.metrics.n
+    auc = next(f for f in found.figures if f.name == "auc")
+    assert auc.paired and auc.low <= auc.after - auc.before <= auc.high
+    [own] = [p for p in glassleaf.model_cards.get(before.id).parts if p.part == "test"]
+    assert auc.high - auc.low < own.figure("auc").high - own.figure("auc").low
+    swapped = next(f for f in glassleaf.reports.compare(found.after.record.id, before.id).figures if f.name == "auc")
+    assert (swapped.low, swapped.high, swapped.better) == (-auc.high, -auc.low, -auc.better)
+    [entry] = [e for e in glassleaf.audit.entries("demo") if e.action == "difference"]
+    assert (entry.body["model"], entry.body["other"]) == (found.after.record.id, before.id)
+
+
+def test_models_of_other_test_people_are_not_paired(glassleaf, before, monkeypatch):
+    real = Registry.test_ids
+    monkeypatch.setattr(Registry, "test_ids", lambda self, r: real(self, r)[r.id == before.id :])
+    other = next(m for m in glassleaf.models.all() if m.id != before.id)
+    with pytest.raises(ParameterError, match="not tested on the same people"):
+        glassleaf.model_differences.start(DifferenceRequest(before.id, other.id)).get()
+
+
 def test_it_is_logged_with_both_models(glassleaf, before, found):
     [entry] = [e for e in glassleaf.audit.entries("demo") if e.action == "retrain"]
     assert (entry.body["model"], entry.body["new_model"]) == (before.id, found.after.record.id)
@@ -107,7 +128,7 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        ({"without": ()}, "No feature was named"),
+        ({"without": ()}, "Choose at least one feature to exclude"),
         ({"without": ("shoe_size",)}, "shoe_size"),
         ({"without": ("in_blacklist",)}, "was offered to this model's training"),
         ({"without": ("gender",), "by": ("shoe_size",)}, "is in the federation"),
@@ -126,13 +147,13 @@ def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before
     monkeypatch.setattr(
         Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
     )
-    with pytest.raises(ParameterError, match="was not grown here"):
+    with pytest.raises(ParameterError, match="was not trained here"):
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
 
 
 def test_a_forest_is_trained_anew_as_a_forest(glassleaf):
     grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
-    found = glassleaf.retraining.start(RetrainingRequest(grown.id, ("gender",))).get()
+    found = glassleaf.retraining.start(RetrainingRequest(grown.id, ("gender",), cipher="none")).get()
     assert found.after.record.algorithm == "forest" and found.after.record.parameters == grown.parameters
     assert found.outcomes == ()
 

@@ -1,6 +1,7 @@
 """The two halves survive their JSON, have a content hash, and each lacks what is not its owner's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,14 @@ def test_both_partial_models_come_back_the_same(seed):
 def test_the_same_model_has_the_same_hash_and_another_has_another():
     assert content_hash(dump_guest(random_world(1).model)) == content_hash(dump_guest(random_world(1).model))
     assert content_hash(dump_guest(random_world(1).model)) != content_hash(dump_guest(random_world(2).model))
+
+
+def test_translations_are_kept_and_leave_the_hash_of_a_model_without_them_alone():
+    plain = random_world(1).model
+    assert "_zh" not in dump_guest(plain).replace("meaning_zh", "")
+    (party, feature), *rest = plain.dictionary
+    told = replace(plain, dictionary=((party, feature.model_copy(update={"unit_zh": "岁"})), *rest))
+    assert load_guest(dump_guest(told)) == told
 
 
 def test_the_guests_partial_model_holds_no_rule_of_a_host_and_a_hosts_no_weight():

@@ -15,6 +15,7 @@ from typing import Literal
 import gmpy2
 from gmpy2 import mpz
 
+from backend import work
 from backend.errors import SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
@@ -191,6 +192,7 @@ class PaillierSecretKey:
 
 def _random_prime(bits: int) -> mpz:
     while True:
+        work.check()
         start = secrets.randbits(bits) | (3 << (bits - 2)) | 1
         prime = gmpy2.next_prime(start)
         if prime.bit_length() == bits:

@@ -24,6 +24,7 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.paillier.keys import from_blob, to_blob
 from backend.crypto.table_file import read_table, write_table
 
@@ -62,6 +63,7 @@ class _PrimeTable:
             base = random_unit(p)
             quotient = (gmpy2.powmod(base, p - 1, table.p2) - 1) // p
             for _ in range(digits):
+                work.check()
                 base, quotient = table._add_row(base, quotient, 1 << window)
         return table
 
@@ -213,6 +215,7 @@ class PublicMaker:
         for start, digits in zip(self.make_unlocked(len(digits_per_base)), digits_per_base, strict=True):
             base = start
             for _ in range(digits):
+                work.check()
                 row = [mpz(1)]
                 for _ in range((1 << self._window) - 1):
                     row.append(row[-1] * base % self._n2)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.errors import SecurityError
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
@@ -80,6 +81,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     for host in sides:
         ask(host)
         ask(host)  # one ahead, so that both parties work at once
+    pieces_in_all = sum(left.values())
     while any(left.values()):
         host, message = session.expect(HiddenAnswer)
         if not left.get(host):
@@ -87,6 +89,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
         ask(host)
         sides[host].take(message.answer)
         left[host] -= 1
+        work.reached(1 - sum(left.values()) / pieces_in_all)
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
     for host in sides:

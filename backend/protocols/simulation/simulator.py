@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.interface import KeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
@@ -208,6 +209,7 @@ class FederationRuntime:
 
     def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
         """Made once per set and kept in the Guest's folder."""
+        work.check()
         with self._key_lock:
             if parameters.name not in self._lattice_keys:
                 path = self._own(f"rlwe-{parameters.name}.key")

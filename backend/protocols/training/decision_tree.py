@@ -16,10 +16,12 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
+from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
+from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
@@ -70,15 +72,18 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         See :meth:`Session.expect`.
     """
     if joint.task == "number":
-        raise ParameterError("FL-DT tells classes apart, and the label is a number; choose forest or secureboost.")
+        raise ParameterError("FL-DT is for classification, and the label is a number; choose forest or secureboost.")
     check_steps(joint, parameters.score_bits, 1)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
     sums = label_sums(joint, "gini", stops, 1)  # eq. 2
     outputs = Outputs(joint.task, joint.classes, "identity")
     began = time.perf_counter()
     grower = start(joint, parameters.bins)
-    grower.send_pairs(sums.batches)
-    [tree] = grower.grow([TreeJob(0, sums.criterion, joint.training, sums.batch_numbers)], parameters.depth)
+    encrypted = sending_share(joint.key.scheme, parameters.key_bits, int(joint.training.sum()), parameters.depth, 1)
+    with work.part(0.0, encrypted):
+        grower.send_pairs(sums.batches)
+    with work.part(encrypted, 1.0):
+        [tree] = grower.grow([TreeJob(0, sums.criterion, joint.training, sums.batch_numbers)], parameters.depth)
     table = leaf_table(tree.tree, outputs)
     margins = table[tree.leaf]
     joint.report(1, 1, margins, outputs, time.perf_counter() - began)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from backend import work
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import (
@@ -141,6 +142,7 @@ class TreeGrower:
             for tree in trees:
                 nodes, tree.level = tree.level, []
                 for node in nodes:
+                    work.check()
                     found = self._best(tree.job, node) if level < depth else None
                     if found is None:
                         tree.end(node)
@@ -153,6 +155,7 @@ class TreeGrower:
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
                 self._fill_children(families)
+            work.reached((level + 1) / (depth + 1))  # children take half the rows of their level: levels are alike
         return [tree.grown() for tree in trees]
 
     def _best(self, job: TreeJob, node: Node) -> tuple[str, str, BestSplit] | None:

@@ -22,9 +22,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
+from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint
 from backend.protocols.training.label_trees import RANGES, LabelSums, check_steps, label_sums, leaf_table
@@ -111,15 +113,21 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     sums = label_sums(joint, parameters.criterion, stops, added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides)
-    grower.send_pairs(sums.batches)
+    encrypted = sending_share(
+        joint.key.scheme, parameters.key_bits, int(joint.training.sum()), parameters.depth, parameters.trees
+    )
+    with work.part(0.0, encrypted):
+        grower.send_pairs(sums.batches)
     forest = _Forest(outputs, added)
     began = time.perf_counter()
     for numbers in chunks(parameters.trees, TOGETHER):
         joint.conversation.check()
         jobs = [draw_job(joint, parameters, grower, sums, number) for number in numbers]
-        for job, tree in zip(jobs, grower.grow(jobs, parameters.depth), strict=True):
-            forest.add(tree, job.rows)
-        joint.on_tree(_progress(joint, parameters, forest, time.perf_counter() - began))
+        before, after = (encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop))
+        with work.part(before, after):
+            for job, tree in zip(jobs, grower.grow(jobs, parameters.depth), strict=True):
+                forest.add(tree, job.rows)
+            joint.on_tree(_progress(joint, parameters, forest, time.perf_counter() - began))
     every = np.arange(len(joint.labels))
     return Grown(
         trees=tuple(forest.trees),

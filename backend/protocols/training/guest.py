@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.interface import PairKeySide
 from backend.crypto.plain import PlainKeySide
@@ -21,10 +22,12 @@ from backend.protocols.alignment.exchange import Alignment, align
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import ScoringClient
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.training.algorithms import Parameters, grow
+from backend.protocols.training import effort
+from backend.protocols.training.algorithms import Parameters, grow, rounds
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Grown, Joint
 from backend.protocols.training.messages import KeepModel, ModelKept
-from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
+from backend.protocols.training.opboost.parameters import OpBoostParameters
+from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.trees.ensemble import GuestModel
@@ -123,11 +126,14 @@ class TrainingClient:
         guest, session = self.federation.guest.name, self.session
         if key is not None:
             session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
+        aligned, grown_at = self._shares("none" if key is None else key.scheme)
         self.on_stage("align")
-        rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
+        with work.part(0.0, aligned):
+            rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
-        grown = grow(joint, self.parameters)
+        with work.part(aligned, grown_at):
+            grown = grow(joint, self.parameters)
         self.on_stage("store")
         model = self._model(joint, grown)
         # one id for a federation and model
@@ -148,11 +154,22 @@ class TrainingClient:
             label_bits=grown.label_bits,
         )
 
+    def _shares(self, scheme: str) -> tuple[float, float]:
+        """What part of the time is over once records are aligned, and once trees are grown."""
+        asked, ids = self.parameters, len(self.table.ids)
+        trees, rows = rounds(asked), round(SHARES[0] * ids)
+        batches = trees if isinstance(asked, SecureBoostParameters) else 1
+        bits = 0 if isinstance(asked, OpBoostParameters) else asked.key_bits
+        align_seconds = effort.aligning(ids, len(self.session.hosts))
+        grow_seconds = batches * effort.sending(scheme, bits, rows) + trees * effort.growing(scheme, rows, asked.depth)
+        whole = align_seconds + grow_seconds + effort.STORING
+        return align_seconds / whole, (align_seconds + grow_seconds) / whole
+
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError(
-                f"{len(rows):,} ids are held by every party; from {MIN_ROWS} to {MAX_ROWS:,} can be trained on."
+                f"Training needs {MIN_ROWS} to {MAX_ROWS:,} records that every party holds; there are {len(rows):,}."
             )
         parts, label = draw_parts(len(rows), self.parameters.seed), self.federation.label
         if len(np.unique(labels[parts == TRAINING])) < 2:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.training.binned import BinnedColumns
@@ -23,7 +24,7 @@ from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 
-PIECE = 4096  # rows encrypted between two cancellation checks: a second or two at 3,072 bits
+PIECE = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
 # A request is full at so many nodes, products (rows times features) or sums (bins): half a minute of a Host's work at 3,072 bits.
 MAX_NODES = 32
 MAX_PRODUCTS = 1 << 22
@@ -79,7 +80,10 @@ class NodeSums:
         self._channels = np.array([channel for pair in batches for channel in pair], dtype=np.float64)
         if guest_only or not self._host_bins:
             return
-        blobs = tuple(b"".join(self._encrypted_pieces(g[sent], h[sent])) for g, h in batches)
+        blobs = []
+        for i, (g, h) in enumerate(batches):
+            with work.part(i / len(batches), (i + 1) / len(batches)):
+                blobs.append(b"".join(self._encrypted_pieces(g[sent], h[sent])))
         size = sum(map(len, blobs)) + len(sent)
         if size > MAX_MESSAGE:
             raise ParameterError(
@@ -87,11 +91,11 @@ class NodeSums:
                 "Train on fewer rows (a sample of them, if the algorithm offers that), fewer classes, or with a shorter key."
             )
         for host in self._host_bins:
-            self._session.send(host, Gradients(self._session.name, tree, pack_rows(sent), blobs))
+            self._session.send(host, Gradients(self._session.name, tree, pack_rows(sent), tuple(blobs)))
 
     def _encrypted_pieces(self, first: IntArray, second: IntArray) -> Iterator[bytes]:
         for rows in chunks(len(first), PIECE):
-            self._session.check()
+            work.reached(rows.start / len(first))
             part = slice(rows.start, rows.stop)
             yield self._joint.key.encrypt_pairs(first[part], second[part])
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from backend import work
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
+from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
 from backend.protocols.training.joint import Grown, Joint
@@ -54,7 +56,8 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     best = ensemble = boosting.empty()
     best_loss, best_round = np.inf, 0
     for number in range(1, parameters.trees + 1):
-        ensemble = boosting.add_round(ensemble)
+        with work.part((number - 1) / parameters.trees, number / parameters.trees):
+            ensemble = boosting.add_round(ensemble)
         seconds = time.perf_counter() - began
         loss = joint.report(number, parameters.trees, ensemble.margins, boosting.outputs, seconds).log_loss_validation
         if loss < best_loss:
@@ -67,7 +70,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
 def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
     """Raise ParameterError where a parameter does not apply to the label."""
     if parameters.monotone and joint.task == "classes":
-        raise ParameterError("monotone is on, but several classes have no direction; switch it off.")
+        raise ParameterError("monotone is on, but with several classes there is no direction; switch it off.")
     if parameters.label_bound and joint.task == "number":
         raise ParameterError(
             "label_bound is set, but the label is a number; a bound is for outcomes and classes. Choose 0."
@@ -117,7 +120,9 @@ class _Boosting:
             units = (_unit(pair[0]), _unit(pair[1]))
             batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
             criteria.append(BoundedSplits(self._rules, units, COUNTS + (len(bound.total) if bound else 0), bound))
-        self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
+        encrypted = 0.0 if alone else sending_share(self._joint.key.scheme, p.key_bits, int(rows.sum()), p.depth, 1)
+        with work.part(0.0, encrypted):
+            self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
         jobs = [
             TreeJob(
                 first + c,
@@ -131,7 +136,8 @@ class _Boosting:
             )
             for c in range(k)
         ]
-        grown = self._grower.grow(jobs, p.depth)
+        with work.part(encrypted, 1.0):
+            grown = self._grower.grow(jobs, p.depth)
         values = np.stack([leaf_table(tree.tree, ONE_LOGIT)[tree.leaf, 0] for tree in grown], axis=1)
         return _Ensemble(
             (*ensemble.trees, *(tree.tree for tree in grown)),

@@ -13,12 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from backend import work
 from backend.errors import Cancelled, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 
 M = TypeVar("M", bound=Message)
+_Octets = bytes  # where a field is called bytes
 POLL = 0.1  # seconds between looks at the cancel flag
 SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
@@ -63,7 +65,7 @@ class TranscriptEntry:
     holds: str
     readable_by: str
     work: tuple[tuple[int, float], ...]
-    sample: bytes = b""
+    sample: _Octets = b""
     unreadable: int = 0
     entries: int = 0
 
@@ -293,6 +295,7 @@ class Session:
 
     def check(self) -> None:
         """Raise Cancelled if the user stopped the job."""
+        work.check()
         if self._cancelled():
             raise Cancelled("Stopped at your request; nothing half-done was kept.")
 

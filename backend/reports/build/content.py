@@ -80,6 +80,7 @@ def _features(sources: Sources) -> Iterable[report.FeatureLine]:
             feature,
             kind=feature.kind.value,
             codes=feature.categories,
+            codes_zh=feature.categories_zh,
             strength=round(direction.strength, 2),
             against=len(direction.where),
         )

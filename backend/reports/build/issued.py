@@ -23,10 +23,22 @@ def issued_of(
         actor=actor,
         role=role,
         law_of=sources.compliance.on,
+        standing=_standing(sources),
         sign_offs=sign_offs_of(sources, content),
         use=_use(sources),
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
+    )
+
+
+def _standing(sources: Sources) -> report.StandingLine:
+    approval = sources.standing.approval
+    return fill(
+        report.StandingLine,
+        sources.standing.model,
+        approved_by=approval.person if approval else None,
+        approved_at=approval.time if approval else None,
+        approved_because=(approval.reason or None) if approval else None,
     )
 
 

@@ -17,6 +17,7 @@ from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
+from backend.store.model_states import Standing
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
 
@@ -49,6 +50,8 @@ class Sources:
         Oldest first.
     entries : sequence of Entry
         Of the federation's audit log.
+    standing : Standing
+        What the model is called and how far it has come.
     card : Card or None
         How good the model is, by the scores that are kept of it; None where none are.
     disparities, proxies : mapping of str to tuple of Evidence, optional
@@ -70,6 +73,7 @@ class Sources:
     reviews: Sequence[Review]
     sign_offs: Sequence[SignOff]
     entries: Sequence[Entry]
+    standing: Standing
     card: Card | None
     disparities: Mapping[str, tuple[Evidence, ...]] | None = None
     proxies: Mapping[str, tuple[Evidence, ...]] | None = None

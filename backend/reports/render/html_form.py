@@ -67,8 +67,8 @@ def read_html(text: str) -> Report:
     report = parse(inside[1])
     if language[1] not in LANGUAGES or to_html(report, language[1]) != text:
         raise ModelError(
-            "The HTML file is not what this version draws from the report inside it: either its visible part was changed, or "
-            "another version drew it. Trust the JSON file, or ask for the report again."
+            "The HTML file is not what this version renders from the report inside it: either its visible part was changed, or "
+            "another version rendered it. Trust the JSON file, or ask for the report again."
         )
     return report
 

@@ -7,6 +7,7 @@ here can draw is drawn as "?"; the attached JSON holds every letter.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from io import BytesIO
 from itertools import pairwise
@@ -26,6 +27,10 @@ from backend.reports.sections import outline
 
 ATTACHED = "report.json"
 LABELS, BAR = 74.0, 5.4  # millimetres
+KEPT, BEGINNING = (
+    140.0,
+    45.0,
+)  # millimetres: a block up to this is kept with its heading; of a longer one at least so much
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of room for the name of an upright axis: a position left of the page would be counted from its right.
 UP = 36.0
@@ -49,14 +54,50 @@ def to_pdf(report: Report, language: str) -> bytes:
 def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     """An outline drawn on pages, in a language that this machine has letters for."""
     words = Catalogue(language)
-    pdf = Page(words, time)
+    pdf = Page(words, time, drawn.head)
     pdf.set_title(drawn.title)
     pdf.add_page()
     pdf.paragraph(drawn.title, 18, bold=True)
     pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
-    for block in drawn.blocks:
+    for i, block in enumerate(drawn.blocks):
+        if isinstance(block, Heading) and pdf.will_page_break(_together(pdf, drawn.blocks[i:])):
+            pdf.add_page()
         _draw(pdf, block, words)
     return pdf
+
+
+def _together(pdf: Page, blocks: Sequence[Block]) -> float:
+    """Millimetres of what has to stand on one page with a heading: headings below it, and what they head, at least its beginning."""
+    height = 0.0
+    for block in blocks:
+        if not isinstance(block, Heading):
+            whole = _height(pdf, block)
+            return height + (whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING)
+        height += 16 if block.level == 1 else 11
+    return height
+
+
+def _height(pdf: Page, block: Block) -> float:
+    """Millimetres that a block takes, about."""
+    match block:
+        case Text(text):
+            return pdf.height(text, SIZE)
+        case Facts(rows):
+            return _rows(pdf, rows, (3, 7), SIZE - 1)
+        case Table():
+            return _rows(pdf, (block.head, *block.rows), block.widths, SMALL)
+        case Bars():
+            return pdf.height(block.sentence, SIZE) + BAR * len(block.rows) + 10
+        case Panels():
+            return pdf.height(block.sentence, SIZE) + PANEL + 4
+        case _:
+            return BEGINNING
+
+
+def _rows(pdf: Page, rows: Sequence[Sequence[str]], widths: Sequence[int], size: float) -> float:
+    units = [pdf.epw * width / sum(widths) - 3 for width in widths]
+    tallest = (max(map(lambda cell, room: pdf.height(cell, size, room), row, units), default=0.0) for row in rows)
+    return sum(height + 1.6 for height in tallest) + 2
 
 
 def read_pdf(blob: bytes) -> Report:
@@ -94,8 +135,6 @@ def is_drawn_here(blob: bytes, report: Report) -> bool:
 def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
     match block:
         case Heading(text, level):
-            if pdf.will_page_break(30):
-                pdf.add_page()
             pdf.ln(4 if level == 1 else 2)
             pdf.start_section(pdf.one_line(text), level - 1)
             pdf.paragraph(text, 14 if level == 1 else 10.5, bold=True)
@@ -164,9 +203,9 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
 
 
 def _panels(pdf: Page, panels: Panels) -> None:
-    pdf.paragraph(panels.sentence, SIZE)
-    if pdf.will_page_break(PANEL):
+    if pdf.will_page_break(_height(pdf, panels)):
         pdf.add_page()
+    pdf.paragraph(panels.sentence, SIZE)
     top = pdf.get_y()
     for k, panel in enumerate(panels.panels):
         _panel(pdf, panel, pdf.l_margin + k * (PANEL + 6), top)

@@ -50,11 +50,11 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class Page(FPDF):
-    """Pages with a number at the foot, in whatever fonts there are."""
+    """Pages with a number at the foot and, from the second on, what they belong to at the top, in whatever fonts there are."""
 
-    def __init__(self, words: Catalogue, time: datetime) -> None:
+    def __init__(self, words: Catalogue, time: datetime, head: str = "") -> None:
         super().__init__(format="A4")
-        self._words = words
+        self._words, self._head = words, head
         self.set_creation_date(time)
         self.set_lang(words.language)
         self.set_margins(16, 16)
@@ -69,6 +69,14 @@ class Page(FPDF):
         self.family = "helvetica" if self.only_latin1 else first
         if latin and chinese:
             self.set_fallback_fonts(["latin" if first == "chinese" else "chinese"], exact_match=False)
+
+    def header(self) -> None:
+        """What the pages after the first belong to."""
+        if self._head and self.page_no() > 1:
+            self.set_y(8)
+            self.face(SMALL, colour=FAINT)
+            self.cell(0, 5, self.one_line(self._head), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+            self.set_y(self.t_margin)
 
     def footer(self) -> None:
         """The page's number."""
@@ -106,6 +114,13 @@ class Page(FPDF):
         self.face(SMALL)
         self.lines(text, 4, WrapMode.CHAR, fill=True)
         self.ln(1.5)
+
+    def height(self, text: str, size: float, width: float = 0.0) -> float:
+        """Millimetres that text takes in a column, about: its lines of letters of `size` points."""
+        self.face(size)
+        room = width or self.epw
+        rows = sum(max(1, -(-self.get_string_width(self.one_line(row)) // room)) for row in text.split("\n"))
+        return float(rows) * size * 0.5
 
     def lines(self, text: str, height: float, wrapping: WrapMode, *, fill: bool = False) -> None:
         """Text from the left margin; the next line starts there again."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import REFERENCE, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, REFERENCE, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -19,7 +19,7 @@ from backend.reports.schema import (
     Pair,
     Retrained,
 )
-from backend.reports.sections.writer import Writer, figure, interval, minute, percent, problems, signed, whole
+from backend.reports.sections.writer import Writer, figure, interval, minute, percent, points, problems, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
@@ -65,7 +65,9 @@ def flagged(write: Writer) -> str:
 
 
 def _citation(write: Writer, law: LawLine) -> str:
-    return f"{write.words.either(law.title, law.title_zh)}, {law.citation} ({write.status(law)})"
+    return write(
+        "law_line", title=write.words.either(law.title, law.title_zh), citation=law.citation, status=write.status(law)
+    )
 
 
 def _finding(write: Writer, f: FindingLine) -> list[Block]:
@@ -75,7 +77,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
         "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {f.jurisdiction}",
         "law": _dates(write, f),
-        "matched": f"“{f.matched}” ({words(f'compliance.in_{f.matched_in}')})",
+        "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
         "used": usage,
         "proxy_evidence": proxies_of(write, f),
         "disparity": disparities_of(write, f),
@@ -97,11 +99,16 @@ def elderly(write: Writer, f: FindingLine) -> str:
 
 
 def _ages(write: Writer, ages: AgeCheckLine) -> Table:
-    rows = [(write("ages_elderly"), figure(ages.predicted), "", "")]
+    rows = [(write("ages_elderly"), percent(ages.predicted), "", "")]
     for gap in ages.gaps:
         younger = write("ages_younger", place=gap.place, classes=len(ages.gaps))
         rows.append(
-            (younger, figure(gap.predicted), signed(gap.worse), f"[{signed(gap.low)}, {signed(gap.high)}]"),
+            (
+                younger,
+                percent(gap.predicted),
+                points(gap.worse),
+                f"[{points(gap.low)}, {points(gap.high)}] {write('points')}",
+            ),
         )
     return write.table(
         rows,
@@ -193,7 +200,9 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
         return write("not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
-    return write("nothing_found") + ("" if on is None else f" ({_basis(write, on)})")
+    return (
+        write("nothing_found") if on is None else write("named", meaning=write("nothing_found"), name=_basis(write, on))
+    )
 
 
 def _line(write: Writer, m: Measured) -> str:
@@ -214,8 +223,13 @@ def value(write: Writer, m: Measured, then: str = ", ") -> str:
     """A measured number with its interval and number of records, or that it is not disclosed."""
     if m.value is None:
         return write("too_few")
-    ends = "" if m.low is None or m.high is None else f" [{figure(m.low)}, {figure(m.high)}]"
-    return f"{figure(m.value)}{ends}{then}n = {whole(m.n)}"
+    rate, _, gap = m.measure.partition(", ")
+    shown: Callable[[float | None], str] = figure
+    if rate in MEASURES:
+        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, figure)
+    unit = f" {write('points')}" if shown is points else ""
+    ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
+    return f"{shown(m.value)}{ends}{unit}{then}n = {whole(m.n)}"
 
 
 def _associations(write: Writer, measures: Sequence[Measured]) -> Table:

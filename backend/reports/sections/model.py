@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from backend.i18n import brief
 from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Table, Text
 from backend.reports.model_comparison import FIGURES
@@ -32,7 +34,7 @@ def identity(write: Writer) -> list[Block]:
         }
     )
     hosts = ((write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items())
-    parameters = ((_parameter(write, name), value) for name, value in i.parameters.items())
+    parameters = ((_parameter(write, name), _setting(write, name, value)) for name, value in i.parameters.items())
     return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters))]
 
 
@@ -40,6 +42,24 @@ def _parameter(write: Writer, name: str) -> str:
     """As the Train page names it; a few are on no page."""
     on_page = write.words.named("parameter.", name)
     return write.words.named("document.parameter_", name) if on_page == name else on_page
+
+
+def _setting(write: Writer, name: str, value: str) -> str:
+    """A parameter's value in words: choices as the Train page names them, yes and no, numbers without empty decimals."""
+    if name == "cipher" and value in ("none", "ranks", "paillier"):
+        return write(f"cipher_{value}", bits=write.content.identity.key_bits)
+    for prefix, key in (("choice.", f"{name}_{value}"), ("alignment.name_", value)):
+        if (words := write.words.named(prefix, key)) != key:
+            return words
+    if value in ("True", "False"):
+        return write("yes" if value == "True" else "no")
+    if value in ("", "None", "none", "()"):
+        return NONE
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return f"{number:,.10g}" if math.isfinite(number) else value
 
 
 def parties(write: Writer) -> list[Block]:
@@ -91,7 +111,7 @@ def features(write: Writer) -> list[Block]:
 def used_features(write: Writer) -> str:
     """How many features are used, and the most important of them, as a sentence."""
     used = [f for f in write.content.features if f.splits]
-    top = write.listed(f"{brief(write.meaning(f))} ({percent(f.gain_share)})" for f in used[:TOP])
+    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=percent(f.gain_share)) for f in used[:TOP])
     return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
 
 
@@ -102,13 +122,16 @@ def dictionary(write: Writer) -> list[Block]:
         (
             "feature",
             7,
-            lambda f: write("named", meaning=write.meaning(f), name=f.name) + (f" [{f.unit}]" if f.unit else ""),
+            lambda f: (
+                write("named", meaning=write.meaning(f), name=f.name)
+                + (f" [{unit}]" if (unit := write.unit(f)) else "")
+            ),
         ),
         ("party", 4, lambda f: write.party(f.party)),
         ("kind", 3, lambda f: write.words(f"features.{f.kind}")),
         ("sensitivity", 3, lambda f: f.sensitivity or NONE),
         ("expected", 3, lambda f: write.direction(f.expected)),
-        ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in f.codes.items()) or NONE),
+        ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in write.codes(f).items()) or NONE),
     )
     return [table]
 
@@ -170,11 +193,13 @@ def _charts(write: Writer, found: PerformanceSection, sentence: str) -> Panels:
 
 def _tables(write: Writer, found: PerformanceSection) -> list[Table]:
     """The numbers of the charts."""
+    number = write.content.identity.task == "number"
+    show = figure if number else percent
     bins = write.table(
         found.calibration,
-        ("predicted", 3, lambda row: figure(row.predicted)),
-        ("observed", 3, lambda row: figure(row.observed)),
-        ("interval_95", 5, lambda row: interval(row.low, row.high)),
+        ("predicted", 3, lambda row: show(row.predicted)),
+        ("observed", 3, lambda row: show(row.observed)),
+        ("interval_95", 5, lambda row: interval(row.low, row.high, show)),
         ("n", 2, lambda row: whole(row.n)),
     )
     curve = write.table(

@@ -8,6 +8,7 @@ from backend.reports.blocks import Block, Code, Table, Text
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, figure, minute, percent, problems, whole
+from backend.results import NOBODY
 
 # Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
 VERIFY = """\
@@ -146,7 +147,7 @@ def audit(write: Writer) -> list[Block]:
         else Text(write("audit_broken", n=log.entries), "finding"),
         *problems(log.problems),
         write.facts({"audit_head": log.head_sha256, "witnesses": witnesses}),
-        write.note("issued_by", actor=issued.actor, role=issued.role),
+        write.note("issued_by_nobody" if issued.actor == NOBODY else "issued_by", actor=issued.actor, role=issued.role),
     ]
 
 

@@ -17,7 +17,32 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
     synthetic = [Text(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
-    return [*synthetic, Facts(answers(write))]
+    return [*_standing(write), _status(write), *synthetic, Facts(answers(write))]
+
+
+def _status(write: Writer) -> Text:
+    """Where the decisions stand, for whoever reads no further."""
+    findings = write.content.assessment.findings
+    undecided = sum(f.decision is None for f in findings)
+    signed = sum(s.covers for s in write.report.issued.sign_offs)
+    key = "status_open" if undecided else "status_decided" if findings else "status_none"
+    words = f"{write(key, undecided=undecided, all=len(findings))} {write('status_signed' if signed else 'status_unsigned', n=signed)}"
+    return Text(words, "finding" if undecided else "plain")
+
+
+def _standing(write: Writer) -> list[Block]:
+    """What the model is called, and whether somebody approved it."""
+    found = write.report.issued.standing
+    if found is None:
+        return []
+    approved = {"person": found.approved_by or "", "day": (found.approved_at or "")[:10]}
+    said = "in_use_demo" if found.state == "in_use" and found.approved_by is None else found.state
+    line = write.words(f"states.line_{said}", **approved)
+    if found.approved_because:
+        line += " " + write("approved_because", reason=found.approved_because)
+    rows = {"name": found.name, "note": found.note, "owner": found.owner, "maker": found.maker}
+    facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
+    return [Text(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
 
 
 def answers(write: Writer) -> tuple[tuple[str, str], ...]:

@@ -54,6 +54,14 @@ class Writer:
         """What a feature means."""
         return self.words.either(feature.meaning, feature.meaning_zh)
 
+    def unit(self, feature: FeatureLine) -> str:
+        """A feature's unit."""
+        return self.words.unit(feature.unit, feature.unit_zh, feature.meaning_zh)
+
+    def codes(self, feature: FeatureLine) -> dict[str, str]:
+        """What a feature's codes stand for."""
+        return self.words.codes(feature.codes, feature.codes_zh)
+
     def feature(self, name: str) -> str:
         """One of the model's features by its meaning and name, without what explains its values; others by name alone."""
         feature = self.features.get(name)
@@ -118,14 +126,19 @@ def figure(value: float | None) -> str:
     return NONE if value is None else f"{value:.4f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, show: Callable[[float | None], str] = figure) -> str:
     """From one figure to another."""
-    return f"{figure(low)} – {figure(high)}"
+    return f"{show(low)} – {show(high)}"
 
 
 def signed(value: float) -> str:
     """A difference of two figures."""
-    return f"{value:+.4f}"
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def points(value: float | None) -> str:
+    """A difference of two shares, in percentage points."""
+    return NONE if value is None else f"{value * 100:+.2f}".replace("-", "−")
 
 
 def minute(time: str) -> str:

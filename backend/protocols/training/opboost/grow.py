@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import work
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Task
 from backend.errors import SecurityError
@@ -171,7 +172,7 @@ class _Boosting:
         """Grow all rounds, or until early stopping; leaves the margins of the kept trees in `margins`."""
         began, best_loss, kept, margins = time.perf_counter(), np.inf, 0, self.margins
         for number in range(1, self._parameters.trees + 1):
-            self._joint.conversation.check()
+            work.reached((number - 1) / self._parameters.trees)
             self._booster.update(self._training, number - 1)
             found = self._booster.predict(self._everybody, output_margin=True)
             margins = found.astype(np.float64).reshape(self.margins.shape)

@@ -1,0 +1,40 @@
+"""The words of the glossary in both languages, which the help page shows and docs/glossary.md is written from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from backend.i18n import LANGUAGES
+
+_SEE = re.compile(r"[:;：；] ?(?:see|见) \[[^\]]+\]\(\w+\.md\)")  # another document
+
+
+@dataclass(frozen=True)
+class Term:
+    """One idea: its word and its meaning (Markdown, which may end in "see another document") by language."""
+
+    words: Mapping[str, str]
+    meanings: Mapping[str, str]
+
+    def meaning(self, language: str) -> str:
+        """What it means, where the other documents are not at hand."""
+        return _SEE.sub("", self.meanings[language])
+
+    def has(self, typed: str) -> bool:
+        """Whether the typed text is in its word or its meaning, in either language."""
+        return any(typed.casefold() in text.casefold() for text in (*self.words.values(), *self.meanings.values()))
+
+
+@cache
+def terms() -> tuple[Term, ...]:
+    """All words, in the English order."""
+    found = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["term"]
+    return tuple(
+        Term({name: row[name] for name in LANGUAGES}, {name: row[f"meaning_{name}"] for name in LANGUAGES})
+        for row in found
+    )

@@ -1,0 +1,31 @@
+"""Where the reader's attention goes: the focus follows what has just come, and a live region says it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import streamlit as st
+
+from app import session
+
+CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
+
+
+def to(key: str, label: str, token: str, words: str, *, focus: bool = True) -> None:
+    """Move the focus to the container `key` and say `words`, once for each new `token`."""
+    if not session.once(f"attention:{key}", token):
+        return
+    told = {"key": key, "label": label, "words": _plain(words), "focus": focus, "token": token}
+    code = json.dumps(told).replace("<", "\\u003c")
+    st.html(f"<span class=glassleaf-attention></span><script>{CODE}({code})</script>", unsafe_allow_javascript=True)
+
+
+def order_on_a_phone(first: str) -> None:
+    """Where columns stand below each other, the one that holds the container `first` comes first."""
+    st.html(f"<style>@media (max-width: 640px) {{[data-testid=stColumn]:has(.st-key-{first}) {{order: -1}}}}</style>")
+
+
+def _plain(words: str) -> str:
+    """Words without the marks of Markdown."""
+    return words.replace("**", "").replace("*", "").replace("\\", "")

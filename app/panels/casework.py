@@ -1,0 +1,179 @@
+"""A finding worked where it stands, step by step: evidence, decision, measurement, retraining with its comparison, sign-off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import session, view_models
+from app.panels import evidence, frame, offers, retraining, reviews
+from app.panels.reviews import SignOffs
+from app.session import Work
+from app.texts import Texts
+from app.view_models import View
+from backend.services.audit import OPERATOR
+
+if TYPE_CHECKING:
+    from backend.compliance.assessment import KeptOut
+    from backend.jobs import Job
+    from backend.reports.model_comparison import SideBySide
+    from backend.results import ModelRecord
+    from backend.services.age_check import AgeRequest
+    from backend.services.compliance import Finding
+    from backend.services.fairness import DisparityRequest, ProxyRequest
+    from backend.services.retraining import RetrainingRequest
+    from backend.store.reviews import Review
+
+STEPS = {
+    "evidence": "search",
+    "decide": "gavel",
+    "measure": "science",
+    "retrain": "model_training",
+    "sign": "signature",
+}
+
+
+@dataclass(frozen=True)
+class Casework:
+    """What is known of the work on a model's findings, and what can be done; a place is a finding's key, or a feature's name.
+
+    Attributes
+    ----------
+    as_whom : (role, actor)
+        As the log will name whoever acts.
+    history : sequence of Review
+        Every decision, oldest first.
+    attempted_at : str
+        Where something was tried last.
+    said : (bool, str) or None
+        What became of it just now.
+    measuring, retraining : Work
+    at : mapping of str to str
+        Name of a work → the place that started it last.
+    successors : sequence of ModelRecord
+        Models retrained from this one, newest first.
+    attempt : callable
+        Takes a place, the words for success, and what may be refused.
+    begin : callable
+        Takes a place, a work and what starts its job.
+    decide : callable
+        Takes rule, feature, verdict, reason and person.
+    measure, retrain : callable
+        Start a job for a request.
+    compare : callable
+        This model beside a successor.
+    signing : SignOffs
+    """
+
+    as_whom: tuple[str, str]
+    history: Sequence[Review]
+    attempted_at: str
+    said: tuple[bool, str] | None
+    measuring: Work
+    retraining: Work
+    at: Mapping[str, str]
+    successors: Sequence[ModelRecord]
+    attempt: Callable[[str, str, Callable[[], object]], None]
+    begin: Callable[[str, Work, Callable[[], Job[Any]]], None]
+    decide: Callable[..., object]
+    measure: Callable[[DisparityRequest | ProxyRequest | AgeRequest], Job[Any]]
+    retrain: Callable[[RetrainingRequest], Job[SideBySide]]
+    compare: Callable[[ModelRecord], SideBySide]
+    signing: SignOffs
+
+    @cached_property
+    def standing(self) -> Mapping[tuple[str, str], Review]:
+        """Rule and feature → the decision that stands."""
+        return {(review.rule, review.feature): review for review in self.history}
+
+    def offered(self, work: Work, place: str) -> offers.Offer:
+        """A work as a place offers it; its progress and result show only where it was started."""
+        return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
+
+
+def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence: Callable[[], None]) -> None:
+    """The steps of one finding as a row, and the chosen one below."""
+    place = view_models.key_of(finding)
+    key = session.remember(f"step_{place}", list(STEPS))
+    chosen = st.segmented_control(
+        t("compliance.step"),
+        list(STEPS),
+        key=key,
+        format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{name}')}",
+        required=True,
+        label_visibility="collapsed",
+    )
+    step = chosen or "evidence"
+    if step == "evidence":
+        draw_evidence()
+    elif step == "decide":
+        _decide(t, finding, work, place)
+    elif step == "measure":
+        measure(t, view, finding, evidence.measurable(view, finding), work, place)
+    elif step == "retrain":
+        _retrain(t, view, finding, work, place)
+    else:
+        reviews.acting(t, *work.as_whom)
+        reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
+    if work.attempted_at == place:
+        frame.outcome(t, work.said)
+    _onwards(t, finding, work, place, step)
+
+
+def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) -> None:
+    """What comes next: of a finding that was confirmed, measuring and retraining; of one overridden, the sign-off."""
+    review = work.standing.get((finding.rule_id, finding.feature))
+    following: tuple[str, ...]
+    if review is None:
+        following = ("decide",) if step == "evidence" else ()
+    elif step in ("evidence", "decide"):
+        following = ("measure", "retrain") if review.verdict == "confirmed" else ("sign",)
+    else:
+        following = {"measure": ("retrain",), "retrain": ("sign",)}.get(step, ())
+    if not following:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name in following:
+            words, icon, key = t(f"compliance.next_{name}"), f":material/{STEPS[name]}:", f"next_{name}_{place}"
+            st.button(words, icon=icon, key=key, on_click=session.choose, args=(f"step_{place}", name))
+
+
+def _decide(t: Texts, finding: Finding, work: Casework, place: str) -> None:
+    """What was decided so far, and a form to decide."""
+    about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
+    reviews.standing(t, about, place)
+    review = partial(work.decide, finding.rule_id, finding.feature)
+    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review)
+    reviews.acting(t, *work.as_whom)
+
+
+def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str], work: Casework, place: str) -> None:
+    """The form that has something measured of a feature, and what is known of it."""
+    offers.form(
+        t,
+        view,
+        work.offered(work.measuring, place),
+        partial(evidence.request, t, view, about.feature, kinds, place),
+        work.measure,
+        evidence.measured,
+        lambda asked: evidence.of_kind(t, view, about, asked, place),
+    )
+
+
+def _retrain(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
+    """The form that retrains without the feature; once there is a model that does without, both side by side."""
+    role, offer = work.as_whom[0], work.offered(work.retraining, place)
+    without = next((record for record in work.successors if finding.feature in record.exclude), None)
+    if without is not None and not (offer.here and work.retraining.busy):
+        if offer.here and work.retraining.job is not None:
+            retraining.done(t, view, work.retraining.job)
+        retraining.beside(t, view, work.compare(without))
+    elif role == OPERATOR:
+        request = partial(retraining.request, t, view, finding, place)
+        offers.form(t, view, offer, request, work.retrain, retraining.done)
+    else:
+        retraining.not_for(t, role)

@@ -1,0 +1,49 @@
+"""The search that every page has: a button with a key of its own, and a window that lists what is found as one types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import links
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from app.search import Hit
+
+KEYS = "Mod+K"
+SHOWN = 5  # of a kind; more are counted
+ICONS = {
+    "pages": "web",
+    "models": "deployed_code",
+    "features": "dictionary",
+    "findings": "gavel",
+    "trees": "account_tree",
+    "terms": "menu_book",
+}
+
+
+def button(t: Texts) -> bool:
+    """The button in the sidebar; True when it was pressed."""
+    return st.button(t("search.open"), icon=":material/search:", shortcut=KEYS, width="stretch", key="search_open")
+
+
+def window(t: Texts, find: Callable[[str], Mapping[str, Sequence[Hit]]]) -> None:
+    """The field and, while one types, what is found."""
+
+    def body() -> None:
+        typed = st.text_input(t("search.field"), key="search_typed", live=True, placeholder=t("search.example"))
+        found = find(typed)
+        if typed.strip() and not found:
+            st.info(t("search.nothing", typed=markdown(typed)), icon=":material/search_off:")
+        for kind, hits in found.items():
+            with st.container(gap="xsmall"):
+                st.caption(t(f"search.{kind}"))
+                for hit in hits[:SHOWN]:
+                    links.page(hit.page, hit.words, ICONS[kind], hit.place, width="stretch")
+                if len(hits) > SHOWN:
+                    st.caption(t("search.more", n=len(hits) - SHOWN))
+
+    st.dialog(t("search.title"), icon=":material/search:")(body)()

@@ -1,0 +1,149 @@
+"""Where a model gets its name, note and owner, and takes its next step: each with its condition, and why one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import frame
+from app.panels.reviews import Attempt
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from backend.services.lifecycle import ModelStep, Offer, Standing
+
+
+@dataclass(frozen=True)
+class Manager:
+    """What the window shows and does.
+
+    Attributes
+    ----------
+    account : str
+        Who is signed in; empty where nobody is.
+    role : str
+    standing : Standing
+    offers : sequence of Offer
+        Steps that lead on from here.
+    history : sequence of ModelStep
+    names : callable
+        A model's id → what it is called.
+    outcome : (bool, str) or None
+        What became of the last attempt.
+    attempt : callable
+        Does what may be refused and reports the outcome.
+    describe : callable
+        Takes name, note and owner.
+    step : callable
+        Takes the step, the person and the reason.
+    close : callable
+    """
+
+    account: str
+    role: str
+    standing: Standing
+    offers: Sequence[Offer]
+    history: Sequence[ModelStep]
+    names: Callable[[str], str]
+    outcome: tuple[bool, str] | None
+    attempt: Attempt
+    describe: Callable[[str, str, str], object]
+    step: Callable[[str, str, str], object]
+    close: Callable[[], None]
+
+
+def window(t: Texts, managing: Manager) -> None:
+    """The window in which the model is managed."""
+
+    def body() -> None:
+        frame.outcome(t, managing.outcome)
+        if managing.account:
+            st.caption(f":material/badge: {t('states.signed_in', name=markdown(managing.account))}")
+        else:
+            st.caption(f":material/badge: {t('states.self_declared')}")
+        _described(t, managing)
+        _steps(t, managing)
+        _history(t, managing.history)
+
+    st.dialog(t("states.manage"), icon=":material/tune:", width="medium", on_dismiss=managing.close)(body)()
+
+
+def _described(t: Texts, managing: Manager) -> None:
+    model = managing.standing.model
+    with st.form("describe", border=False):
+        left, right = st.columns(2)
+        name = left.text_input(t("states.name"), model.name, max_chars=120, key=f"name_{model.model_id}")
+        owner = right.text_input(
+            t("states.owner"), model.owner, max_chars=120, key=f"owner_{model.model_id}", help=t("states.owner_help")
+        )
+        note = st.text_area(t("states.note"), model.note, height=80, key=f"note_{model.model_id}")
+        if st.form_submit_button(t("states.save"), icon=":material/save:", key="describe_go"):
+            _take(managing, t("states.saved"), lambda: managing.describe(name, note, owner))
+
+
+def _steps(t: Texts, managing: Manager) -> None:
+    """The steps from here; whoever is signed in acts under that name."""
+    frame.section(t, "states.next")
+    model = managing.standing.model
+    st.caption(t("states.maker", name=markdown(model.maker)) if model.maker else t("states.maker_unknown"))
+    if not managing.offers:
+        st.markdown(t("states.no_step"))
+        return
+    with st.form("steps", border=False):
+        person = managing.account or st.text_input(t("states.person"), key="step_person", max_chars=120)
+        wanted = any(offer.reason and offer.mine for offer in managing.offers)
+        reason = (
+            st.text_area(t("states.reason"), height=80, key="step_reason", help=t("states.reason_help"))
+            if wanted
+            else ""
+        )
+        for offer in managing.offers:
+            left, right = st.columns([2, 3], vertical_alignment="center")
+            words, key = t(f"states.step_{offer.name}"), f"step_{offer.name}"
+            if left.form_submit_button(words, key=key, disabled=not offer.mine, width="stretch"):
+                done = t(f"states.done_{offer.name}")
+                _take(managing, done, partial(managing.step, offer.name, person, reason))
+            right.caption(_condition(t, offer, managing))
+
+
+def _condition(t: Texts, offer: Offer, managing: Manager) -> str:
+    """What a step needs, or whose it is."""
+    if not offer.mine:
+        roles = t.listed([t(f"sidebar.role_{role}") for role in offer.roles])
+        return t("states.not_mine", roles=roles, role=t(f"sidebar.role_{managing.role}"))
+    parts = [t(f"states.about_{offer.name}")]
+    if offer.undecided:
+        parts.append(t("states.undecided", n=offer.undecided))
+    if offer.replaces:
+        parts.append(t("states.replaces", model=markdown(managing.names(offer.replaces))))
+    return " ".join(parts)
+
+
+def _history(t: Texts, steps: Sequence[ModelStep]) -> None:
+    if not steps:
+        return
+    with st.expander(t("states.history", n=len(steps)), icon=":material/history:"):
+        for step in reversed(steps):
+            line = t(
+                "states.step_line",
+                time=step.time[:16].replace("T", " "),
+                before=t(f"states.{step.before}"),
+                after=t(f"states.{step.after}"),
+                person=markdown(step.person),
+                role=t(f"sidebar.role_{step.role}"),
+            )
+            st.markdown(f"{line}  \n:small[{markdown(step.reason)}]" if step.reason else line)
+
+
+def _take(managing: Manager, done: str, act: Callable[[], object]) -> None:
+    """Act, and close the window unless that was refused."""
+
+    def close_after() -> None:
+        act()
+        managing.close()
+
+    managing.attempt(done, close_after)

@@ -1,0 +1,610 @@
+"""One's own data, step by step: what is predicted, whose column is whose, what each one means. Its owner alone sees values of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from app import session
+from app.panels import frame, links, upload
+from app.texts import Texts, bare, markdown, percent
+from backend.errors import GlassleafError
+from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.services.federations import ColumnReading, Overview
+    from backend.services.own_data import Column, Outcomes
+
+STEPS = ("table", "outcome", "parties", "meanings", "create")
+MAX_HOSTS = 6  # as many as there are marks for
+SHOWN_CODES = 4  # of a column
+PAGE = 12  # columns at once
+EDITED = (
+    "meaning",
+    "meaning_zh",
+    "unit",
+    "kind",
+    "categories",
+    "missing",
+    "expected_direction",
+    "sensitivity",
+    "unit_zh",
+    "categories_zh",
+)
+WIDTHS = {"meaning": 260, "meaning_zh": 150, "categories": 150, "categories_zh": 150}  # pixels
+ROWS = ""  # in place of an id column: rows are numbered
+
+
+def note(t: Texts) -> None:
+    """What this is, and what it is not."""
+    st.info(t("own_data.simulated"), icon=":material/science:")
+
+
+def table(t: Texts, service: OwnData) -> None:
+    """From an upload to a federation."""
+    draft = service.draft(session.kept("own_draft", ""))
+    if draft is None:
+        _made(t)
+        _begin(t, service)
+        return
+    step = STEPS[draft.step - 1]
+    _stepper(t, draft)
+    frame.section(t, f"own_data.step_{step}")
+    ready = False
+    if step == "outcome":
+        draft, ready = _outcome(t, service, draft)
+    elif step == "parties":
+        draft, ready = _parties(t, service, draft)
+    elif step == "meanings":
+        draft, ready = _meanings(t, service, draft)
+    else:
+        draft, ready = _create(t, service, draft)
+    _moves(t, service, draft, ready)
+
+
+def _made(t: Texts) -> None:
+    """The federation that was made last, and what to do with it."""
+    made = session.kept("own_made")
+    if made:
+        with st.container(border=True):
+            st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(made))}")
+            links.page("train", t("own_data.to_train"), "model_training")
+
+
+def _begin(t: Texts, service: OwnData) -> None:
+    """The first step: a table, or what was begun before."""
+    _stepper(t, None)
+    frame.section(t, "own_data.step_table")
+    st.markdown(t("own_data.table_hint", megabytes=UPLOAD.max_bytes // 1_000_000))
+    file = upload.file(t, t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
+    if file is not None:
+        data = file.getvalue()
+        draft = upload.read(t, "own", file.name, data, partial(_begun, service, file.file_id, file.name, data))
+        if draft is not None:
+            session.keep("own_draft", draft.id)
+            session.keep("own_made", None)
+            session.rerun()
+    drafts = service.drafts()
+    if drafts:
+        frame.section(t, "own_data.unfinished")
+        st.caption(t("own_data.unfinished_hint"))
+    for one in drafts:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            words = t(
+                "own_data.unfinished_one", file=markdown(one.file), step=t(f"own_data.step_{STEPS[one.step - 1]}")
+            )
+            st.markdown(words)
+            st.button(t("own_data.go_on"), on_click=session.keep, args=("own_draft", one.id), key=f"own_open_{one.id}")
+            _discard(t, service, one)
+
+
+def _begun(service: OwnData, file_id: str, name: str, data: bytes, how: Any) -> Draft:
+    """The draft of an upload, made once."""
+    there = service.draft(session.kept(f"own_of_{file_id}", ""))
+    draft = there or service.begin(name, data, how)
+    session.keep(f"own_of_{file_id}", draft.id)
+    return draft
+
+
+def _stepper(t: Texts, draft: Draft | None) -> None:
+    """Where one is: what is done, what is next."""
+    now = 1 if draft is None else draft.step
+    parts = []
+    for place, step in enumerate(STEPS, start=1):
+        words = f"{place} {t(f'own_data.step_{step}')}"
+        parts.append(
+            f":material/check: {words}" if place < now else f"**{words}**" if place == now else f":gray[{words}]"
+        )
+    st.markdown("  ›  ".join(parts))
+    if draft is not None:
+        st.caption(f":material/save: {t('own_data.kept', file=markdown(draft.file))}")
+
+
+def _moves(t: Texts, service: OwnData, draft: Draft, ready: bool) -> None:
+    """Keeps what was said, and goes back, on, or away."""
+    if draft != service.draft(draft.id):
+        service.save(draft)
+
+    def go(step: int) -> None:
+        service.save(draft.model_copy(update={"step": step}))
+
+    with st.container(horizontal=True):
+        if draft.step > 2:
+            st.button(
+                t("own_data.back"), icon=":material/arrow_back:", on_click=go, args=(draft.step - 1,), key="own_back"
+            )
+        if draft.step < len(STEPS):
+            st.button(
+                t("own_data.next"),
+                type=frame.emphasis(),
+                icon=":material/arrow_forward:",
+                disabled=not ready,
+                on_click=go,
+                args=(draft.step + 1,),
+                key="own_next",
+            )
+        else:
+            pressed = st.button(
+                t("own_data.make"), type=frame.emphasis(), icon=":material/check:", disabled=not ready, key="own_make"
+            )
+            if pressed:
+                _make(t, service, draft)
+        st.button(t("own_data.later"), on_click=session.keep, args=("own_draft", ""), key="own_later")
+        _discard(t, service, draft)
+
+
+def _discard(t: Texts, service: OwnData, draft: Draft) -> None:
+    """Deletes a draft, once that was said twice."""
+    with st.popover(t("own_data.discard"), icon=":material/delete:", key=f"own_drop_{draft.id}"):
+        st.markdown(t("own_data.discard_sure", file=markdown(draft.file)))
+        st.button(t("own_data.discard_yes"), on_click=service.discard, args=(draft,), key=f"own_drop_{draft.id}_yes")
+
+
+def _make(t: Texts, service: OwnData, draft: Draft) -> None:
+    try:
+        with st.spinner(t("own_data.making")):
+            made = service.make(draft)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+        return
+    session.keep("own_draft", "")
+    session.keep("own_made", made.title)
+    session.keep("train_federation", made.name)
+    session.choose("train_federation", made.name)
+    session.rerun()
+
+
+# -- what is predicted ----------------------------------------
+
+
+def _field(draft: Draft, name: str, value: Any) -> str:
+    """The key of a widget that begins with what the draft says."""
+    key = f"own_{draft.id}_{name}"
+    st.session_state.setdefault(key, value)
+    return key
+
+
+def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    columns = service.columns(draft)
+    names = [column.name for column in columns]
+    st.caption(t("own_data.table_read", file=markdown(draft.file), rows=f"{service.rows(draft):,}", n=len(columns)))
+    _columns_table(t, columns)
+    left, right = st.columns(2, gap="large")
+    with left:
+        id_column = st.selectbox(
+            t("own_data.id_column"),
+            [ROWS, *names],
+            key=_field(draft, "id", draft.id_column),
+            format_func=lambda name: name or t("own_data.rows_numbered"),
+            help=t("own_data.id_help"),
+        )
+        label = st.selectbox(
+            t("own_data.label"),
+            [name for name in names if name != id_column],
+            key=_field(draft, "label", draft.label or None),
+            placeholder=t("own_data.choose"),
+            help=t("own_data.label_help"),
+        )
+    draft = _updated(draft, id_column=id_column)
+    if not label:
+        return draft, False
+    if label != draft.label:
+        draft = _updated(draft, label=label, task="", positive="", label_meaning="", label_meaning_zh="")
+    outcomes = service.outcomes(draft, label)
+    with right:
+        draft, ready = _asked_outcome(t, draft, outcomes)
+        draft = _updated(
+            draft,
+            label_meaning=st.text_input(
+                t("own_data.label_meaning"),
+                key=_field(draft, f"meaning_{label}", draft.label_meaning),
+                placeholder=t("own_data.label_meaning_hint"),
+                max_chars=500,
+            ).strip(),
+            label_meaning_zh=st.text_input(
+                t("own_data.label_meaning_zh"),
+                key=_field(draft, f"zh_{label}", draft.label_meaning_zh),
+                max_chars=500,
+            ).strip(),
+        )
+    return draft, ready
+
+
+def _asked_outcome(t: Texts, draft: Draft, outcomes: Outcomes) -> tuple[Draft, bool]:
+    """What the label is and, of two outcomes, which one happened."""
+    if not outcomes.tasks:
+        st.warning(t("own_data.no_outcome", column=markdown(draft.label)), icon=":material/report:")
+        return draft, False
+    if outcomes.empty:
+        words = t("own_data.label_gaps", column=markdown(draft.label), n=outcomes.empty)
+        st.warning(words, icon=":material/report:")
+        return draft, False
+    task = draft.task if draft.task in outcomes.tasks else outcomes.tasks[0]
+    if len(outcomes.tasks) > 1:
+        task = st.radio(
+            t("own_data.task"),
+            outcomes.tasks,
+            key=_field(draft, f"task_{draft.label}", task),
+            format_func=lambda name: t(f"own_data.task_{name}"),
+        )
+    draft = _updated(draft, task=task)
+    if task != "binary":
+        st.caption(t(f"own_data.about_{task}"))
+        return _updated(draft, positive=""), True
+    people = sum(outcomes.counts.values())
+    positive = st.radio(
+        t("own_data.positive", column=markdown(draft.label)),
+        list(outcomes.counts),
+        key=_field(draft, f"positive_{draft.label}", draft.positive or None),
+        format_func=lambda value: f"**{markdown(value)}**",
+        captions=[
+            t("own_data.counted", count=f"{count:,}", people=f"{people:,}", share=percent(count / people))
+            for count in outcomes.counts.values()
+        ],
+    )
+    if positive is None:
+        return draft, False
+    st.caption(f":material/gavel: {t('own_data.declined', column=markdown(draft.label), value=markdown(positive))}")
+    return _updated(draft, positive=positive), True
+
+
+def _columns_table(t: Texts, columns: Sequence[Column]) -> None:
+    with st.expander(t("own_data.columns"), icon=":material/table:", key="own_columns"):
+        rows: frame.Columns = {
+            t("own_data.column"): [column.name for column in columns],
+            t("own_data.read_as"): [t(f"own_data.kind_{column.kind}") for column in columns],
+            t("own_data.distinct"): [column.distinct for column in columns],
+            t("own_data.examples"): [t("words.comma").join(column.values) for column in columns],
+        }
+        frame.data(rows, "own_columns_table", t("own_data.columns"))
+
+
+def _updated(draft: Draft, **said: Any) -> Draft:
+    return draft.model_copy(update=said)
+
+
+# -- whose column is whose ----------------------------------------
+
+
+def _parties(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    names = [c.name for c in service.columns(draft) if c.name not in (draft.id_column, draft.label)]
+    st.markdown(t("own_data.parties_hint"))
+    count = st.number_input(
+        t("own_data.hosts"), 1, MAX_HOSTS, key=_field(draft, "hosts", max(1, len(draft.hosts))), width=160
+    )
+    hosts = [*draft.hosts, *(OwnHost(title="") for _ in range(count))][:count]
+    titles = [draft.guest_title, *(host.title for host in hosts)]
+    held = [list(draft.guest), *(list(host.columns) for host in hosts)]
+    for place in range(len(titles)):
+        with st.container(border=True):
+            usual = t("own_data.guest_usual") if place == 0 else t("own_data.host_usual", n=place)
+            titles[place] = (
+                st.text_input(
+                    t("own_data.guest_name") if place == 0 else t("own_data.host_name", n=place),
+                    key=_field(draft, f"title_{place}", titles[place] or usual),
+                    max_chars=60,
+                ).strip()
+                or usual
+            )
+            key = _field(draft, f"columns_{place}", [name for name in held[place] if name in names])
+            others = {name for other in range(len(held)) if other != place for name in _now(draft, other, held[other])}
+            held[place] = st.multiselect(
+                t("own_data.columns_of", party=markdown(titles[place])),
+                [name for name in names if name not in others],
+                key=key,
+                placeholder=t("own_data.choose"),
+            )
+            free = [name for name in names if name not in others and name not in held[place]]
+            if free:
+                st.button(
+                    t("own_data.take_rest", n=len(free)),
+                    key=f"own_rest_{place}",
+                    on_click=session.choose,
+                    args=(key, [*held[place], *free]),
+                )
+    left = [name for name in names if not any(name in party for party in held)]
+    if left:
+        st.caption(f":material/info: {t('own_data.nobodys', columns=markdown(t.listed(left)), n=len(left))}")
+    draft = _updated(
+        draft,
+        guest_title=titles[0],
+        guest=tuple(held[0]),
+        hosts=tuple(OwnHost(title=name, columns=tuple(c)) for name, c in zip(titles[1:], held[1:], strict=True)),
+    )
+    ready = all(held) and len(set(titles)) == len(titles)
+    if not ready:
+        st.caption(f":material/info: {t('own_data.parties_need')}")
+    return draft, ready
+
+
+def _now(draft: Draft, place: int, kept: list[str]) -> list[str]:
+    """The columns of a party as its field says at this moment, also where it is drawn further down."""
+    found: list[str] = st.session_state.get(f"own_{draft.id}_columns_{place}", kept)
+    return found
+
+
+# -- what each column means ----------------------------------------
+
+
+def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    held = dict.fromkeys(draft.guest, draft.guest_title)
+    held |= {name: host.title for host in draft.hosts for name in host.columns}
+    by_name = {column.name: column for column in service.columns(draft)}
+    columns = [by_name[name] for name in held if name in by_name]
+    st.markdown(t("own_data.meanings_hint"))
+    draft = _dictionary(t, service, draft)
+    draft = _doubtful(t, draft, columns)
+    draft = _edited(t, draft, columns, held)
+    try:
+        federation, read = service.overview(draft)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+        return draft, False
+    _readings(t, federation, read)
+    return draft, True
+
+
+def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
+    """Meanings from a file, as the command takes them."""
+    with st.expander(t("own_data.dictionary"), icon=":material/upload_file:", key="own_dictionary_box"):
+        st.caption(t("own_data.dictionary_hint"))
+        file = upload.file(t, t("own_data.dictionary_file"), f"own_dictionary_{draft.id}", 5)
+        if file is None or not session.once("own_dictionary", file.file_id):
+            return draft
+        try:
+            draft = service.save(service.with_dictionary(draft, file.name, file.getvalue()))
+        except GlassleafError as error:
+            frame.problem(t, str(error))
+            return draft
+    session.keep(f"own_base_{draft.id}", None)
+    session.rerun()
+    return draft
+
+
+def _doubtful(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
+    """Texts that often mean that there is no value: whether they do here."""
+    texts = [(column.name, text) for column in columns for text in column.doubtful]
+    if not texts:
+        return draft
+    counts = {(column.name, text): n for column in columns for text, n in column.doubtful.items()}
+    said = [(name, text) for name, text in texts if text in _listed(draft.entries.get(name, {}).get("missing", ""))]
+    chosen = st.multiselect(
+        t("own_data.doubtful"),
+        texts,
+        key=_field(draft, "doubtful", said),
+        format_func=lambda pair: t("own_data.doubtful_one", column=pair[0], text=pair[1], count=f"{counts[pair]:,}"),
+        placeholder=t("own_data.doubtful_none"),
+        help=t("own_data.doubtful_help"),
+    )
+    entries = {name: dict(cells) for name, cells in draft.entries.items()}
+    for column in columns:
+        if column.doubtful:
+            before = _listed(entries.get(column.name, {}).get("missing", ""))
+            missing = [text for text in before if text not in column.doubtful]
+            missing += [text for name, text in chosen if name == column.name]
+            if missing != before:
+                entries.setdefault(column.name, _blank(column))["missing"] = ";".join(missing)
+    return _updated(draft, entries=entries)
+
+
+def _listed(cell: str) -> list[str]:
+    return [text.strip() for text in cell.split(";") if text.strip()]
+
+
+def _blank(column: Column) -> dict[str, str]:
+    return dict.fromkeys(EDITED, "") | {"kind": column.kind, "expected_direction": "none"}
+
+
+def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, str]) -> Draft:
+    """The dictionary as a table to fill in; what nobody touched stays as it was read."""
+    base_key = f"own_base_{draft.id}"
+    begun = {column.name: {**_blank(column), **draft.entries.get(column.name, {})} for column in columns}
+    base = session.kept(base_key)
+    if base is None or list(base) != list(begun):  # what the editor shows must not change under whoever types
+        base = begun
+        session.keep(base_key, base)
+        session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
+    shown = pd.DataFrame(
+        [{"name": name, "party": held[name], **{field: base[name][field] for field in EDITED}} for name in base]
+    )
+    looks = {
+        "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True),
+        "party": st.column_config.TextColumn(t("own_data.party"), disabled=True),
+        "kind": st.column_config.SelectboxColumn(
+            t("own_data.kind"),
+            options=list(KINDS),
+            required=True,
+            format_func=lambda kind: t(f"own_data.kind_{kind}"),
+        ),
+        "expected_direction": st.column_config.SelectboxColumn(
+            t("own_data.expected_direction"),
+            options=list(DIRECTIONS),
+            required=True,
+            format_func=lambda direction: t(f"own_data.direction_{direction}"),
+        ),
+    }
+    fields = [field for field in EDITED if field not in looks]
+    looks |= {
+        field: st.column_config.TextColumn(
+            t(f"own_data.field_{field}"),
+            help=t(f"own_data.field_{field}_help"),
+            width=WIDTHS.get(field),
+        )
+        for field in fields
+    }
+    edited = st.data_editor(
+        shown, hide_index=True, column_config=looks, key=f"own_editor_{draft.id}_{session.kept(f'{base_key}_turn')}"
+    )
+    entries = dict(draft.entries)
+    for cells in edited.fillna("").to_dict("records"):
+        name = str(cells["name"])
+        said = {field: str(cells[field]).strip() for field in EDITED}
+        changed = {field: value for field, value in said.items() if value != base[name][field]}
+        if changed:
+            column = next(column for column in columns if column.name == name)
+            entries[name] = {**_blank(column), **entries.get(name, {}), **changed}
+    return _updated(draft, entries=entries)
+
+
+def _readings(t: Texts, federation: Federation, read: Overview) -> None:
+    """What every column was taken for."""
+    frame.section(t, "own_data.readings")
+    bare_meanings = sum(not column.described for column in read.columns)
+    if bare_meanings:
+        st.caption(f":material/info: {t('own_data.no_meaning_yet', n=bare_meanings, all=len(read.columns))}")
+    pages = -(-len(read.columns) // PAGE)
+    box = st.container()
+    at = min(st.pagination(pages, key="own_readings"), pages) if pages > 1 else 1
+    columns = read.columns[(at - 1) * PAGE : at * PAGE]
+    with box:
+        frame.table(
+            {
+                t("own_data.column"): [f"**{markdown(column.name)}**" for column in columns],
+                t("own_data.party"): [markdown(t.party(federation, column.party)) for column in columns],
+                t("own_data.read_as"): [
+                    t(f"own_data.kind_{column.kind}") + (f" ({markdown(column.unit)})" if column.unit else "")
+                    for column in columns
+                ],
+                t("own_data.holds"): [markdown(_holds(t, column)) for column in columns],
+                t("own_data.missing"): [markdown(_missing(t, column)) for column in columns],
+                t("own_data.notice"): [_notice(t, column) for column in columns],
+            },
+            t("own_data.readings"),
+        )
+
+
+def _holds(t: Texts, column: ColumnReading) -> str:
+    if column.empty:
+        return t("own_data.holds_nothing")
+    if column.codes:
+        most = [f"{text} ({count:,})" for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        more = len(column.codes) - len(most)
+        return t("words.comma").join(most) + (t("own_data.more_codes", n=more) if more > 0 else "")
+    return t("own_data.holds_range", low=bare(column.low), high=bare(column.high))
+
+
+def _missing(t: Texts, column: ColumnReading) -> str:
+    said = [f"{text or t('own_data.empty_cell')} ({count:,})" for text, count in column.missing.items()]
+    return t("words.comma").join(said) or t("own_data.none_missing")
+
+
+def _notice(t: Texts, column: ColumnReading) -> str:
+    """What looks odd about a column."""
+    found = [
+        key
+        for key, odd in (
+            ("empty", column.empty),
+            ("constant", column.constant),
+            ("unclear", bool(column.unclear)),
+            ("dates", column.dates),
+            ("few", column.few and not column.dates),
+        )
+        if odd
+    ]
+    return " ".join(f":material/warning: {t(f'own_data.notice_{key}')}" for key in found)
+
+
+# -- the last look ----------------------------------------
+
+
+def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    draft = _updated(
+        draft,
+        title=st.text_input(t("own_data.title_field"), key=_field(draft, "title", draft.title), max_chars=200).strip(),
+        name=st.text_input(
+            t("own_data.name_field"), key=_field(draft, "name", draft.name), help=t("own_data.name_help"), max_chars=31
+        ).strip(),
+    )
+    try:
+        federation, read = service.overview(draft)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
+        return draft, False
+    for party in federation.parties:
+        features = t.listed([feature.name for feature in party.features])
+        count = t("own_data.features", n=len(party.features))
+        st.markdown(f"**{markdown(t.party(federation, party.name))}** · {count}  \n:gray[{markdown(features)}]")
+    st.markdown(t(f"train.label_{read.task}", label=markdown(t.label(federation)), classes=len(read.outcomes)))
+    if read.task == "binary":
+        happened, people = read.outcomes[read.positive], sum(read.outcomes.values())
+        words = {"column": markdown(read.label), "value": markdown(read.positive)}
+        shares = {"count": f"{happened:,}", "people": f"{people:,}", "share": percent(happened / people)}
+        st.caption(f":material/gavel: {t('own_data.counted', **shares)}  \n{t('own_data.declined', **words)}")
+    return draft, True
+
+
+# -- made elsewhere ----------------------------------------
+
+
+def ready_made(
+    t: Texts,
+    demo: Callable[[], object],
+    credit_card: Callable[[], Federation],
+    add: Callable[[dict[str, bytes]], Federation],
+) -> None:
+    """The demo, public data, and a federation whose files exist."""
+    with st.container(border=True):
+        st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
+        _offer(t, "demo", demo)
+    with st.container(border=True):
+        st.markdown(f"**{t('own_data.credit_card')}**  \n{t('own_data.credit_card_about')}")
+        _offer(t, "credit_card", credit_card)
+    with st.container(border=True):
+        st.markdown(f"**{t('own_data.files')}**  \n{t('own_data.files_about')}")
+        files = st.file_uploader(
+            t("own_data.files_field"),
+            type=["toml", "csv"],
+            accept_multiple_files=True,
+            key="own_files",
+            max_upload_size=UPLOAD.max_bytes // 1_000_000,
+        )
+        _offer(t, "files", lambda: add({file.name: file.getvalue() for file in files}), ready=bool(files))
+
+
+def _offer(t: Texts, name: str, make: Callable[[], object], *, ready: bool = True) -> None:
+    if st.button(t(f"own_data.go_{name}"), key=f"own_{name}", disabled=not ready):
+        with st.spinner(t("own_data.making")):
+            session.attempt(t("own_data.added"), make)
+
+
+def known(t: Texts, federations: Sequence[Federation], models: Callable[[str], Sequence[object]]) -> None:
+    """The federations of this home."""
+    frame.section(t, "own_data.known", "federation")
+    frame.table(
+        {
+            t("own_data.federation"): [markdown(t.federation(one)) for one in federations],
+            t("own_data.party"): [
+                markdown(t.listed([t.party(one, p.name) for p in one.parties])) for one in federations
+            ],
+            t("own_data.features_head"): [sum(len(p.features) for p in one.parties) for one in federations],
+            t("own_data.models_head"): [len(models(one.name)) for one in federations],
+            t("own_data.folder"): [markdown(Path(one.folder).name) for one in federations],
+        },
+        t("own_data.known"),
+    )

@@ -1,0 +1,110 @@
+"""A model file brought along: to which federation it belongs, and what was proved about it before anything is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, links
+from app.texts import Texts, markdown, number
+from backend.errors import GlassleafError
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.results import ModelRecord
+    from backend.services.model_import import Proof
+
+    Bring = Callable[..., tuple[ModelRecord | None, Proof]]
+
+TYPES = ["json", "ubj", "txt"]
+MEGABYTES = 50
+
+
+def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str], Sequence[str]], take: Bring) -> None:
+    """Choose a federation and a file; check it, or check and keep it."""
+    st.markdown(t("own_model.hint"))
+    by_name = {one.name: one for one in federations}
+    left, right = st.columns(2, gap="large")
+    with left:
+        name = st.selectbox(
+            t("own_model.federation"),
+            list(by_name),
+            key=session.remember("own_model_federation", list(by_name)),
+            format_func=lambda one: t.federation(by_name[one]),
+            help=t("glossary.federation"),
+        )
+        file = st.file_uploader(t("own_model.file"), type=TYPES, key="own_model_file", max_upload_size=MEGABYTES)
+    with right:
+        given = _options(t, by_name[name], outcomes)
+    with st.container(horizontal=True):
+        checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=file is None, key="own_check")
+        kept = st.button(
+            t("own_model.import"), type=frame.emphasis(), icon=":material/add:", disabled=file is None, key="own_import"
+        )
+    if file is not None and (checked or kept):
+        try:
+            with st.spinner(t("own_model.proving")):
+                session.keep(
+                    "own_proof", (name, file.name, *take(name, file.name, file.getvalue(), keep=kept, **given))
+                )
+        except GlassleafError as error:
+            session.keep("own_proof", None)
+            frame.problem(t, str(error))
+    found = session.kept("own_proof")
+    if found is not None and found[0] == name:
+        _proof(t, *found[1:])
+
+
+def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequence[str]]) -> dict[str, Any]:
+    """What a file may leave open."""
+    with st.expander(t("own_model.options"), icon=":material/tune:", key="own_model_options"):
+        names = st.text_area(
+            t("own_model.features"), key="own_model_features", help=t("own_model.features_help"), max_chars=100_000
+        )
+        categories = st.file_uploader(
+            t("own_model.categories"), type="json", key="own_model_categories", max_upload_size=5
+        )
+        bits = st.number_input(
+            t("own_model.score_bits"), 4, 24, 10, key="own_model_bits", help=t("own_model.bits_help")
+        )
+        label_is = None
+        if federation.label.task == "binary":
+            label_is = st.selectbox(
+                t("own_model.label_is"),
+                outcomes(federation.name),
+                index=None,
+                key=f"own_model_label_{federation.name}",
+                placeholder=t("own_model.label_is_open"),
+                help=t("own_model.label_is_help", label=markdown(t.label(federation))),
+            )
+    features = [part.strip() for part in names.replace("\n", ",").split(",") if part.strip()]
+    return {
+        "features": features or None,
+        "categories": None if categories is None else categories.getvalue(),
+        "score_bits": int(bits),
+        "label_is": label_is,
+    }
+
+
+def _proof(t: Texts, file: str, record: ModelRecord | None, proof: Proof) -> None:
+    """What was shown: on how many records, against what, and how far apart."""
+    with st.container(border=True):
+        st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(file))}**")
+        against = (
+            t("own_model.by_library", library=markdown(proof.against)) if proof.against else t("own_model.by_model")
+        )
+        shown = {"rows": f"{proof.rows:,}", "against": against}
+        st.markdown(t("own_model.proof", **shown, difference=f"{proof.difference:.2g}", bound=f"{proof.bound:.2g}"))
+        if not math.isnan(proof.auc):
+            st.markdown(t("own_model.auc", auc=number(proof.auc)), help=t("glossary.auc"))
+        for note in proof.notes:
+            st.caption(f":material/info: {markdown(note)}")
+        if record is None:
+            st.caption(t("own_model.not_kept"))
+        else:
+            st.markdown(t("own_model.kept"))
+            links.to_model(record.id, t("own_model.open"))

@@ -1,0 +1,187 @@
+"""A scoring told to an audience: one step at a time in large type, with the true bytes of this run, and an attack on the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import session
+from app.panels import attack_lab, attention, frame, result, sight
+from app.texts import Texts
+from app.view_models import View, moments
+
+if TYPE_CHECKING:
+    from backend.results import ScoreBatch
+
+LINK = "presenter"  # what the address calls the step
+PARTIES, ANSWER = "parties", "answer"
+# Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
+ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
+LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
+LARGE += ".st-key-presenter_words:focus {outline: none}</style>"
+
+
+def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
+    """Who is there, encryption, a step for each Host that is asked, the way back, the answer."""
+    asked = moments(done.transcript, view.model.guest, view.model.hosts) if done is not None else {}
+    owners = {split.owner for tree in view.model.trees for split in tree.splits.values()}
+    planned = ("encrypt", *(f"mask-{host}" for host in view.model.hosts if host in owners), "return")
+    return (PARTIES, *(asked or planned), ANSWER)
+
+
+def attack_on(step: str, every: Sequence[str]) -> str:
+    """Id of the attack on a step; empty where there is nothing to attack yet."""
+    last = [name for name in every if name.startswith("mask-")][-1:]
+    kind = "pass" if _kind(step) == "mask" and [step] != last else _kind(step)
+    return ATTACKS.get(kind, "")
+
+
+def step_of(view: View, done: ScoreBatch | None) -> str:
+    """The step that the address names; empty where nothing is presented."""
+    return session.linked(LINK, steps(view, done)) or ""
+
+
+def switch(t: Texts, presenting: bool) -> None:
+    """The switch that begins and ends a presentation."""
+    session.choose("presenting", presenting)
+    turn = partial(session.forget, LINK) if presenting else partial(session.announce, LINK, PARTIES)
+    st.toggle(t("presenter.switch"), key="presenting", on_change=turn, help=t("presenter.switch_help"))
+
+
+def draw(
+    t: Texts,
+    view: View,
+    step: str,
+    scene: sight.Scene,
+    score: Callable[[], None] | None,
+    restart: Callable[[], None],
+    running: Callable[[], None] | None,
+) -> None:
+    """One step.
+
+    Parameters
+    ----------
+    score : callable or None
+        Scores the chosen person, from a button's callback; None where nobody is chosen.
+    restart : callable
+        Puts the score aside, from a button's callback.
+    running : callable or None
+        Draws a scoring that is under way.
+    """
+    done, every = scene.done, steps(view, scene.done)
+    st.html(LARGE)
+    _buttons(t, every, step, score, restart, ready=done is not None, busy=running is not None)
+    with st.container(key="presenter_words"):
+        st.header(f":gray[{every.index(step) + 1} / {len(every)}] {_title(t, view, step)}", anchor=False)
+        if step == ANSWER and done is not None:
+            st.markdown(result.said(t, view, done))
+        else:
+            st.markdown(t(f"presenter.step_{_kind(step)}", **_names(t, view, step), **_counts(view, done)))
+    attention.to("presenter_words", _title(t, view, step), f"{step}:{done is not None}", _title(t, view, step))
+    if running is not None:
+        running()
+    elif done is None and step != PARTIES:
+        st.info(t("presenter.score_first"), icon=":material/lock:")
+    else:
+        if done is not None and not scene.carried:
+            st.info(t("transcript.from_journal"), icon=":material/history:")
+        sight.draw(t, view, _at(view, scene, step), "presented")
+
+
+def _kind(step: str) -> str:
+    return step.partition("-")[0]
+
+
+def _title(t: Texts, view: View, step: str) -> str:
+    return t(f"presenter.title_{_kind(step)}", **_names(t, view, step))
+
+
+def _names(t: Texts, view: View, step: str) -> dict[str, str]:
+    host = step.partition("-")[2]
+    return {
+        "guest": t.party(view.federation, view.model.guest),
+        "host": t.party(view.federation, host) if host else "",
+        "hosts": t.listed([t.party(view.federation, name) for name in view.model.hosts]),
+    }
+
+
+def _counts(view: View, done: ScoreBatch | None) -> dict[str, str]:
+    entries = "–" if done is None else f"{done.ciphertexts_per_sample:,}"
+    return {"entries": entries, "leaves": f"{view.record.n_leaves:,}"}
+
+
+def _at(view: View, scene: sight.Scene, step: str) -> sight.Scene:
+    """The scoring as it stood at the end of a step."""
+    if step == ANSWER:
+        return scene
+    until = moments(scene.entries, view.model.guest, view.model.hosts).get(step, 0)
+    turn = step.partition("-")[2] or ("" if step == PARTIES else view.model.guest)
+    so_far = [entry for entry in scene.entries if entry.number <= until]
+    return replace(scene, entries=so_far, done=None, turn=turn, look=scene.look if _kind(step) == "mask" else None)
+
+
+def _buttons(
+    t: Texts,
+    every: Sequence[str],
+    step: str,
+    score: Callable[[], None] | None,
+    restart: Callable[[], None],
+    *,
+    ready: bool,
+    busy: bool,
+) -> None:
+    at = every.index(step)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            t("presenter.back"),
+            icon=":material/arrow_back:",
+            shortcut="Left",
+            disabled=at == 0 or busy,
+            on_click=session.announce,
+            args=(LINK, every[max(at - 1, 0)]),
+            key="presenter_back",
+        )
+        following = every[min(at + 1, len(every) - 1)]
+        act = partial(session.announce, LINK, following) if ready else score
+        words, icon = (t("presenter.next"), "arrow_forward") if ready else (t("presenter.start"), "lock")
+        off = busy or act is None or (ready and step == following)
+        st.button(
+            words,
+            type=frame.emphasis(),
+            icon=f":material/{icon}:",
+            shortcut="Right",
+            disabled=off,
+            on_click=act,
+            key="presenter_next",
+        )
+        st.button(
+            t("presenter.reset"),
+            icon=":material/restart_alt:",
+            disabled=busy,
+            on_click=restart,
+            key="presenter_reset",
+        )
+
+
+def attack(t: Texts, wanted: str) -> None:
+    """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
+    if not wanted or not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help")):
+        return
+    lab, job = session.service().attack_runs, session.job("attacks")
+    done = (job.result if job is not None else None) or ()
+    results = session.kept("attacks", {}) | {one.id: one for one in done}
+    session.keep("attacks", results)
+    running = session.running(job)
+    if running is not None:
+        attack_lab.follow(t, running, len(done), session.rerun, session.took("attacks"))
+    row = next(row for row in lab.all() if row.id == wanted)
+    pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
+    st.caption(f":material/science: {t('presenter.attack_note')}")
+    # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
+    if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
+        session.start("attacks", lambda: lab.start([wanted]))
+        session.rerun()

@@ -1,0 +1,163 @@
+"""What each party sees of a scoring at this moment, from the bytes of this very run: a strip a party, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import palette, person
+from app.texts import Texts, cut, markdown, percent, signed, size
+from app.view_models import NUMBERS, View, crossings
+
+if TYPE_CHECKING:
+    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.results import ScoreBatch
+    from backend.services.demonstration import HostView
+
+CLOSED, OPEN, OUT = "■", "□", "·"  # a number nobody here can read; one that a Host keeps; one that it rules out
+DRAWN = 60  # squares in a strip
+NAMED = 3  # columns in a strip; the hover names all
+ABREAST = 4  # strips
+LETTERS = 34  # of a column's meaning
+BYTES = 4  # between two spaces
+
+Look = Callable[[str], "HostView"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scoring at one moment.
+
+    Attributes
+    ----------
+    entries : sequence of TranscriptEntry
+        The messages so far.
+    people : sequence of str
+        Ids asked about.
+    done : ScoreBatch or None
+        The answer, once it is decrypted.
+    look : callable or None
+        Host → its own view of the one person; synthetic people only.
+    turn : str
+        Whose turn it is; empty where it is nobody's.
+    """
+
+    entries: Sequence[TranscriptEntry]
+    people: Sequence[str] = ()
+    done: ScoreBatch | None = None
+    look: Look | None = field(default=None, repr=False)
+    turn: str = ""
+
+    @property
+    def carried(self) -> bool:
+        """Whether a message has carried encrypted numbers."""
+        return any(entry.kind in NUMBERS for entry in self.entries)
+
+
+def draw(t: Texts, view: View, scene: Scene, key: str) -> None:
+    """A strip for each party, the Guest's first."""
+    parties = (view.model.guest, *view.model.hosts)
+    for first in range(0, len(parties), ABREAST):
+        row = parties[first : first + ABREAST]
+        for column, party in zip(st.columns(min(len(parties), ABREAST), gap="small"), row, strict=False):
+            with column.container(border=True, key=f"{key}_{party}", gap="xsmall"):
+                _strip(t, view, scene, party, key)
+
+
+def _strip(t: Texts, view: View, scene: Scene, party: str, key: str) -> None:
+    now = ":material/arrow_right_alt: " if party == scene.turn else ""
+    st.markdown(f"{now}**{palette.name(t, view.federation, party)}**")
+    _columns(t, view, party)
+    if party == view.model.guest:
+        _guest(t, view, scene)
+    else:
+        _host(t, view, scene, party)
+        if scene.look is not None and st.toggle(t("transcript.look"), key=f"{key}_look_{party}"):
+            _looked(t, scene.look(party))
+
+
+def _columns(t: Texts, view: View, party: str) -> None:
+    """The names of its columns; what they hold is shown by nobody else."""
+    features = [feature for owner, feature in view.model.dictionary if owner == party]
+    named = t.listed([markdown(cut(t.brief(feature), LETTERS)) for feature in features[:NAMED]])
+    more = t("transcript.more", n=len(features) - NAMED) if len(features) > NAMED else ""
+    every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
+    st.caption(t("transcript.columns", names=named, more=more), help=every if more else None)
+
+
+def _guest(t: Texts, view: View, scene: Scene) -> None:
+    sent, back = crossings(scene.entries, view.model.guest)
+    if sent:
+        _bytes(t, t("transcript.sent", **_amount(sent)), sent)
+    if back:
+        _bytes(t, t("transcript.back", **_amount(back)), back)
+    if scene.done is not None:
+        st.markdown(f":material/lock_open: {_sum(t, view, scene.done)}")
+
+
+def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
+    """What the Guest reads in the end: one number a person."""
+    good = [score for score in done.scores if score.status == "ok"]
+    if len(good) != 1:
+        return t("transcript.sums", n=len(good))
+    score = good[0]
+    words = t("transcript.sum", units=f"{score.units:,}".replace("-", "−"), score=signed(score.margin))
+    return words if view.task != "binary" else f"{words} = **{percent(score.probability)}**"
+
+
+def _host(t: Texts, view: View, scene: Scene, party: str) -> None:
+    sent, came = crossings(scene.entries, party)
+    if not came:
+        st.caption(t("transcript.waits"))
+        return
+    shown = markdown(scene.people[0]) if len(scene.people) == 1 else f"{len(scene.people):,}"
+    st.markdown(t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown))
+    _bytes(t, t("transcript.came", **_amount(came)), came)
+    squares(came[0].entries)
+    if sent:
+        last = sent[0].receiver == view.model.guest
+        _bytes(t, t("transcript.answered" if last else "transcript.passed_on", **_amount(sent)), sent)
+        squares(1 if last else sent[0].entries)
+    st.caption(f":material/lock: {t('transcript.unread')}")
+
+
+def squares(entries: int) -> None:
+    """Encrypted numbers, none of which can be read."""
+    if entries:
+        more = f" +{entries - DRAWN:,}" if entries > DRAWN else ""
+        st.markdown(f":gray[{CLOSED * min(entries, DRAWN)}]{more}")
+
+
+def _amount(entries: Sequence[TranscriptEntry]) -> dict[str, str]:
+    return {
+        "numbers": f"{entries[0].entries:,}",
+        "size": size(sum(entry.unreadable for entry in entries)),
+    }
+
+
+def _bytes(t: Texts, words: str, entries: Sequence[TranscriptEntry]) -> None:
+    """The first bytes of a ciphertext, as they went over the wire."""
+    sample = entries[0].sample
+    shown = " ".join(sample[at : at + BYTES].hex() for at in range(0, len(sample), BYTES))
+    st.markdown(words + (f"  \n`{shown} …`" if shown else f"  \n:gray[{t('transcript.in_the_clear')}]"))
+
+
+def _looked(t: Texts, seen: HostView) -> None:
+    """A Host's own view: in the synthetic demo alone."""
+    st.caption(f":material/science: {t('transcript.look_note')}")
+    if not seen.values:
+        st.markdown(t("transcript.no_record"))
+        return
+    facts = {
+        markdown(t.meaning(feature)): f"**{markdown(person.shown(t, feature, value))}**"
+        for feature, value in seen.values
+    }
+    st.table(facts, border="horizontal", alt=t("transcript.look"))
+    marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in seen.entries[:DRAWN])
+    st.markdown(marks + (f" +{len(seen.entries) - DRAWN:,}" if len(seen.entries) > DRAWN else ""))
+    other = len(seen.entries) - seen.kept - seen.ruled_out
+    other = len(seen.entries) - seen.kept - seen.ruled_out
+    st.caption(t("transcript.look_squares", kept=f"{seen.kept:,}", out=f"{seen.ruled_out:,}", other=f"{other:,}"))

@@ -1,0 +1,147 @@
+"""The jobs of whoever looks, above every page: what runs and how far, what has ended unseen, and what a restart did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, links
+from app.texts import Texts, percent
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from backend.services.job_registry import JobStatus
+
+PAGES = {
+    "score": "score",
+    "reasons": "score",
+    "presenter_attack": "score",
+    "train": "train",
+    "attacks": "attack_lab",
+    "protocols": "protocols",
+    "serving": "protocols",
+    "leak": "privacy",
+    "frontier": "privacy",
+    "worth": "importance",
+    "shap": "importance",
+    "means": "importance",
+    "card": "model_card",
+    "evidence": "compliance",
+    "retrain": "compliance",
+}  # kind of work → the page that starts it
+ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
+KEPT = ("retrain", "evidence", "worth", "means", "card")  # what they find is in the Guest's store
+ICONS = {
+    "running": "progress_activity",
+    "elsewhere": "progress_activity",
+    "done": "check_circle",
+    "failed": "report",
+    "cancelled": "stop_circle",
+    "interrupted": "power_off",
+}
+BUSY = ("running", "elsewhere")
+TICK = 1.0  # seconds between two looks
+
+
+def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozenset[str]]:
+    """What `page`, on which `model` is chosen, does not show itself: before the page, which may stop the run.
+
+    Returns the place of the lines and the names of the jobs in them.
+    """
+    jobs = [job for job in session.jobs() if job.kind in PAGES and not job.seen]
+    own = [job for job in jobs if _of(job, page, model)]
+    session.note_seen(*(job.name for job in own if job.job is not None or job.state == "cancelled"))
+    for job in own:
+        if job.job is None and job.state != "cancelled":
+            _note(t, job)
+    others = [job for job in jobs if not _of(job, page, model)]
+    place = st.empty()
+    with place.container():
+        _lines(t, others, still=True)
+    return place, frozenset(job.name for job in others)
+
+
+def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
+    """Let the lines in `place` follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
+    if session.ticking() or not any(job.state in BUSY for job in session.jobs() if job.name in names):
+        return
+    session.note_clock()
+    with place.container():
+        st.fragment(_follow, run_every=TICK)(t, names, session.jobs, session.rerun)
+
+
+def _of(job: JobStatus, page: str, model: str | None) -> bool:
+    """Whether the page shows the job itself."""
+    return PAGES[job.kind] == page and (job.kind in ANY_MODEL or job.model in ("", model))
+
+
+def _follow(
+    t: Texts, names: Collection[str], read: Callable[[], Sequence[JobStatus]], redraw: Callable[[], None]
+) -> None:
+    """The lines once a second; `redraw` draws the whole page once one has ended."""
+    jobs = [job for job in read() if job.name in names and not job.seen]
+    _lines(t, jobs)
+    if not any(job.state in BUSY for job in jobs):
+        redraw()
+
+
+def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
+    if not jobs:
+        return
+    known = {record.id for record in session.models()}
+    with st.container(horizontal=True, gap="medium", key="jobs_tray" if still else "jobs_tray_live"):
+        for job in jobs:
+            words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
+            place = {"model": job.model} if job.model in known else {}
+            links.page(PAGES[job.kind], words, ICONS[job.state], place)
+
+
+def _state(t: Texts, status: JobStatus, still: bool) -> str:
+    """How far a job is, in words."""
+    job = status.job
+    if status.state != "running" or job is None:
+        return t(f"jobs.{status.state}")
+    if job.cancelled():
+        return t("stage.cancelling")
+    share, left = job.pace.share, job.pace.left()
+    if not share:
+        return t("jobs.running")
+    if still:
+        return t("jobs.drawn", share=percent(round(share, 2)))
+    words = t("jobs.share", share=percent(round(share, 2)))
+    return words if left is None else f"{words} · {t('stage.left', seconds=t.duration(left))}"
+
+
+def _note(t: Texts, job: JobStatus) -> None:
+    """What became of a job that this process does not hold, until its user has read it."""
+    words = {"kind": t(f"jobs.kind_{job.kind}"), "started": _when(job.started)}
+    key = f"jobs.{job.state}_note"
+    if job.state == "done":
+        found = job.kind == "train" and job.result in {record.id for record in session.models()}
+        key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
+        if job.kind == "score":
+            key = "jobs.waits_note" if job.waits else "jobs.lost_note"
+    elif job.state == "interrupted" and job.kind in ("score", "reasons"):
+        key = "jobs.interrupted_score_note"
+    icon = f":material/{ICONS[job.state]}:"
+    row: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
+    with st.container(border=True, key=f"jobs_note_{job.name}", **row):
+        st.markdown(f"{icon} {t(key, **words)}", width="content")
+        if job.kind == "train" and key == "jobs.kept_note":
+            links.to_model(job.result, t("train.open"))
+        if job.state not in BUSY:
+            st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=session.note_seen, args=(job.name,))
+    if job.message:
+        frame.problem(t, job.message)
+
+
+def _when(time: str) -> str:
+    """The time of day in UTC, with the day where it is another."""
+    then = datetime.fromisoformat(time)
+    today = then.date() == datetime.now(UTC).date()
+    return then.strftime("%H:%M UTC" if today else "%Y-%m-%d %H:%M UTC")

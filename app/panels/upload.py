@@ -1,0 +1,99 @@
+"""A table that is handed in: the file, what only its owner can say about it, and what is wrong with which row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from app.texts import Texts, markdown
+from backend.errors import Unclear
+from backend.services.samples import SUFFIXES, Reading
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from backend.data.table import SampleSheet
+
+LISTED = 8  # problems at once
+T = TypeVar("T")
+
+
+def file(t: Texts, label: str, key: str, megabytes: int) -> UploadedFile | None:
+    """The field that takes a table."""
+    return st.file_uploader(label, type=list(SUFFIXES), key=key, max_upload_size=megabytes)
+
+
+def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T]) -> T | None:
+    """What `take` makes of a file, once its owner has said what the file leaves open; None until then."""
+    key = f"{key}_{sha256(data).hexdigest()[:12]}"  # what was said of one file is not said of the next
+    how = Reading()
+    for _ in range(3):  # encoding, decimals, sheet
+        try:
+            return take(how)
+        except Unclear as unclear:
+            answer = _ask(t, key, name, unclear)
+            if answer is None:
+                return None
+            how = replace(how, **{unclear.question: answer})
+    return take(how)
+
+
+def _ask(t: Texts, key: str, name: str, unclear: Unclear) -> str | None:
+    """The answer to what a file leaves open, beside what it says in each case; None as long as nothing is chosen."""
+    question, choices = unclear.question, list(unclear.choices)
+    with st.container(border=True):
+        st.markdown(f":material/help: {t(f'upload.why_{question}', file=markdown(name))}")
+        words: dict[str, Callable[[str], str]] = {
+            "encoding": lambda choice: t(f"upload.encoding_{choice}"),
+            "decimal": lambda choice: t(f"upload.decimal_{choice}"),
+            "sheet": markdown,
+        }
+        answer: str | None = st.radio(
+            t(f"upload.ask_{question}"),
+            choices,
+            index=None,
+            key=f"{key}_{question}",
+            format_func=words[question],
+            captions=["  \n".join(markdown(line) for line in unclear.choices[choice]) for choice in choices],
+        )
+    return answer
+
+
+def sheet(t: Texts, found: SampleSheet) -> None:
+    """How many rows of a sheet can be used, and what is wrong with the others."""
+    rows, bad = len(found.ids), len(found.problems)
+    st.markdown(t("upload.rows", n=rows, rows=f"{rows:,}", usable=f"{found.usable:,}", bad=f"{bad:,}"))
+    if not found.usable:
+        st.warning(t("upload.none_usable"), icon=":material/block:")
+    for note in found.notes:
+        st.caption(f":material/info: {markdown(note.text(t.language))}")
+    if found.problems:
+        problems(t, found)
+
+
+def problems(t: Texts, found: SampleSheet) -> None:
+    """Every row that cannot be used, with the whole reason; a few at once, and all as a file."""
+    texts = {row: found.problem(row, t.language) for row in found.problems}
+    rows = list(texts)
+    pages = -(-len(rows) // LISTED)
+    with st.container(border=True):
+        lines = st.container()
+        at = min(st.pagination(pages, key="upload_problems"), pages) if pages > 1 else 1
+        shown = rows[(at - 1) * LISTED : at * LISTED]
+        lines.markdown("\n".join(f"- {markdown(texts[row])}" for row in shown))
+        if pages > 1:
+            columns = {t("score.id"): [found.ids[row] for row in rows], t("upload.problem"): list(texts.values())}
+            st.download_button(
+                t("upload.problems_file"),
+                pd.DataFrame(columns).to_csv(index=False).encode("utf-8-sig"),
+                "glassleaf-problems.csv",
+                "text/csv",
+                icon=":material/download:",
+                on_click="ignore",
+                key="upload_problems_file",
+            )

@@ -1,0 +1,147 @@
+"""A model on one screen: what it does for whom, how far it has come, what is open, what a score gives away, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import view_models
+from app.panels import frame, links, release
+from app.texts import Texts, markdown, percent
+from app.view_models import View
+from backend.services.audit import REGULATOR
+
+if TYPE_CHECKING:
+    from backend.services.compliance import Finding
+    from backend.services.lifecycle import Standing
+
+TILES = {  # claim: icon, page with the evidence
+    "privacy": ("lock", "privacy"),
+    "compliance": ("flag", "compliance"),
+    "interpretability": ("visibility", "features"),
+}
+ACTIONS = {  # what can be done next: icon, page
+    "score": ("lock", "score"),
+    "review": ("gavel", "compliance"),
+    "protected": ("visibility", "privacy"),
+    "report": ("description", "report"),
+}
+
+
+def sentence(t: Texts, view: View) -> None:
+    """What it predicts, for whom, with whose data."""
+    federation, hosts = view.federation, view.model.hosts
+    known = {
+        "label": markdown(t.label(federation)),
+        "guest": markdown(t.party(federation, view.model.guest)),
+        "hosts": t.listed([markdown(t.party(federation, host)) for host in hosts]),
+    }
+    st.markdown(f"## {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
+
+
+def named(t: Texts, standing: Standing) -> None:
+    """What it is called, who answers for it, what is worth knowing; nothing where nobody said."""
+    model = standing.model
+    owner = t("overview.owned", owner=markdown(model.owner)) if model.owner else ""
+    parts = [f"**{markdown(model.name)}**" if model.name else "", owner, markdown(" ".join(model.note.split()))]
+    if any(parts):
+        st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
+
+
+def bar(t: Texts, view: View, standing: Standing, undecided: int, manage: Callable[[], None]) -> None:
+    """In use? Approved? What is open? What does a score give away? And the way to change the first two."""
+    model, approval, measured = standing.model, standing.approval, view.record.release
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.badge(t(f"states.{model.state}"), icon=f":material/{frame.STATES[model.state]}:", color="blue")
+        if approval is None:
+            st.badge(t("states.unapproved"), icon=":material/gpp_maybe:", color="gray")
+        else:
+            by = {"person": markdown(approval.person), "day": approval.time[:10]}
+            st.badge(t("states.approved_by", **by), icon=":material/verified:", color="green")
+        words = t("overview.open", n=undecided) if undecided else t("overview.none_open")
+        st.badge(words, icon=":material/flag:", color="red" if undecided else "green")
+        if measured is not None:
+            share = t("overview.gives_away", share=percent(measured.named))
+            st.badge(share, icon=":material/visibility:", color="gray")
+        st.button(t("states.manage"), icon=":material/tune:", type="tertiary", key="manage", on_click=manage)
+
+
+def actions(t: Texts, role: str, undecided: int) -> None:
+    """One main action a role, and two more."""
+    review = ("review", t("overview.do_review", n=undecided) if undecided else t("overview.do_reviewed"))
+    protected = ("protected", t("overview.do_protected"))
+    if role == REGULATOR:
+        offered = (review, ("report", t("overview.do_report")), protected)
+    else:
+        offered = (("score", t("overview.do_score")), review, protected)
+    with st.container(horizontal=True, gap="small"):
+        for name, words in offered:
+            icon, target = ACTIONS[name]
+            kind = frame.emphasis() if name == offered[0][0] else "secondary"
+            if st.button(words, icon=f":material/{icon}:", type=kind, key=f"do_{name}"):
+                links.go(target)
+
+
+def figures(t: Texts, view: View) -> None:
+    """How good it is, in a line, and the way to more."""
+    record, metrics = view.record, view.record.metrics
+    named = (
+        f"**{t(f'figure.{name}')} {markdown(frame.figure(t, metrics, name, t.unit(view.federation.label)))}**"
+        for name in view_models.FIGURES[view.task]
+    )
+    parts = [*named, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]
+    if view.task == "binary":
+        parts.append(t("overview.rate", rate=percent(record.positive_rate)))
+    where = t("overview.tested" if metrics.part == "test" else "overview.not_tested")
+    parts.append(t("overview.measured", people=f"{metrics.n:,}", where=where))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(" · ".join(parts), width="content")
+        links.page("model_card", t("model_card.title"), "fact_check")
+
+
+def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
+    """What a score gives away, what is open, what can be read: each with the way to its evidence."""
+    _tile(t, "privacy", *_privacy(t, view))
+    found = view_models.open_findings(view.compliance)
+    flagged = {finding.feature for finding in found}
+    verdict = t("overview.unflagged", assessed=view.compliance.assessed)
+    if found:
+        worst = markdown(t.brief(view.model.feature(found[0].feature)))
+        verdict = t("overview.flagged", n=len(flagged), worst=worst)
+    n, whole = len(undecided), len(view.compliance.findings)
+    verdict += f" {t('overview.to_decide')}" if n else ""
+    opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
+    _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
+    meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)
+    used = {"used": len(view_models.used(view.importance)), "offered": len(view.importance)}
+    readable = t("overview.of", part=meanings, whole=len(view.model.dictionary))
+    _tile(t, "interpretability", readable, t("overview.meanings", **used))
+
+
+def _privacy(t: Texts, view: View) -> tuple[str, str]:
+    """What a score gives away, as it was measured, and what the Guest learns of a person."""
+    shares = view_models.shares(view)
+    if len(shares) == 1:
+        return t("overview.nobody_else"), t("overview.alone")
+    kind = view_models.released(view)
+    numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
+    hidden, splits = sum(share.splits for share in shares[1:]), sum(share.splits for share in shares)
+    kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
+    learned = f"{t(f'overview.private_{kind}', numbers=f'{numbers:,}')} {kept}"
+    if view.record.release is None:
+        return t("overview.not_measured"), f"{t('overview.not_measured_why')} {learned}"
+    share = t("overview.gives_away", share=percent(view.record.release.named))
+    return share, f"{release.sentence(t, view.record)} {learned}"
+
+
+def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
+    icon, target = TILES[name]
+    with st.container(border=True, gap="xsmall"):
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"
+        ):
+            st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"), width="content")
+            links.page(target, t(f"overview.{name}_link"), side="right")
+        st.markdown(f":small[{verdict}]")

@@ -1,0 +1,32 @@
+"""Three steps for somebody who is here for the first time: a line above the page that says what to do there and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.panels import links
+from app.texts import Texts
+from backend.services.audit import ANALYST, OPERATOR, REGULATOR
+
+STEPS = {
+    OPERATOR: ("overview", "score", "privacy"),
+    ANALYST: ("overview", "features", "score"),
+    REGULATOR: ("overview", "compliance", "report"),
+}  # role: pages
+
+
+def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:
+    """The step that belongs to this page, if any; `end` is called when the walk is over or skipped."""
+    steps = STEPS[role]
+    if here not in steps:
+        return
+    at = steps.index(here)
+    following = steps[at + 1 :]
+    with st.container(border=True, key="walk", horizontal=True, vertical_alignment="center"):
+        new = t("walk.new") if at == 0 else t("walk.step", step=at + 1, steps=len(steps))
+        st.markdown(f":material/waving_hand: **{new}** {t(f'walk.{here}')}", width="stretch")
+        if following:
+            links.page(following[0], t("walk.next", page=t(f"{following[0]}.title")), side="right")
+        st.button(t("walk.skip" if following else "walk.done"), on_click=end, key="walk_end")

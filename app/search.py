@@ -1,0 +1,127 @@
+"""What can be found from anywhere: pages, features, findings, trees, models and words; knows no widget.
+
+People are left out: an id that is looked for would stand in the address of the place that shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app import view_models
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from app.glossary import Term
+    from app.view_models import View
+
+BOTH = tuple(Texts(language) for language in ("en", "zh"))  # whichever language somebody types
+
+
+Groups = Mapping[str, Iterable["Hit"]]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something found: its words as Markdown, what it is found by, and where it stands."""
+
+    words: str
+    text: str
+    page: str
+    place: Mapping[str, str] = field(default_factory=dict)
+
+
+def everything(
+    t: Texts, names: Iterable[str], models: Mapping[str, str], view: View | None, terms: Iterable[Term]
+) -> Groups:
+    """Kind → all that can be found; `models` is id → name, `view` the chosen one."""
+    groups = {"pages": tuple(_pages(t, names)), "models": tuple(_models(models))}
+    if view is not None:
+        groups |= {
+            "features": tuple(_features(t, view)),
+            "findings": tuple(_findings(t, view)),
+            "trees": tuple(_trees(t, view)),
+        }
+    return groups | {"terms": tuple(_terms(t, terms))}
+
+
+def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
+    """Kind → what matches all typed words; whatever begins with them stands first."""
+    asked = typed.casefold().split()
+    if not asked:
+        return {}
+    found = {
+        kind: sorted((hit for hit in group if _matches(asked, hit.text)), key=lambda hit: not _begins(asked, hit))
+        for kind, group in groups.items()
+    }
+    return {kind: group for kind, group in found.items() if group}
+
+
+def _matches(asked: list[str], text: str) -> bool:
+    """Whether a text has all words, at the beginning of a word ("late" is not in "simulated"); 3 does not find 30."""
+    return all(re.search(_pattern(word), text) for word in asked)
+
+
+def _pattern(word: str) -> str:
+    begins = r"(?<![a-z0-9])" if word[0].isascii() else ""
+    return begins + re.escape(word) + (r"(?!\d)" if word.isdecimal() else "")
+
+
+def _begins(asked: list[str], hit: Hit) -> bool:
+    return hit.text.startswith(asked[0])
+
+
+def _text(*parts: str) -> str:
+    return " ".join(parts).casefold()
+
+
+def _pages(t: Texts, names: Iterable[str]) -> Iterator[Hit]:
+    """Pages, by title and question."""
+    for name in names:
+        yield Hit(
+            t(f"{name}.title"),
+            _text(*(said(f"{name}.{part}") for said in BOTH for part in ("title", "question"))),
+            name,
+        )
+
+
+def _features(t: Texts, view: View) -> Iterator[Hit]:
+    """Features of the model's dictionary, by column name and meaning."""
+    for _, feature in view.model.dictionary:
+        words = f"{markdown(t.brief(feature))} · `{feature.name}`"
+        place = {"feature": feature.name, "search": feature.name}
+        yield Hit(words, _text(feature.name, feature.meaning, feature.meaning_zh), "features", place)
+
+
+def _findings(t: Texts, view: View) -> Iterator[Hit]:
+    """Findings, by rule, law and feature."""
+    for finding in view.compliance.findings:
+        title = t.either(finding.title, finding.title_zh)
+        meaning = t.either(finding.meaning, finding.meaning_zh)
+        names = (finding.title, finding.title_zh, finding.feature, finding.meaning, finding.meaning_zh)
+        law = (finding.citation, finding.pack, finding.pack_zh, finding.rule_id)
+        place = {"finding": view_models.key_of(finding)}
+        yield Hit(markdown(f"{title}: {meaning}"), _text(*names, *law), "compliance", place)
+
+
+def _trees(t: Texts, view: View) -> Iterator[Hit]:
+    """Trees, by number."""
+    for number in range(1, len(view.model.trees) + 1):
+        names = (said("structure.tree", tree=number) for said in BOTH)
+        yield Hit(t("structure.tree", tree=number), _text(*names), "structure", {"tree": str(number)})
+
+
+def _models(named: Mapping[str, str]) -> Iterator[Hit]:
+    """Models, by name and id; `named` is id → name."""
+    for model_id, name in named.items():
+        yield Hit(f"{markdown(name)} · `{model_id[:8]}`", _text(model_id, name), "overview", {"model": model_id})
+
+
+def _terms(t: Texts, glossary: Iterable[Term]) -> Iterator[Hit]:
+    """Words of the glossary, by either language's word."""
+    for term in glossary:
+        yield Hit(
+            markdown(term.words[t.language]), _text(*term.words.values()), "help", {"term": term.words[t.language]}
+        )

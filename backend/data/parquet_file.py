@@ -1,0 +1,96 @@
+"""A Parquet file as text; its rows, columns and unpacked size are checked in its footer before any work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backend.data.csv_file import PACKED, Limits, TableText, check_header, shown, too_large
+from backend.data.xlsx_file import as_text
+from backend.errors import FederationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 512  # rows that are unpacked at once, so that no short file becomes a long one unseen
+
+
+def parse_parquet(name: str, data: bytes, limits: Limits) -> TableText:
+    """Read a flat table.
+
+    Raises
+    ------
+    FederationError
+        It is damaged, too large once unpacked, or a column holds lists, records or bytes.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - only who hands in Parquet needs it
+        from pyarrow import parquet  # noqa: PLC0415 (as above)
+    except ImportError:
+        raise FederationError(
+            f"{name}: to read Parquet, install pyarrow (pip install 'glassleaf[tables]'), or save the table as 'CSV UTF-8'."
+        ) from None
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(data))
+        _check_footer(name, file.metadata, limits)
+        header = tuple(column.strip() for column in file.schema_arrow.names)
+        check_header(name, header, limits)
+        _check_types(name, file.schema_arrow)
+        rows: list[list[str]] = []
+        taken = 0
+        for batch in file.iter_batches(BATCH, use_threads=False):
+            taken += batch.nbytes
+            if taken > limits.max_bytes * PACKED or len(rows) + batch.num_rows > limits.max_rows:
+                raise too_large(name, "more than it says once unpacked", f"{limits.max_rows:,} rows")
+            columns = [_cells(column) for column in batch.columns]
+            rows += [list(row) for row in zip(*columns, strict=True)]
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise FederationError(
+            f"{name}: the Parquet file cannot be read ({type(error).__name__}). Write it again, or save it as 'CSV UTF-8'."
+        ) from None
+    return TableText(name, header, rows, list(range(1, len(rows) + 1)), {})
+
+
+def _check_footer(name: str, footer: Any, limits: Limits) -> None:
+    """Raise FederationError where the file says that it holds more than is allowed."""
+    groups = (
+        [footer.row_group(place) for place in range(footer.num_row_groups)]
+        if footer.num_row_groups < limits.max_rows
+        else []
+    )
+    rows, unpacked = footer.num_rows, sum(group.total_byte_size for group in groups)
+    if rows > limits.max_rows or (footer.num_row_groups and not groups):
+        raise too_large(name, f"{rows:,} rows", f"{limits.max_rows:,}")
+    if rows * footer.num_columns > limits.max_cells:
+        raise too_large(name, f"{rows * footer.num_columns:,} cells", f"{limits.max_cells:,}")
+    if unpacked > limits.max_bytes * PACKED or rows < 0 or unpacked < 0:
+        raise too_large(name, f"{unpacked / 1e6:,.0f} MB once unpacked", f"{limits.max_bytes * PACKED / 1e6:,.0f} MB")
+    if footer.num_columns == 0:
+        raise FederationError(f"{name}: the table has no columns. Write it again.")
+
+
+def _check_types(name: str, schema: pa.Schema) -> None:
+    """Raise FederationError where a column's cells are no single values."""
+    from pyarrow import types  # noqa: PLC0415 (as above)
+
+    def plain(kind: pa.DataType) -> bool:
+        inner = kind.value_type if types.is_dictionary(kind) else kind
+        texts = types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner)
+        numbers = types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner)
+        return bool(texts or numbers or types.is_boolean(inner) or types.is_temporal(inner) or types.is_null(inner))
+
+    odd = [f"{shown(field.name)} ({field.type})" for field in schema if not plain(field.type)]
+    if odd:
+        raise FederationError(
+            f"{name}: the cells of {', '.join(odd)[:300]} are no single values. Leave them out, or write text."
+        )
+
+
+def _cells(column: pa.Array) -> list[str]:
+    """A column's values as texts; a missing one, and one that is no number, is empty."""
+    import pyarrow as pa  # noqa: PLC0415 (as above)
+
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if pa.types.is_time(column.type) or pa.types.is_duration(column.type) or pa.types.is_interval(column.type):
+        column = column.cast(pa.string())
+    return ["" if value is None or value != value else as_text(value) for value in column.to_pylist()]  # noqa: PLR0124 - NaN

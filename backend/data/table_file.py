@@ -1,0 +1,182 @@
+"""A table that a user hands in, whatever its form: CSV, XLSX or Parquet. The command line and the pages read it here alone.
+
+What a file says in more than one way (encoding, decimals, which sheet) is asked, never guessed.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backend.data.csv_file import TABLE, Limits, TableText, parse_csv, shown
+from backend.data.decimal_mark import chosen, decided, plain
+from backend.errors import FederationError, ParameterError, Unclear
+
+ENCODINGS = {
+    "utf-16": "utf-16",
+    "gbk": "gb18030",
+    "latin-1": "cp1252",
+}  # as offered: Python's, which reads what Excel adds to it
+DECIMALS = {"point": ".", "comma": ","}
+SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
+SHOWN_LINES = 3
+SHOWN_LETTERS = 160
+ZIP, OLE, PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What somebody says about a file that does not say it itself; empty where nobody did.
+
+    Attributes
+    ----------
+    encoding : str
+        One of :data:`ENCODINGS`, of a CSV file that is not UTF-8.
+    decimal : str
+        One of :data:`DECIMALS`.
+    sheet : str
+        A workbook's sheet.
+    """
+
+    encoding: str = ""
+    decimal: str = ""
+    sheet: str = ""
+
+    def __post_init__(self) -> None:
+        for what, value, known in (("encoding", self.encoding, ENCODINGS), ("decimal", self.decimal, DECIMALS)):
+            if value and value not in known:
+                raise ParameterError(f"The {what} is {shown(value)}; choose one of {', '.join(known)}.")
+
+
+AS_IT_IS = Reading()
+
+
+def read_table_file(source: bytes | Path, name: str = "", how: Reading = AS_IT_IS, limits: Limits = TABLE) -> TableText:
+    """Read a table from its bytes or its file.
+
+    Parameters
+    ----------
+    name : str
+        What problems call it; a path's own name where empty.
+
+    Raises
+    ------
+    Unclear
+        The encoding is not UTF-8 and was not named, or several sheets have cells and none was named.
+    FederationError
+        It is absent, too large, damaged or no table.
+    """
+    if isinstance(source, Path):
+        name, source = name or source.name, _bytes_of(source, limits)
+    if len(source) > limits.max_bytes:
+        raise FederationError(
+            f"{name}: the file is larger than {limits.max_bytes / 1e6:,.0f} MB ({limits.max_bytes:,} bytes). Split it."
+        )
+    if source.startswith(ZIP):
+        from backend.data.xlsx_file import parse_xlsx  # noqa: PLC0415 - seldom needed
+
+        return parse_xlsx(name, source, limits, how.sheet)
+    if source.startswith(PARQUET):
+        from backend.data.parquet_file import parse_parquet  # noqa: PLC0415 - slow to import
+
+        return parse_parquet(name, source, limits)
+    if source.startswith(OLE):
+        raise FederationError(
+            f"{name}: this is an old .xls workbook, or one with a password. Save it as .xlsx without a password, or as 'CSV UTF-8'."
+        )
+    if how.encoding:
+        return parse_csv(name, source, limits, ENCODINGS[how.encoding])
+    if not _is_utf8(source):
+        raise _unclear_encoding(name, source)
+    return parse_csv(name, source, limits)
+
+
+def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> TableText:
+    """The table with how its numbers are written: as was said, else as the cells of `columns` prove together.
+
+    Raises
+    ------
+    Unclear
+        They prove neither a decimal point nor a decimal comma, or both.
+    """
+    if decimal:
+        return replace(text, marks=chosen(DECIMALS[decimal]))
+    cells = (cell for column in columns for cell in set(text.cells(column)))
+    found = decided(cells, semicolons=text.separator == ";")
+    if not isinstance(found, tuple):
+        return replace(text, marks=found)
+    places = {cell: _place(text, cell) for cell in found}
+    if len(found) == 2:
+        where = " and ".join(f"{shown(cell)} in row {place}" for cell, place in places.items())
+        problem = f"{text.name}: some numbers have a decimal comma and others a decimal point ({where}). Say which of them it is."
+    else:
+        problem = (
+            f"{text.name}, row {places[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
+            "number tells which. Say whether decimals have a comma or a point."
+        )
+    choices = {
+        name: tuple(f"{cell} → {plain([cell], chosen(mark))[0] or '?'}" for cell in found)
+        for name, mark in DECIMALS.items()
+    }
+    raise Unclear(f"{problem} (--decimal point or --decimal comma)", "decimal", choices)
+
+
+def _place(text: TableText, cell: str) -> int:
+    return next(line for line, row in zip(text.lines, text.rows, strict=True) if cell in row)
+
+
+def _bytes_of(path: Path, limits: Limits) -> bytes:
+    """A regular file's bytes, one more than is allowed at most."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+            raise FederationError(f"{path.name}: this is a folder or a pipe, not a file. Correct its name.")
+        with path.open("rb") as file:
+            return file.read(limits.max_bytes + 1)
+    except FileNotFoundError:
+        raise FederationError(f"{path.name}: no such file in {path.parent}. Correct its name.") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero character
+        reason = getattr(error, "strerror", None) or error
+        raise FederationError(f"{path.name}: cannot be read ({reason}). Check its name and its permissions.") from None
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Whether bytes are text in UTF-8; a zero byte is none that a table holds, but UTF-16 is full of them."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+def _unclear_encoding(name: str, data: bytes) -> FederationError:
+    """What some lines would say in each encoding that fits all bytes."""
+    choices: dict[str, tuple[str, ...]] = {}
+    for encoding, codec in ENCODINGS.items():
+        try:
+            text = data.decode(codec)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            choices[encoding] = _telling_lines(text)
+    if not choices:
+        return FederationError(f"{name}: this is no text in UTF-8, UTF-16, GBK or Latin-1. Save it as 'CSV UTF-8'.")
+    as_read = "; ".join(f"{encoding}: {lines[-1]}" for encoding, lines in choices.items())
+    return Unclear(
+        f"{name}: the text is not UTF-8, and its encoding has to be named (--encoding {', '.join(choices)}). A line of it as "
+        f"{as_read}. Or save it as 'CSV UTF-8'.",
+        "encoding",
+        choices,
+    )
+
+
+def _telling_lines(text: str) -> tuple[str, ...]:
+    """The first lines in which encodings differ, filled up with others; in their order."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    telling = [place for place, line in enumerate(lines) if not line.isascii()][:SHOWN_LINES]
+    more = [place for place in range(min(len(lines), 2 * SHOWN_LINES)) if place not in telling]
+    places = sorted([*telling, *more[: SHOWN_LINES - len(telling)]])
+    return tuple(
+        "".join(letter if letter.isprintable() else " " for letter in lines[place][:SHOWN_LETTERS]) for place in places
+    )

@@ -1,0 +1,200 @@
+"""A sheet of an XLSX workbook as text: what its cells hold, never what a formula would give; its unpacked size is checked first."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Any
+
+from backend.data.csv_file import PACKED, Fault, Limits, TableText, check_header, shown, too_large
+from backend.errors import FederationError, Unclear
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+MAX_PARTS = 1_000  # files inside the workbook
+MAX_LINES = 1_048_576  # rows of a sheet, by Excel's own limit
+EXACT = 10**15  # from here on Excel has rounded a number: it keeps 15 digits
+PEEKED = 20  # rows that tell whether a sheet is empty
+_CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
+
+
+def parse_xlsx(name: str, data: bytes, limits: Limits, sheet: str = "") -> TableText:
+    """Read one sheet; the only one with cells unless `sheet` names it.
+
+    Raises
+    ------
+    Unclear
+        Several sheets have cells, and none was named.
+    FederationError
+        It is no workbook, damaged, too large once unpacked, or the sheet is no table.
+    """
+    _check_packed(name, data, limits)
+    try:
+        import openpyxl  # noqa: PLC0415 - only who hands in a workbook needs it
+    except ImportError:
+        raise FederationError(
+            f"{name}: to read workbooks, install openpyxl (pip install 'glassleaf[tables]'), or save the sheet as 'CSV UTF-8'."
+        ) from None
+    try:
+        with warnings.catch_warnings():  # of styles and the like, which nobody reads here
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            title = _chosen_sheet(name, book, sheet, limits)
+            formulas = _formulas(data, title, limits) if b"<f" in _all_sheets(data) else {}
+            return _text(name, book[title].iter_rows, formulas, limits)
+    except FederationError:
+        raise
+    except Exception as error:  # openpyxl raises whatever comes out of a damaged part
+        raise FederationError(
+            f"{name}: the workbook cannot be read ({type(error).__name__}). Open it, save it again as .xlsx, or save it as 'CSV UTF-8'."
+        ) from error
+
+
+def _check_packed(name: str, data: bytes, limits: Limits) -> None:
+    """Raise FederationError where it is no workbook, or one that would unpack to too much."""
+    most = limits.max_bytes * PACKED
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            parts = packed.infolist()
+            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > most:
+                raise too_large(name, f"more than {most / 1e6:,.0f} MB once unpacked", f"{most / 1e6:,.0f} MB")
+            if "[Content_Types].xml" not in packed.namelist() or not any(p.filename.startswith("xl/") for p in parts):
+                raise FederationError(f"{name}: this is a packed file, but no .xlsx workbook. Save the sheet as .xlsx.")
+            cells = 0
+            for part in parts:
+                if not part.filename.endswith((".xml", ".rels")):
+                    continue
+                text = packed.read(part)  # never more than the size that was checked
+                if b"<!DOCTYPE" in text or b"<!ENTITY" in text or b"\0" in text[:64]:
+                    raise FederationError(
+                        f"{name}: the workbook holds definitions that Excel never writes. Save it again."
+                    )
+                cells = max(cells, len(_CELL.findall(text)))
+            if cells > limits.max_cells:
+                raise too_large(name, f"a sheet of {cells:,} cells", f"{limits.max_cells:,}")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zipfile.zlib.error):  # type: ignore[attr-defined]
+        raise FederationError(
+            f"{name}: the workbook is damaged or encrypted. Open it, and save it again as .xlsx without a password."
+        ) from None
+
+
+def _all_sheets(data: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        return b"".join(packed.read(part) for part in packed.namelist() if part.startswith("xl/worksheets/"))
+
+
+def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: Limits) -> str:
+    titles = [one.title for one in book.worksheets if one.sheet_state == "visible"]
+    if sheet:
+        if sheet not in titles:
+            known = ", ".join(shown(title) for title in titles)
+            raise FederationError(f"{name}: there is no sheet {shown(sheet)}; the workbook has {known}. Choose one.")
+        return sheet
+    filled = [title for title in titles if _first_rows(book[title], limits)]
+    if len(filled) > 1:
+        listed = ", ".join(shown(title) for title in filled)
+        raise Unclear(
+            f"{name}: the workbook has {len(filled)} sheets with cells ({listed}). Choose one (--sheet).",
+            "sheet",
+            {title: tuple(" · ".join(row) for row in _first_rows(book[title], limits)[:3]) for title in filled},
+        )
+    if not filled:
+        raise FederationError(f"{name}: the workbook is empty. Put a header and at least one row into its first sheet.")
+    return filled[0]
+
+
+def _first_rows(sheet: Any, limits: Limits) -> list[list[str]]:
+    sheet.reset_dimensions()  # what a sheet says about its size may be wrong
+    found = []
+    for place, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
+        cells = [as_text(value) for value in row if value is not None]
+        if cells:
+            found.append(cells)
+        if place >= PEEKED:
+            break
+    return found
+
+
+def _formulas(data: bytes, title: str, limits: Limits) -> dict[tuple[int, int], str]:
+    """Row and column, from 0, of each cell with a formula."""
+    import openpyxl  # noqa: PLC0415 (as above)
+
+    sheet = openpyxl.load_workbook(io.BytesIO(data), read_only=True)[title]
+    sheet.reset_dimensions()
+    return {
+        (place, column): str(cell.value)[:40]
+        for place, row in _bounded(sheet.iter_rows, limits)
+        for column, cell in enumerate(row)
+        if cell.data_type == "f"
+    }
+
+
+def _bounded(rows: Any, limits: Limits) -> Iterator[tuple[int, Any]]:
+    """A sheet's rows with their places, from 0; no more and no wider ones than a table may have."""
+    cells = 0
+    for place, row in enumerate(rows(max_col=limits.max_columns + 1)):
+        cells += len(row)
+        if place >= MAX_LINES or cells > limits.max_cells + MAX_LINES:
+            raise FederationError(f"A sheet of more than {MAX_LINES:,} rows or {limits.max_cells:,} cells. Split it.")
+        yield place, row
+
+
+def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Limits) -> TableText:
+    """Header and rows with their cells as text."""
+    header: tuple[str, ...] = ()
+    found: list[list[str]] = []
+    lines: list[int] = []
+    ragged: dict[int, int] = {}
+    faults: dict[int, tuple[Fault, ...]] = {}
+    for place, row in _bounded(rows, limits):
+        cells = [as_text(cell.value) for cell in row]
+        while cells and not cells[-1] and (place, len(cells) - 1) not in formulas:
+            cells.pop()
+        if not cells:
+            continue
+        if not header:
+            header = tuple(cells)
+            check_header(name, header, limits)
+            continue
+        if len(found) == limits.max_rows:
+            raise too_large(name, f"more than {limits.max_rows:,} rows", f"{limits.max_rows:,}")
+        if len(cells) > len(header):
+            ragged[len(found)] = len(cells)
+        for column, head in enumerate(header[: len(cells)]):
+            if kind := _fault(row[column], (place, column) in formulas):
+                shown_cell = formulas.get((place, column), "") if kind == "formula" else cells[column]
+                faults[len(found)] = (*faults.get(len(found), ()), Fault(head, kind, shown_cell))
+        found.append(cells[: len(header)] + [""] * (len(header) - len(cells)))
+        lines.append(place + 1)
+    if not header:
+        raise FederationError(f"{name}: the sheet is empty. Put a header and at least one row into it.")
+    return TableText(name, header, found, lines, ragged, faults)
+
+
+def _fault(cell: Any, has_formula: bool) -> str:
+    """Why a cell has no value that can be read; empty where it has one, or is empty."""
+    value = cell.value
+    if has_formula and value is None:
+        return "formula"
+    if cell.data_type == "e":
+        return "error"
+    rounded = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= EXACT
+    return "rounded" if rounded else ""
+
+
+def as_text(value: Any) -> str:
+    """A cell's value as a CSV file would have it: no decimals where there are none, ISO dates, true and false."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return str(int(value))
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    return value.isoformat() if isinstance(value, date | time) else str(value).strip()

@@ -1,0 +1,114 @@
+"""How sure the difference between two models is: both score the same test records, and the interval is of the difference.
+
+Scores that are kept carry no ids (docs/decisions/0009), so that two models' cannot be paired: they are made again, under encryption.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from backend.crypto.registry import Cipher
+from backend.errors import ParameterError
+from backend.evaluation.difference import paired_difference
+from backend.evaluation.performance import Estimate
+from backend.jobs import Job
+from backend.results import ModelRecord
+from backend.services.audit import DONE, of_model
+from backend.services.measurement import Measurement, Sessions, drawn
+from backend.services.registry import Registry
+from backend.store.measurements import Kept
+
+DIFFERENCE = "difference"  # kind of measurement, kept with the second model under the first one's id
+
+
+@dataclass(frozen=True)
+class DifferenceRequest:
+    """Score at most so many test records with two models.
+
+    Attributes
+    ----------
+    before, after : str
+        Ids of models that were tested on the same people.
+    """
+
+    before: str
+    after: str
+    samples: int = 2000
+    cipher: Cipher = "paillier"
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """Every figure of the second model less the first's, on `n` people whom both scored."""
+
+    n: int
+    figures: tuple[Estimate, ...]
+
+    @classmethod
+    def of(cls, models: Registry, before: ModelRecord, after: ModelRecord) -> ModelDifference | None:
+        """What was measured of two models in either order; None where it was not."""
+        kept, sign = models.measured(after, DIFFERENCE).get(before.id), 1
+        if kept is None:
+            kept, sign = models.measured(before, DIFFERENCE).get(after.id), -1
+        if kept is None:
+            return None
+        found = [Estimate(**row) for row in kept.rows]
+        if sign < 0:
+            found = [Estimate(f.name, -f.value, -f.high, -f.low) for f in found]
+        return cls(int(kept.basis["n"]), tuple(found))
+
+
+class ModelDifferences:
+    """Measures differences between models of a home."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement, self._models = measurement, measurement.models
+
+    def start(self, request: DifferenceRequest) -> Job[ModelDifference]:
+        """Measure in the background; comparisons of the two models rest on it from then on."""
+        return Job[ModelDifference](lambda job: self.measure(request, job), 1).start()
+
+    def measure(self, request: DifferenceRequest, job: Job[Any]) -> ModelDifference:
+        """The same within a job that is under way.
+
+        Raises
+        ------
+        ParameterError
+            The two are of different federations or tasks, or were not tested on the same people.
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        """
+        before, after = self._models.get(request.before), self._models.get(request.after)
+        if not self.can_pair(before, after):
+            raise ParameterError(
+                f"{before.id} and {after.id} were not tested on the same people for the same task, so that no difference can be paired."
+            )
+        contexts = [self._measurement.context(record) for record in (before, after)]
+        rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
+        runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job), []
+        for place, context in enumerate(contexts):
+            at = (place * len(rows), 2 * len(rows))
+            scored.append(sessions.score(context, runtime.table.take(rows), request.cipher, at=at))
+        both, first, second = np.intersect1d(scored[0][0], scored[1][0], return_indices=True)
+        figures = paired_difference(
+            runtime.labels()[rows[both]],
+            scored[0][1][first],
+            scored[1][1][second],
+            (contexts[0].compiled.outputs, contexts[1].compiled.outputs),
+            request.seed,
+        )
+        kept = Kept([asdict(figure) for figure in figures], {"n": len(both)})
+        self._measurement.workspace.measurements(after.federation).put(after.content_hash, DIFFERENCE, before.id, kept)
+        body = {**of_model(after), "other": before.id, "numbers": len(both), "outcome": DONE}
+        self._measurement.auditor.note(after.federation, DIFFERENCE, body)
+        return ModelDifference(len(both), figures)
+
+    def can_pair(self, before: ModelRecord, after: ModelRecord) -> bool:
+        """Whether both can score the same test records for the same task."""
+        tested = self._models.test_ids(before)
+        alike = (before.federation, before.task) == (after.federation, after.task)
+        return alike and bool(tested) and set(tested) == set(self._models.test_ids(after))

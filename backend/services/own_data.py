@@ -1,0 +1,314 @@
+"""A federation made from one's own table, step by step; what is half done stays in the home until it is finished or discarded.
+
+Nothing of a draft is a federation: that is written at the end, whole or not at all, as ``glassleaf init`` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from backend.atomic_file import write_whole
+from backend.data.csv_file import Limits, TableText
+from backend.data.dictionary import NO_MEANING, ExpectedDirection, Kind
+from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
+from backend.data.federation import Federation
+from backend.data.label import MAX_CLASSES, MIN_CLASSES
+from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.overview import Overview, overview
+from backend.data.split import GUEST, Division, guess, label_numbers, plan_table, readable, slug
+from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
+from backend.errors import FederationError
+from backend.services.federations import FOLDER, Federations
+
+if TYPE_CHECKING:
+    from backend.services.audit import Auditor
+    from backend.services.workspace import Workspace
+
+__all__ = ["UPLOAD", "Column", "Draft", "Outcomes", "OwnData", "OwnHost"]
+
+UPLOAD = Limits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
+"""Of a table from a browser; a larger one is for ``glassleaf init``."""
+DRAFTS = "drafts"
+KINDS = tuple(kind.value for kind in Kind)
+DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
+SHOWN_VALUES = 4  # of a column
+MAX_OUTCOMES = 40  # different texts of a label that are counted one by one
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+class OwnHost(BaseModel):
+    """A Host to be: what people call it, and its columns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    columns: tuple[str, ...] = ()
+
+
+class Draft(BaseModel):
+    """A federation to be.
+
+    Attributes
+    ----------
+    id : str
+        Of its folder in the home.
+    owner : str
+        Whose it is: the account that was signed in.
+    file : str
+        What the user called the table.
+    step : int
+        How far it is, from 1.
+    id_column : str
+        Empty where rows are numbered.
+    task, positive : str
+        Empty where nobody said.
+    entries : dict of str to dict of str to str
+        Column → what its user said about it, by the names of a dictionary's columns.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    owner: str
+    file: str
+    reading: Reading = AS_IT_IS
+    step: int = 1
+    id_column: str = ""
+    label: str = ""
+    task: str = ""
+    positive: str = ""
+    label_meaning: str = ""
+    label_meaning_zh: str = ""
+    guest_title: str = ""
+    guest: tuple[str, ...] = ()
+    hosts: tuple[OwnHost, ...] = Field(default=(), max_length=10)
+    title: str = ""
+    name: str = ""
+    entries: dict[str, dict[str, str]] = {}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table, as it looks.
+
+    Attributes
+    ----------
+    kind : str
+        What it is taken for, where nobody says otherwise.
+    distinct : int
+        Different values.
+    values : tuple of str
+        The commonest.
+    doubtful : dict of str to int
+        Text that often means a missing value → how often it occurs.
+    """
+
+    name: str
+    kind: str
+    distinct: int
+    values: tuple[str, ...]
+    doubtful: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What a column says, if it is what shall be predicted.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        Text → records, in the order of the texts; empty where there are too many.
+    tasks : tuple of str
+        What it can be, the likeliest first; empty where it can be nothing.
+    empty : int
+        Records without a value; training needs one in every record.
+    """
+
+    counts: dict[str, int]
+    tasks: tuple[str, ...]
+    empty: int
+
+
+class OwnData:
+    """Drafts of a home, and the federations that come of them."""
+
+    def __init__(self, workspace: Workspace, auditor: Auditor, federations: Federations) -> None:
+        self._home, self._owner, self._federations = workspace.home, auditor.actor, federations
+
+    def drafts(self) -> list[Draft]:
+        """What this user has begun, the last first."""
+        files = sorted((self._home / DRAFTS).glob("*/draft.json"), key=lambda file: -file.stat().st_mtime)
+        found = (self._read(file) for file in files)
+        return [draft for draft in found if draft is not None and draft.owner == self._owner]
+
+    def draft(self, draft_id: str) -> Draft | None:
+        """One draft of this user's; None where there is none."""
+        draft = self._read(self._folder(draft_id) / "draft.json") if _ID.fullmatch(draft_id) else None
+        return draft if draft is not None and draft.owner == self._owner else None
+
+    def begin(self, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
+        """Keep a table that was handed in, and begin a federation of it.
+
+        Raises
+        ------
+        Unclear
+            The file can be read in several ways, and `how` does not say in which.
+        FederationError
+            It is no table that could be used.
+        """
+        text = read_table_file(data, name, how, UPLOAD)
+        with_marks(text, text.header, how.decimal)
+        if not text.rows:
+            raise FederationError(f"{name}: there is a header but no row. Add a row for each person.")
+        draft = Draft(
+            id=secrets.token_hex(8), owner=self._owner, file=name, reading=how, title=readable(Path(name).stem)
+        )
+        ids = [
+            c
+            for c in text.header
+            if re.search(r"(^|[_\W])id$", c.casefold()) and len(set(text.cells(c))) == len(text.rows)
+        ]
+        folder = self._folder(draft.id)
+        try:
+            write_whole(folder / "table", data)
+            return self.save(draft.model_copy(update={"id_column": ids[0] if ids else "", "step": 2}))
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def save(self, draft: Draft) -> Draft:
+        """Keep what was said so far."""
+        write_whole(self._folder(draft.id) / "draft.json", draft.model_dump_json().encode())
+        return draft
+
+    def discard(self, draft: Draft) -> None:
+        """Delete a draft and its table."""
+        shutil.rmtree(self._folder(draft.id), ignore_errors=True)
+
+    def columns(self, draft: Draft) -> tuple[Column, ...]:
+        """The table's columns, in its order."""
+        return _columns(self._folder(draft.id) / "table", draft.file, draft.reading)
+
+    def rows(self, draft: Draft) -> int:
+        """How many records the table has."""
+        return len(self._text(draft).rows)
+
+    def outcomes(self, draft: Draft, column: str) -> Outcomes:
+        """What can be predicted, if `column` is the label."""
+        cells = self._text(draft).cells(column)
+        counts = Counter(cell for cell in cells if not is_no_outcome(cell))
+        numbers = label_numbers(list(counts), self._text(draft).marks) is not None
+        tasks = ["binary"] if len(counts) == 2 else []
+        tasks += ["number"] if numbers and len(counts) > 2 else []
+        if MIN_CLASSES <= len(counts) <= MAX_CLASSES:
+            tasks.insert(0 if len(counts) <= MAX_OUTCOMES // 4 else len(tasks), "classes")
+        shown = sorted(counts.items()) if len(counts) <= MAX_OUTCOMES else []
+        return Outcomes(dict(shown), tuple(tasks), len(cells) - counts.total())
+
+    def with_dictionary(self, draft: Draft, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
+        """The draft with the meanings of a dictionary file; raises FederationError where that is not usable."""
+        known = {column.name for column in self.columns(draft)}
+        found = parse_dictionary(read_table_file(data, name, how, UPLOAD))
+        entries = {column: cells_of(feature) for column, feature in found.items() if column in known - {draft.label}}
+        label = found.get(draft.label)
+        meant = {"label_meaning": label.meaning, "label_meaning_zh": label.meaning_zh} if label else {}
+        return draft.model_copy(update={"entries": {**draft.entries, **entries}, **meant})
+
+    def overview(self, draft: Draft) -> tuple[Federation, Overview]:
+        """The federation as it would be, and how its columns are read; raises FederationError with every problem."""
+        return _overview(self._folder(draft.id) / "table", draft.model_dump_json())
+
+    def make(self, draft: Draft) -> Federation:
+        """Write the federation into the home, remember it, and delete the draft; raises FederationError where nothing was written."""
+        division = _division(draft)
+        name = division.name or slug(Path(draft.file).stem)
+        out = self._home / FOLDER / name
+        made = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
+        self.discard(draft)
+        return made
+
+    def _folder(self, draft_id: str) -> Path:
+        return self._home / DRAFTS / draft_id
+
+    def _text(self, draft: Draft) -> TableText:
+        return _table(self._folder(draft.id) / "table", draft.file, draft.reading)
+
+    def _read(self, file: Path) -> Draft | None:
+        """A draft as it was kept; None where it is of another version, or gone."""
+        try:
+            return Draft.model_validate_json(file.read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+
+@lru_cache(maxsize=1)
+def _table(file: Path, name: str, how: Reading) -> TableText:
+    """A draft's table; the file of a draft never changes."""
+    text = read_table_file(file, name, how, UPLOAD)
+    return with_marks(text, text.header, how.decimal)
+
+
+@lru_cache(maxsize=4)
+def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
+    text = _table(file, name, how)
+    found = []
+    for column in text.header:
+        counts = Counter(cell for cell in text.cells(column) if cell)
+        doubtful = {cell: count for cell, count in counts.items() if looks_missing(cell)}
+        values = tuple(cell for cell, _ in counts.most_common(SHOWN_VALUES))
+        found.append(Column(column, guess(text, column, ()).kind.value, len(counts), values, doubtful))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _overview(file: Path, draft_json: str) -> tuple[Federation, Overview]:
+    draft = Draft.model_validate_json(draft_json)
+    planned = plan_table(_table(file, draft.file, draft.reading), _division(draft))
+    texts = {party.name: planned.text for party in planned.federation.parties}
+    return planned.federation, overview(planned.federation, texts)
+
+
+def _division(draft: Draft) -> Division:
+    """What was said, as `glassleaf init` is told it."""
+    names = host_names(draft)
+    entries = {column: _entry(column, cells) for column, cells in draft.entries.items()}
+    if draft.label and (draft.label_meaning or draft.label_meaning_zh):
+        said = draft.label_meaning or draft.label_meaning_zh
+        entries[draft.label] = {"meaning": said, "meaning_zh": draft.label_meaning_zh}
+    held = {*draft.guest, *(column for host in draft.hosts for column in host.columns), draft.label}
+    return Division(
+        draft.label,
+        draft.guest,
+        {name: host.columns for name, host in zip(names, draft.hosts, strict=True)},
+        draft.id_column or None,
+        draft.positive or None,
+        draft.task or None,
+        name=draft.name or None,
+        meanings=features_from({column: cells for column, cells in entries.items() if column in held}),
+        title=draft.title,
+        titles={GUEST: draft.guest_title} | {n: host.title for n, host in zip(names, draft.hosts, strict=True)},
+        reading=draft.reading,
+    )
+
+
+def host_names(draft: Draft) -> list[str]:
+    """Short names of the Hosts, made from what people call them where that can be done."""
+    names: list[str] = []
+    for place, host in enumerate(draft.hosts, start=1):
+        made = slug(host.title) if re.match(r"[A-Za-z]{2}", host.title) else ""
+        names.append(made if made and made not in (GUEST, *names) else f"host_{place}")
+    return names
+
+
+def _entry(column: str, cells: dict[str, str]) -> dict[str, str]:
+    """What was said about a column; its name stands in for a meaning that nobody gave."""
+    return {**cells, "meaning": cells.get("meaning") or f"{readable(column)} {NO_MEANING}"}

@@ -1,0 +1,193 @@
+"""Jobs outlive a page: another session of the same user finds them, another user does not, and every page says what runs."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.panels import tray
+from app.texts import Texts, catalogue
+from backend.jobs import Job
+from backend.services.job_registry import JobRegistry, Upload
+from backend.services.scoring import ScoringRequest
+from tests.app.conftest import PAGES, Opened, World, job_of, put_job
+from tests.app.reading_out import everything, says
+
+T = Texts("en")
+
+
+@pytest.fixture
+def go() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def waiting(go: threading.Event, stage: str = "encrypt") -> Job[Any]:
+    def work(job: Job[Any]) -> None:
+        job.at(stage, "", 3)
+        while not go.wait(0.01):
+            job.check()
+
+    return Job(work, 10).start()
+
+
+def links(at: AppTest) -> list[str]:
+    """Labels of the lines of the tray."""
+    kinds = tuple(f"**{T(f'jobs.kind_{kind}')}**" for kind in tray.PAGES)
+    return [link.proto.label for link in at.get("page_link") if link.proto.label.startswith(kinds)]
+
+
+def line(kind: str, state: str) -> str:
+    return f"**{T(f'jobs.kind_{kind}')}** · {state}"
+
+
+def signed_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
+    claims = {"is_logged_in": True, "iss": "https://id.example", "sub": who, "email": f"{who}@example.org"}
+    monkeypatch.setattr(session.st, "user", claims)
+
+
+def test_a_reload_another_tab_and_another_browser_find_the_running_job(opened: Opened, go: threading.Event) -> None:
+    put_job("score", waiting(go))
+    for _ in range(2):
+        at = opened("score")
+        assert not at.exception
+        assert at.button(key="score_go").disabled and not at.button(key="cancel_score").disabled
+
+
+def test_cancelling_in_one_tab_stops_the_job_of_the_other(opened: Opened, go: threading.Event) -> None:
+    put_job("score", waiting(go))
+    one, two = opened("score"), opened("score")
+    two.button(key="cancel_score").click().run()
+    job_of("score").wait(5)
+    assert job_of("score").state == "cancelled" and says(one.run(), "stage.cancelled")
+
+
+def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Opened, go: threading.Event) -> None:
+    put_job("train", waiting(go, "tree"))
+    while not job_of("train").pace.share:
+        time.sleep(0.01)
+    at = opened("audit")
+    assert not at.exception
+    [shown] = links(at)
+    assert shown.startswith(line("train", T("jobs.share", share="30.0 %")))
+    assert not links(opened("train"))
+
+
+def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go: threading.Event) -> None:
+    go.set()
+    put_job("train", waiting(go).wait(5))
+    assert links(opened("audit")) == [line("train", T("jobs.done"))] == links(opened("report"))
+    opened("train")
+    assert links(opened("audit")) == []
+
+
+def test_a_page_with_a_clock_of_its_own_has_no_second_one(opened: Opened, go: threading.Event) -> None:
+    put_job("train", waiting(go, "tree"))
+    put_job("score", waiting(go))
+    while not job_of("train").pace.share:
+        time.sleep(0.01)
+    at = opened("score")
+    assert links(at) == [line("train", T("jobs.drawn", share="30.0 %"))]
+
+
+def test_nobody_sees_the_jobs_of_another_account(
+    opened: Opened, go: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in(monkeypatch, "ana")
+    session.start("score", lambda: waiting(go), upload=Upload("secret.csv", b"id"))
+    assert session.job("score") is not None and session.upload("score") is not None
+    assert opened("score").button(key="cancel_score") is not None
+    assert links(opened("audit"))
+    signed_in(monkeypatch, "ben")
+    assert session.job("score") is session.upload("score") is None and session.jobs() == ()
+    with pytest.raises(KeyError):
+        opened("score").button(key="cancel_score")
+    assert links(opened("audit")) == []
+
+
+def test_two_accounts_of_one_name_are_two_users(monkeypatch: pytest.MonkeyPatch, opened: Opened) -> None:
+    users = []
+    for claims in ({"sub": "1", "name": "Kim"}, {"sub": "2", "name": "Kim"}, {"sub": "1", "name": "Kim", "iss": "b"}):
+        monkeypatch.setattr(session.st, "user", {"is_logged_in": True, **claims})
+        users.append(session._jobs()._user)
+    assert len(set(users)) == 3 and "" not in users
+
+
+def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterwards(
+    opened: Opened, world: World, go: threading.Event
+) -> None:
+    sheet = session.service().samples.template(world.record.id)
+    session.service().jobs.of("").start("score", lambda: waiting(go), upload=Upload("people.csv", sheet))
+    at = opened("score")
+    assert not at.exception and says(at, "jobs.upload", name="people.csv")
+    go.set()
+    job_of("score").wait(5)
+    assert not says(opened("score"), "jobs.upload", name="people.csv")
+
+
+def restarted(opened: Opened, begin: Callable[[JobRegistry], object], page: str) -> AppTest:
+    """The page after a process that did `begin` has gone."""
+    registry = JobRegistry(session.service()._shared.workspace)
+    begin(registry)
+    registry.close()
+    return opened(page)
+
+
+def test_after_a_restart_an_interrupted_scoring_says_that_nothing_was_counted_twice(
+    opened: Opened, go: threading.Event
+) -> None:
+    at = restarted(opened, lambda jobs: jobs.of("").start("score", lambda: waiting(go)), "score")
+    [status] = [job for job in session.jobs() if not job.seen]
+    words = {"kind": T("jobs.kind_score"), "started": tray._when(status.started)}
+    assert says(at, "jobs.interrupted_score_note", **words)
+    at.button(key="jobs_read_score").click().run()
+    assert not says(at, "jobs.interrupted_score_note", **words)
+
+
+def test_after_a_restart_a_trained_model_is_one_press_away(opened: Opened, world: World) -> None:
+    done = Job(lambda job: world.record, 1).start().wait(5)
+    at = restarted(opened, lambda jobs: jobs.of("").start("train", lambda: done), "train")
+    [status] = [job for job in session.jobs() if not job.seen]
+    assert status.result == world.record.id
+    assert says(at, "jobs.kept_note", kind=T("jobs.kind_train"), started=tray._when(status.started))
+
+
+def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(opened: Opened, world: World) -> None:
+    service = session.service()
+    sheet = service.samples.of_person(world.record.id, session.samples(world.record.id).index[0])
+    request = ScoringRequest(world.record.id, sheet, hold=True)
+    made = service.scoring.start(request)
+    at = restarted(opened, lambda jobs: jobs.of("").start("score", lambda: made.wait(60)), "score")
+    assert made.result is not None
+    [status] = [job for job in session.jobs() if not job.seen]
+    assert status.waits and status.result == made.result.run
+    assert says(at, "jobs.waits_note", kind=T("jobs.kind_score"), started=tray._when(status.started))
+    again = service.scoring.start(request).wait(60)
+    assert again.result is not None and again.result.run == made.result.run
+    assert again.result.scores == made.result.scores
+    service.scoring.handed_over(again.result)
+    [status] = [job for job in session.jobs() if not job.seen]
+    assert not status.waits
+
+
+def test_every_kind_of_work_has_a_page_and_a_name() -> None:
+    kinds = {key.removeprefix("jobs.kind_") for key in catalogue("en") if key.startswith("jobs.kind_")}
+    assert kinds == set(tray.PAGES) and set(tray.PAGES.values()) <= set(PAGES)
+
+
+def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(
+    opened: Opened, go: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = opened("train")
+    put_job("train", Job(lambda job: job.cancel() or job.check(), 1).start().wait(5))
+    at.run()
+    assert says(at, "train.cancelled")
+    real = session.service().training
+    monkeypatch.setattr(type(real), "start", lambda self, request: waiting(go, "start"))
+    at.button(key="train_go").click().run()
+    assert not says(at, "train.cancelled") and T("stage.start") in everything(at)

@@ -1,0 +1,133 @@
+"""The page "Your data": from a table to a federation that can be trained on, and a model that is proved before it is kept."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.texts import Texts
+from backend.services import Glassleaf
+from tests.app.conftest import Opened, World
+from tests.app.reading_out import everything, says
+
+T = Texts("en")
+TABLE = "ID,age,income,home,late\n" + "".join(
+    f"p{n},{20 + n},{1000 + n},{'own' if n % 3 else 'rent'},{'no' if n % 4 else 'yes'}\n" for n in range(1, 41)
+)
+
+
+def begun(opened: Opened, data: bytes = TABLE.encode(), name: str = "people.csv") -> AppTest:
+    at = opened("own_data")
+    at.file_uploader(key="own_upload").upload(name, data)
+    return at.run()
+
+
+def key(at: AppTest, name: str) -> str:
+    return f"own_{at.session_state['kept:own_draft']}_{name}"
+
+
+def pressed(at: AppTest, name: str) -> AppTest:
+    return at.button(key=name).click().run()
+
+
+def with_outcome(at: AppTest) -> AppTest:
+    at.selectbox(key=key(at, "label")).select("late").run()
+    at.radio(key=key(at, "positive_late")).set_value("yes").run()
+    at.text_input(key=key(at, "meaning_late")).set_value("Pays late").run()
+    return pressed(at, "own_next")
+
+
+def with_parties(at: AppTest) -> AppTest:
+    at.multiselect(key=key(at, "columns_0")).select("age").run()
+    at.text_input(key=key(at, "title_1")).set_value("Shop").run()
+    pressed(at, "own_rest_1")
+    return pressed(at, "own_next")
+
+
+def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opened) -> None:
+    at = begun(opened_empty)
+    assert not at.exception and at.button(key="own_next").disabled
+    assert says(at, "own_data.simulated")
+    at = with_outcome(at)
+    assert at.button(key="own_next").disabled and says(at, "own_data.parties_need")
+    at = with_parties(at)
+    assert not at.exception and says(at, "own_data.readings")
+    assert "1,001 to 1,040" in everything(at)
+    at = pressed(pressed(at, "own_next"), "own_make")
+    assert not at.exception and says(at, "own_data.made", name="People")
+    (federation,) = session.service().federations.all()
+    assert (federation.name, federation.label.positive, federation.label.meaning) == ("people", "yes", "Pays late")
+    assert [(party, feature.name) for party, feature in federation.features()] == [
+        ("guest", "age"),
+        ("shop", "income"),
+        ("shop", "home"),
+    ]
+    assert federation.party("shop").title == "Shop"
+    train = at.switch_page("../pages/train.py").run()
+    assert train.selectbox(key="train_federation").value == "people"
+
+
+def test_what_was_begun_is_found_again_in_another_tab(opened_empty: Opened) -> None:
+    first = with_outcome(begun(opened_empty))
+    draft = first.session_state["kept:own_draft"]
+    second = opened_empty("own_data")
+    assert says(second, "own_data.unfinished_one", file="people.csv")
+    second = pressed(second, f"own_open_{draft}")
+    assert not second.exception and second.number_input(key=key(second, "hosts")).value == 1
+    second = pressed(second, f"own_drop_{draft}_yes")
+    assert session.service().own_data.drafts() == [] and not second.exception
+
+
+def test_bad_input_gets_words_and_writes_nothing(opened_empty: Opened) -> None:
+    at = begun(opened_empty, b"\x89PNG\r\n\x1a\n\x00\x00", "people.csv")
+    assert not at.exception and "people.csv" in at.warning[0].value
+    at = begun(opened_empty, TABLE.replace("p7,27,1007,own,no", "p7,27,1007,own,").encode())
+    at.selectbox(key=key(at, "label")).select("late").run()
+    assert says(at, "own_data.label_gaps", n=1, column="late") and at.button(key="own_next").disabled
+    assert not (session.service().home / "federations").exists()
+
+
+def test_an_encoding_is_asked_before_anything_is_kept(opened_empty: Opened) -> None:
+    at = begun(opened_empty, TABLE.replace("rent", "gemietet für").encode("latin-1"))
+    assert not at.exception and session.service().own_data.drafts() == []
+    (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
+    question.set_value("latin-1").run()
+    assert not at.exception and len(session.service().own_data.drafts()) == 1
+
+
+def test_the_page_is_the_operators(opened_empty: Opened) -> None:
+    at = opened_empty("own_data")
+    at.selectbox(key="role").select("analyst").run()
+    assert says(at, "sidebar.not_for", roles=T("sidebar.role_operator"))
+
+
+@pytest.fixture(scope="module")
+def booster(world: World) -> bytes:
+    """A model of two columns, one of the Guest and one of a Host, as XGBoost would save it."""
+    guest, host = world.federation.guest, world.federation.hosts[0]
+    tables = [
+        pd.read_csv(world.federation.folder / party.file, dtype=str).set_index(party.id) for party in (guest, host)
+    ]
+    names = [next(f.name for f in party.features if f.kind == "numeric") for party in (guest, host)]
+    joined = tables[0].join(tables[1][[names[1]]], how="inner")
+    x = joined[names].apply(pd.to_numeric)
+    y = (joined[world.federation.label.column] == world.federation.label.positive).to_numpy(dtype=np.float64)
+    made = xgboost.train({"max_depth": 2, "nthread": 1, "objective": "binary:logistic"}, xgboost.DMatrix(x, y), 2)
+    return bytes(made.save_raw("json"))
+
+
+def test_a_model_is_proved_before_it_is_kept(opened: Opened, booster: bytes, glassleaf: Glassleaf) -> None:
+    before = [record.id for record in glassleaf.models.all()]
+    at = opened("own_data")
+    at.get_by_key("own_way").set_value("model")
+    at.run()
+    assert at.button(key="own_check").disabled
+    at.file_uploader(key="own_model_file").upload("mine.json", booster)
+    at = pressed(at.run(), "own_check")
+    assert not at.exception and says(at, "own_model.proved", file="mine.json") and says(at, "own_model.not_kept")
+    assert [record.id for record in glassleaf.models.all()] == before
+    at.file_uploader(key="own_model_file").upload("mine.json", b"{}")
+    at = pressed(at.run(), "own_check")
+    assert not at.exception and at.warning

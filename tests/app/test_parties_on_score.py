@@ -1,0 +1,168 @@
+"""What each party sees of a scoring: true bytes on the Guest's page, a Host's own view of synthetic people alone, and the presentation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from inside import runtime_of
+from streamlit.testing.v1 import AppTest
+
+from app import session, view_models
+from app.panels import presenter, result, standing
+from app.texts import Texts
+from backend.errors import SecurityError
+from backend.jobs import Job
+from backend.protocols.transport.channel import SAMPLE, TranscriptEntry
+from backend.services import Glassleaf
+from backend.services.attack_runs import AttackRuns
+from tests.app.conftest import Opened, World, job_of
+from tests.app.reading_out import everything, says
+from tests.app.test_nothing_leaks import leaks
+from tests.app.test_scoring import scored
+
+T = Texts("en")
+GUEST, FIRST, LAST = "bank", "telecom", "platform"
+
+
+def message(number: int, sender: str, receiver: str, kind: str) -> TranscriptEntry:
+    return TranscriptEntry(number, sender, receiver, kind, 1000, 0.0, "", "", (), bytes(range(SAMPLE)), 768, 4)
+
+
+CHAIN = (
+    message(1, GUEST, FIRST, "OfferKey"),
+    message(2, GUEST, FIRST, "DecisionVectors"),
+    message(3, FIRST, GUEST, "HeldRecords"),
+    message(4, FIRST, LAST, "DecisionVectors"),
+    message(5, LAST, GUEST, "HeldRecords"),
+    message(6, LAST, GUEST, "EncryptedScores"),
+    message(7, GUEST, LAST, "Acknowledge"),
+)
+
+
+def test_the_moments_of_a_scoring_follow_its_messages() -> None:
+    found = view_models.moments(CHAIN, GUEST, (FIRST, LAST))
+    assert found == {"encrypt": 2, "mask-telecom": 4, "mask-platform": 4, "return": 7}
+    assert view_models.moments(CHAIN[:1], GUEST, (FIRST, LAST)) == {}
+
+
+def test_each_step_has_an_attack_of_the_lab_and_the_first_has_none() -> None:
+    every = (presenter.PARTIES, "encrypt", "mask-telecom", "mask-platform", "return", presenter.ANSWER)
+    assert [presenter.attack_on(step, every) for step in every] == ["", "A4", "A3", "A1", "A7", "A5"]
+    assert set(presenter.ATTACKS.values()) <= {attack.id for attack in AttackRuns.all()}
+
+
+def bytes_on(at: AppTest) -> str:
+    return "\n".join(text.value for text in at.markdown)
+
+
+def test_the_page_shows_the_true_first_bytes_of_every_ciphertext(opened: Opened, world: World) -> None:
+    at = scored(opened("score"))
+    assert not at.exception
+    transcript = job_of("score").result.transcript
+    carried = [entry for entry in transcript if entry.kind in view_models.NUMBERS]
+    assert len(carried) == 1 + len(world.federation.hosts)
+    for entry in carried:
+        assert len(entry.sample) == SAMPLE and entry.unreadable > SAMPLE
+        assert entry.sample[:4].hex() in bytes_on(at)
+
+
+def test_a_hosts_own_view_stays_away_until_it_is_asked_for(opened: Opened, world: World) -> None:
+    at = scored(opened("score"))
+    assert not leaks(world, everything(at))
+    host = world.federation.hosts[0]
+    at.toggle(key=f"seen_look_{host.name}").set_value(True).run()
+    assert not at.exception
+    assert says(at, "transcript.look_note") and says(at, "transcript.look_squares")
+    at.toggle(key=f"seen_look_{host.name}").set_value(False).run()
+    assert not leaks(world, everything(at))
+
+
+def test_a_host_is_looked_through_in_a_synthetic_federation_alone(
+    glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, host = runtime_of(glassleaf), world.federation.hosts[0]
+    person = runtime.table.ids[0]
+    seen = glassleaf.demonstration.look_as(world.record.id, host.name, person)
+    assert {feature.name for feature, _ in seen.values} <= {feature.name for feature in host.features}
+    assert seen.entries and seen.kept + seen.ruled_out + seen.entries.count(None) == len(seen.entries)
+    monkeypatch.setattr(runtime, "federation", runtime.federation.model_copy(update={"synthetic": False}))
+    with pytest.raises(SecurityError, match="synthetic"):
+        glassleaf.demonstration.look_as(world.record.id, host.name, person)
+
+
+def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened: Opened) -> None:
+    at = opened("score", presenter="encrypt")
+    assert says(at, "presenter.score_first")
+    at.button(key="presenter_next").click().run()
+    job_of("score").wait(120)
+    at.run()
+    assert not at.exception and not says(at, "presenter.score_first")
+    first = job_of("score").result.transcript
+    assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
+    for _ in range(4):
+        at.button(key="presenter_next").click().run()
+    assert at.query_params["presenter"] == presenter.ANSWER
+    assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
+    at.button(key="presenter_reset").click().run()
+    assert at.query_params["presenter"] == presenter.PARTIES
+    assert at.button(key="presenter_next").label == T("presenter.start")
+
+
+def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
+    started: list[list[str]] = []
+    over = Job[tuple[()]](lambda job: (), 1).start().wait(5)
+    answers["attack_runs.start"] = lambda names: started.append(names) or over
+    answers["scoring.start"] = lambda request: pytest.fail("an attack asks no Host")
+    at = opened("score", presenter="encrypt")
+    at.toggle(key="presenter_attack").set_value(True).run()
+    assert not at.exception
+    assert started[0] == ["A4"] and says(at, "presenter.attack_note")
+
+
+def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: Opened) -> None:
+    at = scored(opened("score"))
+    with pytest.raises(KeyError):
+        at.selectbox(key="score_one")
+    people = at.selectbox(key="sample").options
+    at.selectbox(key="sample").select(people[1]).run()
+    at = scored(at)
+    assert not at.exception
+    assert says(at, "score.history_sentence", n=2)
+    two = [
+        at.selectbox(key=key).options[at.selectbox(key=key).index].split(" · ")[0]
+        for key in ("score_one", "score_other")
+    ]
+    assert two == [people[1], people[0]]
+
+
+def test_large_batches_are_not_remembered_person_by_person(opened: Opened) -> None:
+    scored(opened("score"))
+    batch = job_of("score").result
+    assert len(standing.noted((), batch, "12:00:00")) == 1
+    many = replace(batch, scores=batch.scores * standing.FEW)
+    assert standing.noted((), many, "12:00:00") == ()
+
+
+def test_a_score_is_placed_among_those_the_guest_knows(opened: Opened, glassleaf: Glassleaf, world: World) -> None:
+    part = glassleaf.model_cards.get(world.record.id).parts[0]
+    assert view_models.at_or_above(part, 0.0) == pytest.approx(1.0)
+    assert view_models.at_or_above(part, 1.1) == 0.0
+    at = scored(opened("score"))
+    assert says(at, "score.among") and says(at, "score.among_person")
+
+
+def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
+    at = opened("score")
+    at.get_by_key("score_way").set_value("upload")
+    at.run()
+    at.file_uploader(key="score_upload").upload("people.csv", b"id\nZZ1\nZZ2\n")
+    at.run()
+    assert not at.exception
+    with pytest.raises(KeyError):
+        at.button(key="score_go")
+    at = scored(opened("score"))
+    batch = job_of("score").result
+    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no value"),))
+    assert result.usable(batch) and not result.usable(failed)
+    assert result.below(T, session.view(world.record.id), failed) is None

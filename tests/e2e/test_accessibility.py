@@ -1,0 +1,94 @@
+"""Every page in both languages, widths and themes is looked over by axe-core: nothing serious, nothing critical.
+
+axe-core comes with axe-playwright-python as a file of the package, so that nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
+from tests.e2e.serving import ROOT, served
+
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+PATIENCE = 120_000  # milliseconds, for a busy machine
+GRAVE = ("serious", "critical")
+LOOK = ["color-contrast"]  # what the theme changes
+PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py"))
+OPEN = """name => [...document.querySelectorAll(".st-key-navigation a")]
+    .find(link => new URL(link.href).pathname === (name === "overview" ? "/" : "/" + name)
+        || new URL(link.href).pathname === "/" + name).click()"""
+SETTLED = """() => document.querySelector("[data-testid=stApp]").dataset.testScriptState === "notRunning"
+    && document.querySelector("h1") && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A home with the demo's model and a second one to compare it with."""
+    home = tmp_path_factory.mktemp("home")
+    with Glassleaf(home, pools=False) as glassleaf:
+        glassleaf.training.prepare_demo()
+        parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
+        glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+    with served(home, tmp_path_factory.mktemp("log") / "dashboard.log") as url:
+        yield url
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, locale=locale, reduced_motion="reduce", color_scheme="light"
+    )
+    try:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_function(SETTLED, timeout=PATIENCE)
+        page.evaluate(f"{axe.AXE_SCRIPT}; 0")
+        found = []
+        for name in PAGES:
+            page.evaluate(OPEN, name)
+            page.wait_for_url(f"**/{'' if name == 'overview' else name}*")
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                page.wait_for_timeout(150)  # until the script has begun
+                page.wait_for_function(SETTLED, timeout=PATIENCE)
+                found += [f"{name}, {theme}: {fault}" for fault in faults(page, theme)]
+            page.emulate_media(color_scheme="light")
+        assert not found, "\n".join(found)
+    finally:
+        context.close()
+
+
+def faults(page: Any, theme: str) -> list[str]:
+    """What axe finds: everything on the light page, on the dark one what a theme can change."""
+    options: dict[str, object] = {"resultTypes": ["violations"]}
+    if theme == "dark":
+        options["runOnly"] = LOOK
+    result = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{rule['id']} ({rule['impact']}) {node['target']}: {node['failureSummary']}"
+        for rule in result["violations"]
+        if rule["impact"] in GRAVE
+        for node in rule["nodes"]
+    ]
+
+
+def test_a_fault_is_found(browser: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
+    page = browser.new_page()
+    try:
+        page.set_content("<main lang='en'><p style='color: #999; background: #fff'>pale</p><img src='x.png'></main>")
+        page.evaluate(f"{axe.AXE_SCRIPT}; 0")
+        assert {fault.split(" ")[0] for fault in faults(page, "light")} >= {"color-contrast", "image-alt"}
+    finally:
+        page.close()

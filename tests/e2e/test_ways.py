@@ -1,0 +1,192 @@
+"""Finding one's way in a real browser: addresses and history, language, titles, the search, a phone's sidebar, paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+from app.texts import Texts
+from backend.services import Glassleaf
+from tests.e2e.serving import CHROMIUM, FLAGS, NAVIGATION, served
+
+T, ZH = Texts("en"), Texts("zh")
+WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("home")
+    with Glassleaf(home, pools=False) as glassleaf:
+        glassleaf.training.prepare_demo()
+    with served(home, tmp_path_factory.mktemp("log") / "dashboard.log") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser: {CHROMIUM} is not installed")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install -r requirements-dev.txt")
+    with sync_api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[object]:
+    context = browser.new_context(viewport=WIDE, locale="en-US")
+    context.set_default_timeout(120_000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def phone(browser) -> Iterator[object]:
+    context = browser.new_context(viewport=PHONE, locale="en-US")
+    context.set_default_timeout(120_000)
+    yield context.new_page()
+    context.close()
+
+
+def open_at(page, url: str, title: str) -> None:
+    page.goto(url)
+    shows(page, title)
+
+
+def shows(page, title: str) -> None:
+    """Wait until the page with this title stands."""
+    page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)
+
+
+def go(page, title: str) -> None:
+    page.locator(NAVIGATION).get_by_role("link", name=title, exact=True).click()
+    shows(page, title)
+
+
+def entries(page) -> int:
+    return int(page.evaluate("history.length"))
+
+
+def path(page) -> str:
+    return str(page.evaluate("location.pathname + location.search"))
+
+
+def test_one_click_is_one_entry_of_the_history_and_back_leads_to_the_page_before(address: str, page) -> None:
+    open_at(page, f"{address}/structure", T("structure.title"))
+    before = entries(page)
+    page.locator(".st-key-tree_2 button").click()
+    page.wait_for_url("**/structure?tree=3")
+    go(page, T("importance.title"))
+    go(page, T("structure.title"))
+    assert path(page) == "/structure?tree=3"
+    go(page, T("features.title"))
+    assert path(page) == "/features"
+    assert entries(page) == before + 4
+    page.go_back()
+    shows(page, T("structure.title"))
+    page.go_back()
+    shows(page, T("importance.title"))
+    page.go_back()
+    shows(page, T("structure.title"))
+    page.go_back()
+    page.wait_for_url("**/structure")
+    page.get_by_text(T("structure.tree", tree=1)).first.wait_for()
+    assert entries(page) == before + 4
+
+
+def test_the_language_is_in_the_link_in_the_document_and_kept_when_the_page_is_loaded_again(address: str, page) -> None:
+    open_at(page, f"{address}/features", T("features.title"))
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.get_by_role("radio", name="中文").click()
+    shows(page, ZH("features.title"))
+    page.wait_for_url("**/features?lang=zh")
+    role = ZH("sidebar.role_operator")
+    page.wait_for_function(
+        "role => document.querySelector('.st-key-role input').value === role", arg=role
+    )  # menus, too
+    page.reload()
+    shows(page, ZH("features.title"))
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    before = entries(page)
+    go(page, ZH("importance.title"))
+    assert path(page) == "/importance?lang=zh"
+    assert entries(page) == before + 1
+
+
+def test_every_page_has_a_title_and_its_place_in_the_navigation(address: str, page) -> None:
+    open_at(page, address, T("overview.title"))
+    navigation = page.get_by_role("navigation", name=T("nav.label"))
+    for name in ("overview", "features"):
+        go(page, T(f"{name}.title"))
+        page.wait_for_function("title => document.title.startsWith(title)", arg=T(f"{name}.title"))
+        assert page.title().count(" · ") >= 1
+        current = navigation.locator("[aria-current=page]")
+        assert current.count() == 1
+        assert T(f"{name}.title") in current.inner_text()
+
+
+@pytest.mark.parametrize(("asked", "title"), [("overview", "overview.title"), ("no-such-page", "not_found.title")])
+def test_a_guessed_address_has_a_page(address: str, page, asked: str, title: str) -> None:
+    open_at(page, f"{address}/{asked}", T(title))
+    assert page.get_by_role("dialog").count() == 0
+    go(page, T("features.title"))
+    assert path(page) == "/features"
+
+
+def test_the_search_is_a_key_away_and_leads_to_the_place(address: str, page) -> None:
+    open_at(page, f"{address}/help", T("help.title"))
+    page.get_by_role("button", name=T("search.open")).wait_for()
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("textbox", name=T("search.field"))
+    field.wait_for()
+    page.wait_for_function("document.activeElement.matches('.st-key-search_typed input')")
+    page.keyboard.type("late payments")
+    link = page.get_by_role("dialog").get_by_role("link").first
+    link.wait_for()
+    before = entries(page)
+    link.press("Enter")
+    shows(page, T("features.title"))
+    assert "feature=" in path(page)
+    assert page.get_by_role("dialog").count() == 0
+    assert entries(page) == before + 1
+
+
+def test_the_first_steps_do_not_come_back_once_skipped(address: str, page) -> None:
+    open_at(page, address, T("overview.title"))
+    page.get_by_role("button", name=T("walk.skip")).click()
+    page.locator(".st-key-walk").wait_for(state="detached")
+    page.wait_for_timeout(500)
+    page.goto(f"{address}/score")
+    shows(page, T("score.title"))
+    assert page.locator(".st-key-walk").count() == 0
+
+
+def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen_in_it(address: str, phone) -> None:
+    open_at(phone, address, T("overview.title"))
+    phone.get_by_test_id("stExpandSidebarButton").click()
+    phone.wait_for_timeout(600)
+    go(phone, T("features.title"))
+    phone.wait_for_function(
+        "document.querySelector('[data-testid=stSidebar]')?.getAttribute('aria-expanded') !== 'true'"
+    )
+    assert phone.locator("h1").bounding_box()["x"] >= 0
+    assert phone.evaluate("document.elementFromPoint(100, 200).closest('[data-testid=stSidebar]')") is None
+
+
+def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp_path: Path) -> None:
+    open_at(page, f"{address}/compliance", T("compliance.title"))
+    page.get_by_role("heading", level=2, name=T("report.sign"), exact=True).wait_for()
+    page.pdf(path=tmp_path / "page.pdf", format="A4")
+    printed = " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(tmp_path / "page.pdf").pages).split())
+    assert T("compliance.title") in printed
+    assert T("report.sign") in printed  # the last section, far below the first screen
+    for gone in ("attack_lab.title", "nav.protection", "search.open"):
+        assert T(gone) not in printed

@@ -1,0 +1,196 @@
+"""Jobs by user: found again from anywhere, bounded, nobody else's, and what a restart leaves of them."""
+
+import threading
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from sqlalchemy import select
+
+from backend.errors import Cancelled, ParameterError
+from backend.jobs import Job
+from backend.services import Glassleaf, job_registry
+from backend.services.job_registry import HELD, JobRegistry, Upload
+from backend.services.workspace import Workspace
+from backend.store.database import Database
+from backend.store.job_log import SILENT, JobLog, LoggedJob
+from backend.store.schema import JobRow
+
+ANA, BEN = "https://id.example\nana", "https://id.example\nben"
+
+
+@pytest.fixture
+def registry(tmp_path):
+    registry = JobRegistry(Workspace(tmp_path))
+    yield registry
+    registry.close()
+
+
+@pytest.fixture
+def go():
+    """What a waiting job waits for."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def waiting(go, result="found"):
+    def work(job):
+        while not go.wait(0.01):
+            job.check()
+        return result
+
+    return lambda: Job(work, 1).start()
+
+
+def ended(result="found"):
+    return Job(lambda job: result, 1).start().wait(5)
+
+
+def states(jobs):
+    return {status.name: status.state for status in jobs.all()}
+
+
+def test_whoever_signs_in_finds_a_running_job_and_its_result_wherever_they_ask(registry, go):
+    job = registry.of(ANA).start("score", waiting(go))
+    assert registry.of(ANA).find("score") is job and states(registry.of(ANA)) == {"score": "running"}
+    go.set()
+    job.wait(5)
+    assert registry.of(ANA).find("score").result == "found" and states(registry.of(ANA)) == {"score": "done"}
+
+
+def test_nothing_of_one_user_is_seen_by_another_or_without_signing_in(registry, go):
+    registry.of(ANA).start("score", waiting(go), about="asked", upload=Upload("people.csv", b"id"))
+    for other in (registry.of(BEN), registry.of("")):
+        assert other.all() == () and other.took("score") == {}
+        assert other.find("score") is other.about("score") is other.upload("score") is None
+        other.forget("score")
+        other.note_seen("score")
+    [status] = registry.of(ANA).all()
+    assert (status.state, status.seen, status.job.cancelled()) == ("running", False, False)
+    assert registry.of(BEN).start("score", waiting(go)) is not status.job
+
+
+def test_a_second_start_of_the_same_name_returns_the_job_that_runs(registry, go):
+    jobs = registry.of(ANA)
+    first = jobs.start("score", waiting(go))
+    assert jobs.start("score", lambda: pytest.fail("began")) is first
+    assert jobs.start("train", waiting(go)) is not first
+
+
+def test_a_file_is_kept_until_its_job_has_ended_and_never_shown_by_repr(registry, go):
+    jobs, file = registry.of(ANA), Upload("people.csv", b"id\nA1")
+    job = jobs.start("score", waiting(go), upload=file)
+    assert jobs.upload("score") == file and "A1" not in repr(file)
+    go.set()
+    job.wait(5)
+    assert jobs.upload("score") is None
+
+
+def test_a_job_that_is_refused_leaves_nothing(registry):
+    def refuse():
+        raise ParameterError("no")
+
+    with pytest.raises(ParameterError, match="no"):
+        registry.of(ANA).start("train", refuse)
+    assert registry.of(ANA).all() == () and registry.of(ANA).find("train") is None
+
+
+def test_so_many_results_are_held_the_newest_and_what_runs_stays(registry, go):
+    jobs = registry.of(ANA)
+    running = jobs.start("train", waiting(go))
+    for n in range(HELD + 3):
+        jobs.start(f"leak:m{n}", ended)
+    held = [n for n in range(HELD + 3) if jobs.find(f"leak:m{n}") is not None]
+    assert held == list(range(3, HELD + 3)) and jobs.find("train") is running
+    assert states(jobs)["leak:m0"] == "done"
+
+
+def test_a_result_is_held_for_a_day_and_all_users_together_have_a_bound(registry, monkeypatch):
+    registry.of(ANA).start("train", ended)
+    monkeypatch.setattr(job_registry, "HELD_IN_ALL", 1)
+    registry.of(BEN).start("train", ended)
+    assert registry.of(ANA).find("train") is None and registry.of(BEN).find("train") is not None
+    monkeypatch.setattr(job_registry, "HELD_FOR", -1.0)
+    assert registry.of(BEN).find("train") is None
+
+
+def test_after_a_restart_what_ended_is_known_and_what_ran_was_interrupted(tmp_path, go):
+    before = JobRegistry(Workspace(tmp_path))
+    before.of(ANA).start("evidence:m1", ended)
+    before.of(ANA).start("score", waiting(go), model="m1")
+    before.close()
+    after = JobRegistry(Workspace(tmp_path))
+    assert states(after.of(ANA)) == {"evidence:m1": "done", "score": "interrupted"}
+    assert {status.model for status in after.of(ANA).all()} == {"m1"}
+    assert states(after.of(BEN)) == {} and after.of(ANA).find("score") is None
+    after.of(ANA).start("score", ended)
+    assert [status.state for status in after.of(ANA).all() if not status.seen] == ["done", "done"]
+    after.close()
+
+
+def test_a_process_that_was_killed_left_no_word_so_its_silence_tells():
+    log = JobLog(Database())
+    log.begin(LoggedJob("ana", "train", "m1", "killed"))
+    [now] = log.of("ana")
+    assert now.state == "running"
+    began = now.started
+    [later] = log.of("ana", now=datetime.fromisoformat(began) + SILENT * 1.01)
+    assert later.state == "interrupted" and later.ended == began
+
+
+def test_what_another_process_runs_is_shown_and_not_started_twice(registry, tmp_path, go):
+    JobLog(Database(tmp_path)).begin(LoggedJob(registry.of(ANA)._user, "train", "m1", "another"))
+    jobs = registry.of(ANA)
+    assert states(jobs) == {"train": "elsewhere"}
+    with pytest.raises(ParameterError, match="another process"):
+        jobs.start("train", waiting(go))
+    assert registry.of(BEN).start("train", waiting(go)) is not None
+
+
+def test_seen_is_said_of_what_has_ended_only(registry, go):
+    jobs = registry.of(ANA)
+    jobs.start("train", ended)
+    jobs.start("score", waiting(go))
+    jobs.note_seen("train", "score")
+    assert {status.name: status.seen for status in jobs.all()} == {"train": True, "score": False}
+
+
+def test_the_table_names_no_account_and_keeps_no_reason_that_may_name_a_person(registry, tmp_path):
+    def fail(job):
+        raise ParameterError("Ida Ibsen has no record.")
+
+    for name in ("score", "train"):
+        registry.of(ANA).start(name, lambda: Job(fail, 1).start().wait(5))
+    with Database(tmp_path).read() as session:
+        rows = {row.name: row for row in session.scalars(select(JobRow))}
+        assert rows["train"].message == "Ida Ibsen has no record." and rows["score"].message == ""
+        assert all("ana" not in row.user for row in rows.values())
+
+
+def test_seconds_of_parts_are_found_again_newest_first(registry):
+    def work(job):
+        job.took["A1"] = seconds.pop(0)
+
+    seconds = [3.0, 2.0]
+    for _ in range(2):
+        registry.of(ANA).start("attacks", lambda: Job(work, 1).start().wait(5))
+    assert registry.of(ANA).took("attacks") == {"A1": 2.0} and registry.of(BEN).took("attacks") == {}
+
+
+def test_everybody_of_a_home_who_does_not_sign_in_is_one_user_and_another_home_is_another(tmp_path, go):
+    one, two = (Glassleaf(tmp_path / name, pools=False) for name in ("one", "two"))
+    job = one.acting("not signed in", "analyst").jobs.of("").start("score", waiting(go))
+    assert one.acting("not signed in", "operator").jobs.of("").find("score") is job
+    assert two.jobs.of("").all() == ()
+    for glassleaf in (one, two):
+        glassleaf.close()
+
+
+def test_a_cancelled_job_is_written_down_as_such(registry, go):
+    job = registry.of(ANA).start("train", waiting(go))
+    job.cancel()
+    job.wait(5)
+    assert isinstance(job.failure, Cancelled) and states(registry.of(ANA)) == {"train": "cancelled"}
+    [logged] = registry.log().of(registry.of(ANA)._user)
+    assert replace(logged, seen=True).message == ""
