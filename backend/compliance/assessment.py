@@ -376,11 +376,17 @@ def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
 
 
 def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Sort by status, then used before unused, then what is prohibited as the law lists it (no gain excuses it), the rest by gain."""
+    """The worst finding of each feature, then what further laws say of the same features.
 
-    def rank(finding: Finding) -> tuple[int, bool, float, str, str]:
+    Each of both by status, then used before unused, then what is prohibited as the law lists it (no gain excuses it), the rest by
+    gain; of one feature's, those that ask for a measurement come first.
+    """
+
+    def rank(finding: Finding) -> tuple[int, bool, float, str, bool, str]:
         used, prohibited = finding.usage.splits > 0, finding.status == "prohibited"
         within = order[finding.rule_id] if prohibited else -finding.usage.gain_share
-        return SEVERITY.index(finding.status), not used, within, finding.feature, finding.rule_id
+        return SEVERITY.index(finding.status), not used, within, finding.feature, not finding.check, finding.rule_id
 
-    return tuple(sorted(findings, key=rank))
+    ranked = sorted(findings, key=rank)
+    first = {finding.feature: finding for finding in reversed(ranked)}
+    return tuple(sorted(ranked, key=lambda finding: finding is not first[finding.feature]))

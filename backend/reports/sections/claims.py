@@ -127,7 +127,7 @@ def _dates(write: Writer, law: LawLine) -> str:
 
 def _duty_dates(write: Writer, duty: DutyLine) -> str:
     dates = f"{write(f'force_{duty.force}')}: {_dates(write, duty)}"
-    return dates if duty.checked == "source" else f"{dates}\n{write('not_checked')}"
+    return dates if duty.checked == "source" else dates + "\n" + write("not_checked")
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
