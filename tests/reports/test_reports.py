@@ -404,7 +404,8 @@ def test_every_word_of_a_printed_report_is_asked_for():
     code = "".join(f.read_text() for f in files)
     named = set(re.findall(r'"([a-z_0-9]+)"', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     composed = {  # first words of the keys whose last ones come out of a result
-        "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks", "parameter", "whom",
+        "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks",
+        "parameter", "whom",
     }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]
