@@ -59,13 +59,13 @@ try:
         }
         view = session.view(chosen) if chosen else None
         finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
-    if chosen and session.walking():
+    if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
     session.new_draw()
     place, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
-        if chosen:
+        if chosen and not session.presenting():
             navigation.next_step(t, role, here)
     else:
         sidebar.not_for(t, navigation.FOR[here])

@@ -267,6 +267,11 @@ def place(page_name: str, **links: str) -> dict[str, str]:
     return carried | (own if model == carried.get("model") else {}) | links
 
 
+def presenting() -> bool:
+    """Whether the address asks for a presentation: nothing else belongs on the screen."""
+    return "presenter" in _address()
+
+
 def here() -> str:
     """The name of the page that is drawn."""
     return str(st.session_state["here"])

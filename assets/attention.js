@@ -18,7 +18,7 @@
   box.tabIndex = -1;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", told.label);
-  box.style.outlineOffset = "2px";
+  box.style.outline = "none";  // the answer is seen without it, and nothing in the box itself can be pressed
   box.style.scrollMarginTop = "4.5rem";
   // Once the new answer is drawn, so that its height is known.
   setTimeout(() => {

@@ -24,9 +24,9 @@ def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:
         return
     at = steps.index(here)
     following = steps[at + 1 :]
-    with st.container(border=True, key="walk", horizontal=True, vertical_alignment="center"):
+    with st.container(key="walk", horizontal=True, vertical_alignment="center"):
         new = t("walk.new") if at == 0 else t("walk.step", step=at + 1, steps=len(steps))
         st.markdown(f":material/waving_hand: **{new}** {t(f'walk.{here}')}", width="stretch")
         if following:
             links.page(following[0], t("walk.next", page=t(f"{following[0]}.title")), side="right")
-        st.button(t("walk.skip" if following else "walk.done"), on_click=end, key="walk_end")
+        st.button(t("walk.skip" if following else "walk.done"), on_click=end, key="walk_end", type="tertiary")
