@@ -1,0 +1,33 @@
+"""The calendar of the law at the end of the Compliance page."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.texts import Texts
+from backend.compliance.resemblance import Proposal
+from backend.data.dictionary import Feature
+from backend.services.compliance import Proposed
+from tests.app.conftest import Answers, Opened
+from tests.app.reading_out import everything, says
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(opened: Opened, language: str) -> None:
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    shown, t = everything(at), Texts(language)
+    assert not at.exception
+    assert t("law.title") in shown and says(shown, "law.no_report", language)
+    assert "2027-12-02" not in shown  # what nobody opened is not sent
+    at.session_state["law_coming"] = True  # open
+    shown = everything(at.run())
+    assert t("law.change_starts", day="2027-12-02") in shown and t("law.whom_vendor") in shown
+
+
+def test_what_spelling_proposes_is_shown_apart_with_what_it_resembles(opened: Opened, answers: Answers) -> None:
+    row = Proposed(Feature(name="relgion", meaning="A column"), Proposal("religion", "relgion", "religion", 0.67))
+    answers["compliance.proposed"] = lambda model_id: (row,)
+    shown = everything(opened("compliance"))
+    assert says(shown, "law.proposed_why") and "relgion" in shown and "0.67" in shown
