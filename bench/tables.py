@@ -432,6 +432,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "ranking": ("ranking", ranking),
     "reasons": ("reasons", reasons),
     "score_bits": ("score_bits", score_bits),
+    "sessions": ("sessions", sessions),
     "startup": ("startup", startup),
     "training": ("training", training),
     "where": ("curves", where),
