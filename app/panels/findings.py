@@ -139,7 +139,7 @@ def card(t: Texts, view: View, finding: Finding, work: Casework, *, first: bool)
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-            st.markdown(f"#### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
+            st.markdown(f"### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
             link(t, view, finding)
         casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
 

@@ -121,8 +121,9 @@ def parse(text: str) -> Report:
         digest = sha256({key: value for key, value in body.items() if key not in ("sha256", "signature")})
         content_digest = sha256(body["content"])
     except (ValueError, RecursionError) as error:
+        why = "too much in brackets" if isinstance(error, RecursionError) else str(error).splitlines()[0]
         raise ModelError(
-            f"This is not a report of version {UNSIGNED} or {VERSION}: {str(error).splitlines()[0]}. Ask for it again."
+            f"This is not a report of version {UNSIGNED} or {VERSION}: {why}. Ask for it again."
         ) from error
     if digest != report.sha256:
         raise ModelError("The report does not match its hash: it was changed after it was issued. Ask for it again.")

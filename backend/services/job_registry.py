@@ -103,7 +103,7 @@ class JobRegistry:
         self.process = secrets.token_hex(16)
         self._held: dict[tuple[str, str], _Held] = {}  # by user and name
         self._lock = threading.RLock()
-        self._beating = False
+        self._beating = self._closed = False
         atexit.register(self.close)
 
     def of(self, account: str) -> UserJobs:
@@ -126,6 +126,7 @@ class JobRegistry:
         with self._lock:
             running = any(held.job.state == "running" for held in self._held.values())
             self._held.clear()
+            self._closed = True
         if running:
             self.log().leave(self.process)
 
@@ -157,9 +158,7 @@ class JobRegistry:
         """The file is not needed any more; how the job ended is written down."""
         held.upload, job = None, held.job
         message = job.error or "" if job.state == "failed" and kind not in ABOUT_PEOPLE else ""
-        with self._lock:
-            closed = held not in self._held.values()
-        if not closed:
+        if not self._closed:
             self.log().end(held.id, job.state, message, _place(job.result), job.took)
 
     def held(self, user: str) -> dict[str, _Held]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -166,6 +167,14 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
     forget_jobs()
+
+
+@pytest.fixture
+def go() -> Iterator[threading.Event]:
+    """What a job of a test waits for."""
+    event = threading.Event()
+    yield event
+    event.set()
 
 
 @pytest.fixture

@@ -297,9 +297,9 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retraine
     for key in ("numbers", "leaks_title", "findings_title", "made_title"):
         assert says(shown, f"comparison.{key}", language)
     assert says(shown, "document.leaks_named", language) and says(shown, "document.leak_note", language)
-    one, other = at.query_params["model"], at.query_params["other"]
+    one, other = at.session_state["model"], at.session_state["other"]
     at.button(key="compare_swap").click().run()
-    assert not at.exception and (at.query_params["model"], at.query_params["other"]) == (other, one)
+    assert not at.exception and (at.session_state["model"], at.session_state["other"]) == (other, one)
 
 
 def test_a_new_model_says_which_one_it_replaces(opened: Opened, retrained: ModelRecord) -> None:

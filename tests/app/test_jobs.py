@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,13 +18,6 @@ from tests.app.conftest import PAGES, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
-
-
-@pytest.fixture
-def go() -> Iterator[threading.Event]:
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 def waiting(go: threading.Event, stage: str = "encrypt") -> Job[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from actors import TappedNetwork
 
+from backend import work
 from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature, Kind
@@ -133,8 +134,13 @@ def test_progress_is_reported_after_every_tree(runtime):
 
 def test_a_training_can_be_stopped_between_two_trees(runtime):
     reported = []
-    session = runtime.open_session(runtime.hosts, cancelled=lambda: bool(reported))
-    with pytest.raises(Cancelled):
+
+    def stop_after_a_tree():
+        if reported:
+            raise Cancelled("stopped")
+
+    session = runtime.open_session(runtime.hosts)
+    with work.watched(stop_after_a_tree, lambda share: None), pytest.raises(Cancelled):
         runtime.guest.train(runtime.labels(), SMALL, None, session, on_tree=reported.append)
     session.close()
     assert len(reported) == 1 and train(runtime)[0].model_id
