@@ -168,7 +168,7 @@ def test_associated_features_are_measured_from_the_page_and_the_card_shows_them(
     assert isinstance(done, Proxies) and done.attribute == FEATURE
     closest = done.features[0]
     assert closest.found and closest.feature == "basket_mix"
-    assert any(f": V {number(closest.v)} (" in text and f"n={closest.n:,}" in text for text in texts(at))
+    assert any(f"(V {number(closest.v)} (" in text and f"n={closest.n:,}" in text for text in texts(at))
     assert not at.slider  # a cut-off is asked for where there are decisions
 
 
@@ -228,7 +228,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
     assert (
         sum(says(text, "document.elderly_on", language, n=640) for text in texts(at)) == 1
     )  # of the one rule that asks
-    assert "+0.0200" in shown and "[-0.0200, -0.0050]" in shown
+    assert "+0.0200" in shown and "[−0.0200, −0.0050]" in shown
     assert says(shown, "document.ages_younger", language, place=2, classes=2)
 
 
