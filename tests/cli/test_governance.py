@@ -33,7 +33,7 @@ def test_a_changed_report_is_refused_with_exit_status_1(run, tmp_path):
     run("report", "latest", "--format", "json", "--out", out)
     out.write_text(out.read_text().replace('"actor":"', '"actor":"not '))
     status, _, error = run("report", "--check", out)
-    assert status == 1 and "does not have its hash" in error
+    assert status == 1 and "does not match its hash" in error
 
 
 @pytest.mark.slow

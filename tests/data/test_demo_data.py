@@ -154,7 +154,8 @@ def test_the_blacklist_is_rare_and_strong(people, labels):
 
 def test_the_rule_pack_finds_the_planted_attributes_and_nothing_else(demo):
     findings = assess(demo.features(), {}).findings
-    assert {(finding.party, finding.feature): finding.status for finding in findings} == {
+    worst_last = findings[::-1]
+    assert {(finding.party, finding.feature): finding.status for finding in worst_last} == {
         PLANTED.gender: "prohibited",
         PLANTED.marital_status: "prohibited",
         PLANTED.age: "conditional",

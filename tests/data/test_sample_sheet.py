@@ -53,7 +53,7 @@ def test_the_label_and_unknown_columns_are_ignored_with_a_note(federation):
     sheet = read_samples(federation, b"id,income,home,late,colour\nx,1,own,yes,red\n")
     assert [note.text() for note in sheet.notes] == [
         "The column 'late' holds the outcome; it is ignored.",
-        "These columns are no features of the model's federation and are ignored: 'colour'.",
+        "These columns are not features of this federation and are ignored: 'colour'.",
     ]
     assert list(sheet.guest.columns) == ["income", "home"]
 
@@ -62,7 +62,7 @@ def test_a_code_that_is_not_disclosed_is_noted(edit):
     coded = 'name = "home"\ncategories = { own = "owned", rent = "rented" }'
     federation = load_federation(edit("federation.toml", 'name = "home"', coded))
     notes = read_samples(federation, b"id,income,home\nx,1,castle\ny,1,own\nz,1,\n").notes
-    assert notes[0].text().startswith("home: 'castle' is none of the known codes (own, rent)")
+    assert notes[0].text().startswith("home: 'castle' is not among the known codes (own, rent)")
     assert sample_from_values(federation, "me", {"home": "castle"}).notes == notes
 
 

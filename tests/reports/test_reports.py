@@ -241,7 +241,7 @@ def test_a_changed_word_on_the_page_shows(report):
     assert read_html(page) == report
     word = Catalogue("en")("document.undecided")
     assert word in page
-    with pytest.raises(ModelError, match="not what this version draws"):
+    with pytest.raises(ModelError, match="not what this version renders"):
         read_html(page.replace(word, "Approved."))
     with pytest.raises(ModelError, match="holds no report"):
         read_html("<html lang='en'></html>")
@@ -289,9 +289,9 @@ def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refu
 
 
 def test_what_is_no_report_is_refused():
-    with pytest.raises(ModelError, match="no report of version 2 or 3"):
+    with pytest.raises(ModelError, match="not a report of version 2 or 3"):
         read("{}")
-    with pytest.raises(ModelError, match="no report of version 2 or 3"):
+    with pytest.raises(ModelError, match="not a report of version 2 or 3"):
         read("not json")
 
 

@@ -26,5 +26,5 @@ def test_where_everybody_has_left_that_is_said():
 
 @pytest.mark.parametrize("samples", [0, 3])
 def test_more_records_than_the_model_has_are_refused(samples):
-    with pytest.raises(ParameterError, match=f"The model has 2 test records; {samples} were requested"):
+    with pytest.raises(ParameterError, match=f"{samples} test records were asked for; the model has 2"):
         drawn(context(["a", "b"], ["a", "b"]), samples, 1)

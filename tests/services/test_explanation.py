@@ -121,8 +121,8 @@ def test_of_few_people_no_mean_is_told(context):
     [
         (permutation, {"repeats": 0}, "0 repeats"),
         (permutation, {"samples": 49}, "among 50 or more"),
-        (means, {"feature": "age"}, "no feature that a Host offered"),
-        (means, {"feature": "nothing"}, "no feature that a Host offered"),
+        (means, {"feature": "age"}, "No Host offered the feature"),
+        (means, {"feature": "nothing"}, "No Host offered the feature"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_words(context, measure, options, reason):
@@ -146,5 +146,5 @@ def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, mon
     monkeypatch.setattr(type(context.runtime), "open_session", counted)
     for host in context.runtime._simulated.hosts.values():
         host.accountant.limits = Limits(1)
-    with pytest.raises((ParameterError, SecurityError), match="asked about them before"):
+    with pytest.raises((ParameterError, SecurityError), match="answered about them before"):
         permutation(context, samples=60, repeats=1).start().get()

@@ -130,14 +130,14 @@ def test_the_evidence_belongs_to_a_compliance_finding(context):
 @pytest.mark.parametrize(
     ("measure", "options", "reason"),
     [
-        ("proxies", {"attribute": "shoe_size"}, "no feature of this federation"),
-        ("proxies", {"attribute": "gender", "bins": 1}, "into 1 groups"),
-        ("proxies", {"attribute": "gender", "records": 39}, "ask for 40 or more"),
+        ("proxies", {"attribute": "shoe_size"}, "not a feature of this federation"),
+        ("proxies", {"attribute": "gender", "bins": 1}, "; 1 were requested"),
+        ("proxies", {"attribute": "gender", "records": 39}, "40 or more"),
         ("proxies", {"attribute": "in_blacklist", "records": 200}, "two groups of at least 20"),
-        ("disparity", {"feature": "shoe_size"}, "no feature of this federation"),
+        ("disparity", {"feature": "shoe_size"}, "not a feature of this federation"),
         ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
         ("disparity", {"feature": "gender", "samples": 10_000}, "10000 test records"),
-        ("disparity", {"feature": "gender", "groups": 99}, "into 99 groups"),
+        ("disparity", {"feature": "gender", "groups": 99}, "; 99 were requested"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_words(context, measure, options, reason):

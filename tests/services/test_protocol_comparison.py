@@ -207,8 +207,8 @@ def test_more_trees_cost_bytes_or_round_trips(glassleaf):
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"samples": 0, "shape": SMALL}, "ask for 1 or more"),
-        ({"samples": 0}, "ask for 1 or more"),
+        ({"samples": 0, "shape": SMALL}, "Choose 1 or more"),
+        ({"samples": 0}, "Choose 1 or more"),
         ({"samples": 10**6}, "1000000 were requested"),
         ({"names": ("quick",)}, "quick was asked for"),
         ({"names": ()}, "No protocol was asked for"),
@@ -287,7 +287,7 @@ def test_a_shape_that_cannot_be_is_one_sentence(run, words, said):
         (("--latency", -1), "latency"),
         (("--bandwidth", 0), "bandwidth"),
         (("--cipher", "rot13"), "rot13"),
-        (("--samples", 0), "ask for 1 or more"),
+        (("--samples", 0), "Choose 1 or more"),
     ],
 )
 def test_a_mistake_at_the_shell_is_one_sentence(run, words, said):

@@ -84,7 +84,7 @@ def test_reasons_of_a_scoring_that_was_made_need_no_second_one(context, declined
     found = ask(context, [declined[0]], scored=batch)
     assert found.people[0].score == batch.scores[0]
     assert not {"DecisionVectors", "EncryptedScores"} & {m.kind for m in found.transcript}
-    with pytest.raises(ParameterError, match="another sheet"):
+    with pytest.raises(ParameterError, match="another file"):
         ask(context, [declined[1]], scored=batch)
 
 
@@ -151,7 +151,7 @@ def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
     found = ask(context, [declined[-1]], cutoff=0.99)
     with pytest.raises(ParameterError, match="was not declined"):
         context.glassleaf.reasons.notice(found, declined[-1], "en", "txt")
-    with pytest.raises(ParameterError, match="ask for them first"):
+    with pytest.raises(ParameterError, match="request them first"):
         context.glassleaf.reasons.notice(found, declined[0], "en", "txt")
 
 
