@@ -94,7 +94,13 @@ class Page(FPDF):
         text = _CONTROL.sub(" ", text)
         if not self.only_latin1:
             return text
-        return text.encode("cp1252", errors="replace").decode("cp1252").encode("latin-1", "replace").decode("latin-1")
+        return (
+            text.replace("−", "-")
+            .encode("cp1252", errors="replace")
+            .decode("cp1252")
+            .encode("latin-1", "replace")
+            .decode("latin-1")
+        )
 
     def one_line(self, text: str) -> str:
         """`text` as the fonts can draw it, without line breaks."""

@@ -98,7 +98,7 @@ def features(write: Writer) -> list[Block]:
             4,
             lambda f: write.direction(f.learned) + (write("contradicts", n=f.against) if f.contradicts else ""),
         ),
-        ("strength", 3, lambda f: f"{f.strength:+.2f}"),
+        ("strength", 3, lambda f: f"{f.strength:+.2f}".replace("-", "−")),
     )
     return [
         Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
