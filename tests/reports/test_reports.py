@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -81,6 +82,12 @@ def report(glassleaf):
     return glassleaf.reports.make("latest")
 
 
+@pytest.fixture(scope="module")
+def pdf(report):
+    """The report as a PDF in a language, drawn once."""
+    return cache(partial(to_pdf, report))
+
+
 class _Shown(HTMLParser):
     """The text of a page, without scripts and styles."""
 
@@ -153,9 +160,8 @@ def test_the_first_page_says_whether_somebody_approved_the_model(report, languag
         (standing_of(report, state="in_use", **approved), words("states.line_in_use", person="Cy", day="2026-11-20")),
     ):
         assert line in html_text(to_html(made, language))
-        assert squeezed(line) in squeezed(
-            pypdfium2.PdfDocument(to_pdf(made, language))[0].get_textpage().get_text_range()
-        )
+    first = pypdfium2.PdfDocument(to_pdf(made, language))[0].get_textpage().get_text_range()
+    assert squeezed(line) in squeezed(first)
     assert words("document.approved_because", reason="read by all") in html_text(to_html(made, language))
 
 
@@ -165,8 +171,8 @@ def test_a_step_of_the_model_changes_no_content_that_somebody_signed(report):
     assert read(to_json(further)) == further
 
 
-def test_every_page_after_the_first_says_which_model_it_is_about(report):
-    _, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(to_pdf(report, "en"))]
+def test_every_page_after_the_first_says_which_model_it_is_about(report, pdf):
+    _, *others = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(pdf("en"))]
     assert len(others) > 3 and all(report.content.identity.model in page.split("\n", 1)[0] for page in others)
 
 
@@ -181,18 +187,18 @@ def test_the_first_page_says_where_decisions_stand_and_settings_are_in_words(rep
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_number_of_the_json_is_in_the_html_and_in_the_pdf(report, language):
-    page, pdf = squeezed(html_text(to_html(report, language))), squeezed(pdf_text(to_pdf(report, language)))
+def test_every_number_of_the_json_is_in_the_html_and_in_the_pdf(report, language, pdf):
+    page, pdf = squeezed(html_text(to_html(report, language))), squeezed(pdf_text(pdf(language)))
     wanted = [squeezed(number) for number in numbers(report)]
     assert len(wanted) > 50
     assert [n for n in wanted if n not in page] == [] and [n for n in wanted if n not in pdf] == []
 
 
-def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report):
+def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report, pdf):
     def counted(text):
         return sorted(re.findall(r"\d+(?:[.,]\d+)*", text))
 
-    page, pdf = counted(html_text(to_html(report, "en"))), counted(pdf_text(to_pdf(report, "en")))
+    page, pdf = counted(html_text(to_html(report, "en"))), counted(pdf_text(pdf("en")))
     short = [n for n in page if len(n) > 3 and page.count(n) != pdf.count(n)]
     assert len(page) > 300 and short == []
 
@@ -248,8 +254,8 @@ def test_a_changed_word_on_the_page_shows(report):
 
 
 @pytest.mark.slow
-def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report):
-    blob = to_pdf(report, "en")
+def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report, pdf):
+    blob = pdf("en")
     assert pdf_form.is_drawn_here(blob, report)
     assert (check(blob).drawn, check(blob + b"\n% one more line").drawn) == ("yes", "other")
     auc = f'"auc":{report.content.quality.auc}'.encode()
@@ -271,9 +277,9 @@ def copied(text):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refuse_repeated_names(
-    report, tmp_path, language
+    report, tmp_path, language, pdf
 ):
-    pdf = copied(pdf_text(to_pdf(report, language)).replace("\r", ""))
+    pdf = copied(pdf_text(pdf(language)).replace("\r", ""))
     shown = copied(html_text(to_html(report, language)))
     text = to_json(report)
     file = tmp_path / "report of the bank.json"
@@ -353,14 +359,14 @@ def test_the_report_counts_what_travelled(glassleaf, report):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_answers_have_given_away_is_in_every_form_by_host(glassleaf, report, language):
+def test_what_answers_have_given_away_is_in_every_form_by_host(glassleaf, report, language, pdf):
     told, words = glassleaf.leakage.given_away("latest"), Catalogue(language)
     lines = report.issued.given_away
     assert [(line.host, line.people, line.limit) for line in lines] == [(t.host, t.people, t.limit) for t in told]
     assert all(line.people == 2 and line.largest > 0 for line in lines)
     for text in (
         html_text(to_html(report, language)),
-        *([pdf_text(to_pdf(report, language))] if language == "en" else []),
+        *([pdf_text(pdf(language))] if language == "en" else []),
     ):
         assert squeezed(words("document.given_away")) in squeezed(text)
         assert all(squeezed(figure(line.largest)) in squeezed(text) for line in lines)
