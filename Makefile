@@ -48,14 +48,19 @@ e2e: .venv-dev ## Walk the dashboard in headless Chromium
 	@$(PY) -m pytest -q -m e2e
 
 .PHONY: check
-check: lint ## Lint, types, import contract and documentation, then all tests
+check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser
 ifeq ($(CHROMIUM),)
 	@echo "No Chromium found: the tests in the browser (make e2e) are left out. Debian: apt-get install chromium"
-	@$(MAKE) $(QUIET) test test-slow
+	@$(MAKE) $(QUIET) test
 else
-	@$(MAKE) $(QUIET) test test-slow
+	@$(MAKE) $(QUIET) test
 	@$(MAKE) $(QUIET) e2e
 endif
+
+.PHONY: release
+release: check ## What has to pass before a version: also the tests marked slow and the papers' tables in small
+	@$(MAKE) $(QUIET) test-slow
+	@$(MAKE) $(QUIET) paper QUICK=1
 
 .PHONY: lint
 lint: .venv-dev ## The checks that run no test

@@ -95,6 +95,7 @@ def placeholders(text):
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("id_", ATTACKS)
 def test_every_attack_has_its_words_and_they_are_filled_in_by_its_result(measured, language, id_):

@@ -10,7 +10,7 @@ from backend.attacks.result import AttackOutcome, SuccessCount
 from backend.crypto.signing import SigningKey
 
 
-@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+@pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])
 def test_a_report_is_written_and_checked(run, tmp_path, form):
     out = tmp_path / f"report.{form}"
     status, text, _ = run("report", "latest", "--out", out, "--json")

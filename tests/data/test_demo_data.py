@@ -79,6 +79,7 @@ def test_the_codes_in_the_data_are_the_disclosed_ones(demo, people):
             assert set(people[feature.name].dropna()) <= set(feature.categories)
 
 
+@pytest.mark.slow
 def test_hosts_lack_some_ids_and_keep_another_order(demo):
     bank = read_table(demo, "bank").ids
     for host, share in PLANTED.absent.items():

@@ -79,7 +79,7 @@ def wrapped(form, text):
     return {"json": text.encode(), "html": f'<html lang="en">{script}</html>'.encode(), "pdf": pdf(text)}[form]
 
 
-@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+@pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])
 def test_what_was_issued_is_called_issued_in_every_form(glassleaf, written, form):
     assert glassleaf.reports.check(written[form]).verdict == "issued"
     public = glassleaf.audit.public_key("demo")

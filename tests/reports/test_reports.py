@@ -203,7 +203,7 @@ def test_the_html_and_the_pdf_hold_the_same_numbers_as_often(report, pdf):
     assert len(page) > 300 and short == []
 
 
-@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+@pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, report, form, language):
     record, thresholds = glassleaf.models.get("latest"), []
@@ -222,7 +222,7 @@ def test_no_threshold_value_or_place_of_a_host_is_in_a_report(glassleaf, home, r
     assert not [i for i in glassleaf.samples.table("latest").index[:50] if re.search(rf"\b{re.escape(str(i))}\b", text)]
 
 
-@pytest.mark.parametrize("form", ["json", "html", "pdf"])
+@pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])
 def test_a_written_report_passes_its_check_and_the_log_names_it(glassleaf, form):
     blob = glassleaf.reports.export("latest", form)
     made = check(blob).report
@@ -338,6 +338,7 @@ def test_what_was_not_measured_is_reported_as_not_measured(report):
     assert all(words(f"document.{claim}_not_measured") in page for claim in ("fairness", "proxies"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
     feature = report.content.features[0].name
@@ -386,6 +387,7 @@ def test_an_unknown_form_or_language_is_refused(glassleaf):
         glassleaf.reports.export("latest", "html", "fr")
 
 
+@pytest.mark.slow
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
     monkeypatch.setattr(pdf_page, "CHINESE", ())
     assert pdf_form.language_of_pdf("zh") == "en"

@@ -74,6 +74,7 @@ def test_a_batch_in_many_pieces_is_the_same_and_tells_how_far_it_is(home, monkey
     assert sum(m.kind == "EncryptedScores" for m in batch.transcript) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 def test_worker_processes_encrypt_what_this_process_would(home):
     plain, encrypted = (opened(home), opened(home, Workers(2)))

@@ -63,6 +63,7 @@ def test_a_rare_feature_is_not_examined_and_named(context):
     assert "in_blacklist" not in {a.feature for a in found.features}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attribute", ["gender", "home_ownership"])
 def test_under_encryption_the_figures_are_the_same(context, attribute):
     plain, encrypted = (
@@ -117,6 +118,7 @@ def test_measuring_leaves_the_budgets_alone_and_tells_every_message(context, mon
     assert {e.receiver for e in job.transcript if e.kind == "GroupPairs"} == {"telecom"}
 
 
+@pytest.mark.slow
 def test_the_evidence_belongs_to_a_compliance_finding(context):
     proxies, disparity = context.proxies("gender").start().get(), context.disparity("gender").start().get()
     names = [g.group.name for g in disparity.groups]

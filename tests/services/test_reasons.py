@@ -60,6 +60,7 @@ def ask(context, ids, **kwargs):
     return context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY, **kwargs)).get()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher):
     ids = list(declined[:2]) + list(declined[-1:])
@@ -88,6 +89,7 @@ def test_reasons_of_a_scoring_that_was_made_need_no_second_one(context, declined
         ask(context, [declined[1]], scored=batch)
 
 
+@pytest.mark.slow
 def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(context, declined):
     found = ask(context, list(declined[:6]), cutoff=0.0)
     blocked = [p for p in found.people if p.blocked]
@@ -112,6 +114,7 @@ def checked(context, worse, low, high):
     keep(context.record, ELDERLY, "age", [asdict(found)])
 
 
+@pytest.mark.slow
 def test_an_age_is_no_reason_before_elderly_people_are_shown_to_fare_no_worse(context, plain):
     largest = {i: set(plain.loc[i].nlargest(4).index) for i in plain.index[plain["age"] > 0]}
     person = next(i for i, names in largest.items() if "age" in names and not names & {"gender", "marital_status"})
@@ -130,6 +133,7 @@ def test_an_age_is_no_reason_before_elderly_people_are_shown_to_fare_no_worse(co
         assert of_age() == why
 
 
+@pytest.mark.slow
 def test_an_overridden_finding_blocks_no_more(context, declined):
     found = ask(context, list(declined[:6]), cutoff=0.0)
     person = next(p for p in found.people if p.blocked)
@@ -155,6 +159,7 @@ def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
         context.glassleaf.reasons.notice(found, declined[0], "en", "txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, cipher):
     ids = tuple(plain.index[:60])

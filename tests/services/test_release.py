@@ -53,6 +53,7 @@ def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, demo_home, mon
     bare.close()
 
 
+@pytest.mark.slow
 def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
     record = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
     assert record.release.dither == glassleaf.models.dither(record.id) == 0.0625 / 4
@@ -61,6 +62,7 @@ def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
     assert moved.dither == 0.0625 / 8  # either way
 
 
+@pytest.mark.slow
 def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, monkeypatch):
     before = [record.id for record in glassleaf.models.all()]
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
@@ -137,6 +139,7 @@ def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
     assert usual_bound(many, synthetic=True) == usual_bound(few, synthetic=False) == 1.0
 
 
+@pytest.mark.slow
 def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monkeypatch):
     monkeypatch.setattr("backend.services.training.usual_bound", lambda release, synthetic: 0.0)
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)

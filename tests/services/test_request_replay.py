@@ -46,6 +46,7 @@ def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(glassleaf):
     assert [(e.body["rows"], e.body["problems"]) for e in logged] == [(0, 0), (3, 0), (0, 0)]
 
 
+@pytest.mark.slow
 def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
     record = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
@@ -66,6 +67,7 @@ def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     assert len(glassleaf.audit.replay("demo")) == 1  # what is wrong stays in the log
 
 
+@pytest.mark.slow
 def test_terms_of_reasons_are_sampled_opened_and_forgotten_like_scores(glassleaf):
     record = glassleaf.models.get("latest")
     sheet = glassleaf.samples.of_person(record.id, runtime_of(glassleaf).table.ids[0])

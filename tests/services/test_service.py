@@ -224,6 +224,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     again.close()
 
 
+@pytest.mark.slow
 def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hangs(tmp_path):
     write_demo(tmp_path / "d", rows=400)
     glassleaf = Glassleaf(tmp_path / "home", key_floor=1024, pools=False)
@@ -291,6 +292,7 @@ def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(glassleaf)
         glassleaf.scoring.evaluate("latest", 10**6)
 
 
+@pytest.mark.slow
 def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, monkeypatch):
     monkeypatch.setattr("backend.protocols.simulation.simulator.GUEST_POOL", 32)
     monkeypatch.setattr("backend.protocols.simulation.simulator.HOST_POOL", 16)
