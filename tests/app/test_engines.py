@@ -195,6 +195,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     )  # lengths say how many times as fast
 
 
+@pytest.mark.slow
 def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(opened: Opened, answers: Answers) -> None:
     asked = []
     answers["models.textbook_seconds"] = lambda model, bits: asked.append(bits) or 1.0

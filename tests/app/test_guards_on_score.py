@@ -15,6 +15,7 @@ def scored(at):
     return at.run()
 
 
+@pytest.mark.slow
 def test_a_score_under_paillier_says_that_its_canary_was_returned(opened: Opened) -> None:
     at = scored(opened("score"))
     assert not at.exception

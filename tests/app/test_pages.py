@@ -56,6 +56,7 @@ def test_without_a_model_a_page_says_what_to_do(opened_empty: Opened, page: str)
     assert at.button(key="prepare_demo").label == Texts("en")("empty.prepare")
 
 
+@pytest.mark.slow
 def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
     at.button(key="prepare_demo").click().run()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.panels import frame
@@ -23,6 +24,7 @@ def explained_page(opened: Opened) -> AppTest:
     return finished(at.button(key="reasons_go").click().run(), "reasons")
 
 
+@pytest.mark.slow
 def test_why_is_answered_by_names_with_meanings_and_says_who_learned_what(opened: Opened, world: World) -> None:
     at = explained_page(opened)
     assert not at.exception
@@ -52,6 +54,7 @@ def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world
     assert not says(at, "reasons.notice_accepted") and not at.exception
 
 
+@pytest.mark.slow
 def test_reasons_of_another_score_are_not_shown(opened: Opened, world: World) -> None:
     at = explained_page(opened)
     found, batch = job_of("reasons").result, job_of("score").result

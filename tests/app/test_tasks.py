@@ -177,6 +177,7 @@ def test_a_person_gets_a_value_with_its_unit_and_no_decision(shown: Opened) -> N
     assert base + guest + hosts == pytest.approx(total, abs=3)
 
 
+@pytest.mark.slow
 def test_many_people_are_counted_by_what_is_predicted(shown: Opened, tasks: Tasks) -> None:
     for model, columns, key in (
         ("classes", ["id", "predicted", "probability", "guest_part", "hosts_part", "note"], "score.batch_classes"),

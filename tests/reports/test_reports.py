@@ -394,6 +394,7 @@ def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypa
     assert Catalogue("en")("document.summary") in pdf_text(to_pdf(report, "zh"))
 
 
+@pytest.mark.slow
 def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
     monkeypatch.setattr(pdf_page, "CHINESE", ())
     monkeypatch.setattr(pdf_page, "LATIN", ())
