@@ -28,7 +28,7 @@ test: .venv-dev ## Run the tests but those marked slow and those in the browser 
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "slow and not e2e"
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 .PHONY: test-fast
 test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it leaves out
@@ -45,7 +45,7 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium
-	@$(PY) -m pytest -q -m e2e
+	@$(PY) -m pytest -q -m "e2e and not slow"
 
 .PHONY: check
 check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser
