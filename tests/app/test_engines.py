@@ -124,6 +124,7 @@ def test_figures_of_a_cipher_come_from_a_run_and_not_before(opened: Opened) -> N
     assert sum(says(caption.value, "engine.measured") for caption in at.caption) == 1
 
 
+@pytest.mark.slow
 def test_both_ciphers_give_the_same_score(opened: Opened) -> None:
     at = scored(opened("score"))
     paillier = job_of("score").result

@@ -84,6 +84,7 @@ def test_a_model_is_named_on_the_overview_and_in_the_picker(own: Opened, world: 
     assert says(shown, "overview.owned", owner="Dee") and "for the branch" in shown
 
 
+@pytest.mark.slow
 def test_a_model_is_taken_to_use_step_by_step_and_the_pages_say_how_far_it_is(own: Opened) -> None:
     at = managed(own())
     take(at, "submit", "Ana")

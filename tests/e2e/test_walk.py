@@ -119,6 +119,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
         assert page.get_by_text(T("protocols.equal")).count() == 1
 
 
+@pytest.mark.slow
 def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str, browser, tmp_path: Path) -> None:
     with _opened(browser, f"{address}/score") as page:
         _prepare(page)

@@ -149,6 +149,7 @@ def standing_of(report, **changed):
     return make(report.content, report.issued.model_copy(update={"standing": standing}), SigningKey.generate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_first_page_says_whether_somebody_approved_the_model(report, language):
     words = Catalogue(language)
@@ -275,6 +276,7 @@ def copied(text):
     return command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refuse_repeated_names(
     report, tmp_path, language, pdf
