@@ -146,5 +146,6 @@ def test_a_sign_in_is_logged_once_with_its_account(
     at = opened("overview")
     at.run()
     glassleaf = Glassleaf(world.home, pools=False)
-    assert [e.actor for e in glassleaf.audit.entries("demo") if e.action == "sign-in"] == ["rita@example.org"]
+    signed_in = [e.actor for e in glassleaf.audit.entries("demo") if e.action == "sign-in"]
+    assert signed_in.count("rita@example.org") == 1  # others of other tests may stand beside
     glassleaf.close()
