@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 PAGES = {
     "score": "score",
     "reasons": "score",
-    "presenter_attack": "score",
     "train": "train",
     "attacks": "attack_lab",
     "protocols": "protocols",
@@ -33,9 +32,10 @@ PAGES = {
     "card": "model_card",
     "evidence": "compliance",
     "retrain": "compliance",
+    "difference": "compare_models",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
-KEPT = ("retrain", "evidence", "worth", "means", "card")  # what they find is in the Guest's store
+KEPT = ("retrain", "evidence", "worth", "means", "card", "difference")  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",
@@ -77,7 +77,12 @@ def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
 
 def _of(job: JobStatus, page: str, model: str | None) -> bool:
     """Whether the page shows the job itself."""
-    return PAGES[job.kind] == page and (job.kind in ANY_MODEL or job.model in ("", model))
+    return PAGES[job.kind] == page and (job.kind in ANY_MODEL or not job.model or model in _models(job))
+
+
+def _models(job: JobStatus) -> list[str]:
+    """Ids of the models that a job is about: two where it compares them."""
+    return job.model.split("~")
 
 
 def _follow(
@@ -97,7 +102,7 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
     with st.container(horizontal=True, gap="medium", key="jobs_tray" if still else "jobs_tray_live"):
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
-            place = {"model": job.model} if job.model in known else {}
+            place = {"model": _models(job)[0]} if known.issuperset(_models(job)) else {}
             links.page(PAGES[job.kind], words, ICONS[job.state], place)
 
 

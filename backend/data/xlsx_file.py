@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def _check_packed(name: str, data: bytes, limits: Limits) -> None:
                 cells = max(cells, len(_CELL.findall(text)))
             if cells > limits.max_cells:
                 raise too_large(name, f"a sheet of {cells:,} cells", f"{limits.max_cells:,}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zipfile.zlib.error):  # type: ignore[attr-defined]
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
         raise FederationError(
             f"{name}: the workbook is damaged or encrypted. Open it, and save it again as .xlsx without a password."
         ) from None

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ class Keys:
                 )
             back = [name for name, kept in here.items() if kept is None]
             for name in back:
-                if kept_key(folder / name, lambda name=name: numbers[name])[0] != numbers[name]:  # type: ignore[misc]
+                if kept_key(folder / name, partial(numbers.__getitem__, name))[0] != numbers[name]:
                     raise SecurityError(f"A key was made in {name} in this moment; it was not overwritten.")
         keys = tuple(_described(folder / name, numbers[name]) for name in back)
         note.federation, note.body = federation, {"what": "restore", **_of(keys)}

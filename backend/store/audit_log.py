@@ -3,7 +3,7 @@
 Form 2: hash_i = SHA-256(hash_{i-1}, digest_i), digest_i = SHA-256(text_i). Whoever keeps an earlier head computes the next one from
 digests alone, without a text. Form 1, until 0.2: hash_i = SHA-256(text_i). Either way the text holds the hash before it.
 
-A log that was cut, or written anew from some entry on, is still a valid chain: that shows against heads which other parties keep, so the
+A log that was cut, or rewritten from some entry on, is still a valid chain: that shows against heads which other parties keep, so the
 Hosts receive every one (:mod:`backend.protocols.audit_head.protocol`). Holds no label, score or value.
 """
 

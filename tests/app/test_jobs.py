@@ -12,7 +12,7 @@ from app import session
 from app.panels import tray
 from app.texts import Texts, catalogue
 from backend.jobs import Job
-from backend.services.job_registry import JobRegistry, Upload
+from backend.services.job_registry import JobRegistry, JobStatus, Upload
 from backend.services.scoring import ScoringRequest
 from tests.app.conftest import PAGES, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
@@ -171,6 +171,12 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
 def test_every_kind_of_work_has_a_page_and_a_name() -> None:
     kinds = {key.removeprefix("jobs.kind_") for key in catalogue("en") if key.startswith("jobs.kind_")}
     assert kinds == set(tray.PAGES) and set(tray.PAGES.values()) <= set(PAGES)
+
+
+def test_what_compares_two_models_is_at_home_on_the_page_of_either() -> None:
+    job = JobStatus("difference:m1~m2", "m1~m2", "running", None, "", "", "", False)
+    assert [tray._of(job, "compare_models", model) for model in ("m1", "m2", "m3")] == [True, True, False]
+    assert not tray._of(job, "score", "m1")
 
 
 def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(

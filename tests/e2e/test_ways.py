@@ -10,7 +10,7 @@ from pypdf import PdfReader
 
 from app.texts import Texts
 from backend.services import Glassleaf
-from tests.e2e.serving import CHROMIUM, FLAGS, NAVIGATION, served
+from tests.e2e.serving import NAVIGATION, served
 
 T, ZH = Texts("en"), Texts("zh")
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -27,31 +27,21 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is not installed")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install -r requirements-dev.txt")
-    with sync_api.sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield opened
-        opened.close()
+def _opened(browser, size) -> Iterator[object]:
+    context = browser.new_context(viewport=size, locale="en-US")
+    context.set_default_timeout(120_000)
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture
 def page(browser) -> Iterator[object]:
-    context = browser.new_context(viewport=WIDE, locale="en-US")
-    context.set_default_timeout(120_000)
-    yield context.new_page()
-    context.close()
+    yield from _opened(browser, WIDE)
 
 
 @pytest.fixture
 def phone(browser) -> Iterator[object]:
-    context = browser.new_context(viewport=PHONE, locale="en-US")
-    context.set_default_timeout(120_000)
-    yield context.new_page()
-    context.close()
+    yield from _opened(browser, PHONE)
 
 
 def open_at(page, url: str, title: str) -> None:

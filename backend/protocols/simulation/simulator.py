@@ -89,7 +89,7 @@ class FederationRuntime:
     on_key : callable
         Called with (cipher, bits or degree) of every key that the Guest makes.
     journal : Journal, optional
-        The Guest's; without one, what is broken off is asked anew.
+        The Guest's; without one, what is broken off is asked again.
 
     Attributes
     ----------
