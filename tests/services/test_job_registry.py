@@ -194,3 +194,10 @@ def test_a_cancelled_job_is_written_down_as_such(registry, go):
     assert isinstance(job.failure, Cancelled) and states(registry.of(ANA)) == {"train": "cancelled"}
     [logged] = registry.log().of(registry.of(ANA)._user)
     assert replace(logged, seen=True).message == ""
+
+
+def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_ends(registry, go):
+    job = registry.of(ANA).start("score", waiting(go))
+    registry.of(ANA).forget("score")
+    job.wait(5)
+    assert registry.of(ANA).find("score") is None and states(registry.of(ANA)) == {"score": "cancelled"}
