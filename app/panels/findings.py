@@ -1,4 +1,4 @@
-"""Flagged features, worst first, each a line that opens into its card: the laws, the evidence and the work; narrowed by filters and links."""
+"""Flagged features, worst first, each a line that opens into its card: laws, evidence and work; narrowed by filters and links."""
 
 from __future__ import annotations
 
