@@ -40,6 +40,7 @@ from backend.evaluation.validation.suite import (
     standard,
     with_config,
 )
+from backend.evaluation.validation.words import about_in_words, limit_in_words, room_used, value_in_words
 from backend.explain.dependence import MIN_PEOPLE
 from backend.explain.direction import learned_directions
 from backend.explain.importance import by_tree, feature_importance
@@ -47,7 +48,7 @@ from backend.jobs import Job
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session
-from backend.results import JOINT, SCORES, TRAINING, ModelRecord
+from backend.results import JOINT, SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.leakage import MIN_RECORDS
 from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, drawn
@@ -64,11 +65,14 @@ __all__ = [
     "Validation",
     "ValidationRequest",
     "ValidationService",
+    "about_in_words",
+    "limit_in_words",
     "read_config",
+    "room_used",
     "standard",
+    "value_in_words",
 ]
 
-VALIDATION = "validation"  # kind of measurement
 GROUPS = 5  # of a feature's values
 PROBES = 300  # test records that are scored with changed values
 AGAIN = 50  # test records that are scored a second time

@@ -34,6 +34,7 @@ PAGES = (
     "importance",
     "model_card",
     "compliance",
+    "validation",
     "compare_models",
     "score",
     "protocols",

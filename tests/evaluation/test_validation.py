@@ -176,7 +176,7 @@ def cases():
     biased = {key: sliced(labels, np.where(index == 1, np.minimum(p + 0.3, 1), p), index)}
     unlike = people(seed=1)[2] + 2.0
     gains = draw.exponential(size=(20, 5)) * [50, 20, 8, 3, 1]
-    jumpy = np.eye(20)[:, :5] * 10 + np.eye(20)[:, 5:10].repeat(1, axis=1)
+    jumpy = np.diag(10 + 0.01 * np.arange(20.0))  # every tree by another feature
     thick, thin = (model_of(*[tree((0.5, -0.5), covers)] * 4) for covers in ((500.0, 500.0), (999.0, 1.0)))
     declined = {key: sliced(labels, np.where(index == 3, np.maximum(p, 0.6), p / 2), index)}
     rough = model_of(*[tree((0.9, -0.9), (500.0, 500.0))] * 4, bits=0)
@@ -213,7 +213,9 @@ def cases():
         "monotonicity": tuple(
             figures.against_expectation([("bank", "a", "down", against)], {"a": 0.3}) for against in (False, True)
         ),
-        "exactness": tuple((Figure("not_exact", 0.0), figures.rounding(m)) for m in (thick, rough)),
+        "exactness": tuple(
+            (Figure("not_exact", wrong), figures.rounding(m)) for wrong, m in ((0.0, thick), (1.0, rough))
+        ),
         "reproducibility": tuple((Figure("hash_differs", x), Figure("again_differs", 0.0)) for x in (0.0, 1.0)),
         "leak": tuple((Figure("identifying", x),) for x in (0.0, 0.85)),
         "proxies": tuple((Figure("cramers_v", v, v - 0.05, v + 0.05),) for v in (0.1, 0.8)),
@@ -223,7 +225,8 @@ def cases():
             figures.swap_sets(labels > 0, draw.random(len(labels)) < 0.5, approved),
         ),
         "challenger": tuple(
-            (figures.challenger_gain(labels, mine, margins, (ONE_LOGIT, ONE_LOGIT)),) for mine in (margins, noise)
+            (figures.challenger_gain(labels, mine[:, None], margins[:, None], (ONE_LOGIT, ONE_LOGIT)),)
+            for mine in (margins, noise)
         ),
     }
 

@@ -167,6 +167,7 @@ class Judged:
     sense: Sense
     warn: float | None
     fail: float | None
+    certain: Literal["", "fail", "both"]
     verdict: Verdict
 
 
@@ -317,7 +318,7 @@ def verdict_of(limit: Limit, figure: Figure) -> Verdict:
 
 
 def _judged(limit: Limit, figure: Figure) -> Judged:
-    return Judged(figure, limit.sense, limit.warn, limit.fail, verdict_of(limit, figure))
+    return Judged(figure, limit.sense, limit.warn, limit.fail, limit.certain, verdict_of(limit, figure))
 
 
 def _badness(one: Judged) -> tuple[int, float]:
