@@ -538,7 +538,7 @@ class _Run:
                 out.predict(found)[:, 0] < self._suite.cutoff
                 for out, found in zip(outputs, (own, margins), strict=True)
             ]
-            self.found["swap_sets"] = figures.swap_sets(labels > 0, *approved)
+            self.found["swap_sets"] = figures.swap_sets(np.asarray(labels > 0), *approved)
 
 
 _OF_SCORES = ("auc", "ks", "precision_recall", "brier", "calibration", "psi", "overfit")

@@ -154,10 +154,10 @@ def test_a_host_that_is_out_leaves_the_model_as_if_it_held_nobody(context):
     left = {f.party: f.value for f in figures_of(context.encrypted, "host_out", "out_auc")}
     moved = {f.party: f.value for f in figures_of(context.encrypted, "host_out", "out_shift")}
     assert set(left) == {"telecom", "platform"}
-    for host in left:
+    for host, value in left.items():
         names = [f.name for f in context.runtime.federation.party(host).features]
         without = context.margins(context.people.loc[people.index].assign(**dict.fromkeys(names, np.nan)))
-        assert left[host] == pytest.approx(roc_auc_score(people.y, without), abs=2e-3)
+        assert value == pytest.approx(roc_auc_score(people.y, without), abs=2e-3)
         assert moved[host] == pytest.approx(abs((1 / (1 + np.exp(-without))).mean() - people.p.mean()), abs=2e-3)
 
 
@@ -179,11 +179,8 @@ def test_noise_on_the_guests_numbers_is_that_of_noisy_records(context):
 def test_two_models_are_compared_on_the_same_people(context):
     people, model = context.tested(), context.glassleaf.models.get(context.other.id)
     other = TrainedDemo.__new__(TrainedDemo)
-    other.__dict__ |= {
-        **vars(context),
-        "record": model,
-        "measured": replace(context.measured, model=context.glassleaf.models.guest_model(model.id)),
-    }
+    guests = context.glassleaf.models.guest_model(model.id)
+    other.__dict__ |= {**vars(context), "record": model, "measured": replace(context.measured, model=guests)}
     theirs = 1 / (1 + np.exp(-other.margins(context.people.loc[people.index])))
     [gain] = figures_of(context.encrypted, "challenger", "challenger_gain")
     assert gain.value == pytest.approx(roc_auc_score(people.y, theirs) - roc_auc_score(people.y, people.p), abs=2e-3)

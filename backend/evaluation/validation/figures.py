@@ -37,8 +37,8 @@ def discrimination(part: Performance) -> tuple[Figure, Figure]:
     found = part.figure("auc")
     if found is None:
         return Figure("auc", None), Figure("gini", None)
-    gini = (2 * end - 1 for end in (found.value, found.low, found.high))
-    return Figure("auc", found.value, found.low, found.high, part.n), Figure("gini", *gini, part.n)
+    gini = Figure("gini", 2 * found.value - 1, 2 * found.low - 1, 2 * found.high - 1, part.n)
+    return Figure("auc", found.value, found.low, found.high, part.n), gini
 
 
 def of_part(part: Performance, measure: str) -> Figure:
@@ -217,7 +217,7 @@ def without_host(labels: Floats, whole: Floats, changed: Floats, party: str) -> 
 # Two models on the same people
 
 
-def swap_sets(labels: Floats, champion: Flags, challenger: Flags) -> tuple[Figure, Figure]:
+def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure, Figure]:
     """Share of the people approved by one model only; and how much worse the champion's own approvals are than the challenger's.
 
     Parameters

@@ -24,10 +24,10 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
     measure = say(f"validation.measure_{figure.measure}")
     if figure.feature:
         if not (figure.kind or figure.group):
-            return say("validation.about_feature", measure=measure, feature=feature)
+            return say("validation_words.about_feature", measure=measure, feature=feature)
         group = say(f"measure.group_{figure.kind}") if figure.kind in ("missing", "rest") else figure.group
-        return say("validation.about", measure=measure, feature=feature, group=codes.get(group, group))
-    return say("validation.about_party", measure=measure, party=party) if figure.party else measure
+        return say("validation_words.about", measure=measure, feature=feature, group=codes.get(group, group))
+    return say("validation_words.about_party", measure=measure, party=party) if figure.party else measure
 
 
 def value_in_words(figure: Figure, show: Callable[[float], str]) -> str:
@@ -41,7 +41,7 @@ def value_in_words(figure: Figure, show: Callable[[float], str]) -> str:
 def limit_in_words(say: Say, sense: Sense, warn: float | None, fail: float | None) -> str:
     """Beyond what the test warns and fails."""
     ends = {"warn": "–" if warn is None else f"{warn:g}", "fail": "–" if fail is None else f"{fail:g}"}
-    return say(f"validation.limit_{sense}", **ends)
+    return say(f"validation_words.limit_{sense}", **ends)
 
 
 def room_used(judged: Judged) -> float | None:
