@@ -35,6 +35,7 @@ COMMANDS = {
     "proxies": "evidence",
     "elderly": "evidence",
     "given-away": "evidence",
+    "validate": "validation",
     "report": "report",
     "audit": "audit",
     "person": "person",
