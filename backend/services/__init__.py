@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from backend.services.reviews import ReviewService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
+    from backend.services.streaming import Streaming
     from backend.services.training import Training
 
 
@@ -214,6 +215,13 @@ class Glassleaf:
         from backend.services.scoring import Scoring
 
         return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
+
+    @cached_property
+    def streaming(self) -> Streaming:
+        """Score tables of any length into a file."""
+        from backend.services.streaming import Streaming
+
+        return Streaming(self._shared.workspace, self.models, self.scoring)
 
     @cached_property
     def reasons(self) -> ReasonsService:

@@ -268,8 +268,7 @@ def sample_scores(
         k = place.get(i)
         problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
-            nan = float("nan")
-            out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))
+            out.append(failed_score(sample_id, problem))
             continue
         at = best[k]
         chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
@@ -291,3 +290,9 @@ def sample_scores(
             )
         )
     return tuple(out)
+
+
+def failed_score(sample_id: str, problem: str) -> Score:
+    """The result of a row that was not scored."""
+    nan = float("nan")
+    return Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ())
