@@ -268,6 +268,9 @@ class _Partial:
                 file.truncate(self.progress.size)
             self._form.finish(self._file, self._out)
         self._file.unlink(missing_ok=True)
+        for draft in [*self._note.parent.iterdir()]:  # what a run that was killed has left behind
+            if draft.name.startswith(f"{self._note.name}."):
+                draft.unlink(missing_ok=True)
         self._note.unlink()
         return put
 

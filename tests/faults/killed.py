@@ -120,7 +120,7 @@ def run(template, folder, sheet, cipher, kills, seed):
             "repeated": repeated == 0 or delivered,
             "scores": out.exists() and scores(out) == wanted,
             "counted_once": counted(home) == 1,
-            "nothing_left": not [*folder.glob(f"{out.name}.*")],
+            "nothing_left": not [*folder.glob(f"{out.name}.[pl]*")],
         }
         if not all(found.values()):
             wrong.append({"write": place, **found})
