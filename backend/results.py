@@ -170,6 +170,8 @@ class ScoreBatch:
         Scores that came back with the canary that they were sent with: none of them was tampered with.
     run : str
         Its name in the Guest's journal; empty where nothing was counted.
+    days : int
+        Where a Host's limit was reached, after so many days at the latest it answers again; 0 where none was.
     """
 
     model_id: str
@@ -186,6 +188,7 @@ class ScoreBatch:
     dither: float = 0.0
     canaries: int = 0
     run: str = ""
+    days: int = 0
 
 
 @dataclass(frozen=True)

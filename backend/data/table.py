@@ -87,6 +87,13 @@ class SampleSheet:
         """How many rows can be scored."""
         return len(self.ids) - len(self.problems)
 
+    def take(self, rows: Sequence[int]) -> SampleSheet:
+        """The sheet with these rows alone, in this order."""
+        chosen = np.array(rows, dtype=np.intp)
+        own, hosts = self.guest.take(chosen), {name: table.take(chosen) for name, table in self.hosts.items()}
+        problems = {i: self.problems[row] for i, row in enumerate(rows) if row in self.problems}
+        return SampleSheet(own.ids, own, hosts, problems, self.notes)
+
     def problem(self, row: int, language: str = "en") -> str:
         """Why a row cannot be scored, in words; empty where it can."""
         return " ".join(remark.text(language) for remark in self.problems.get(row, ()))
