@@ -23,6 +23,8 @@ COMMANDS = {
     "compare-models": "retraining",
     "samples": "scoring",
     "score": "scoring",
+    "serve": "server",
+    "tokens": "tokens",
     "reasons": "reasons",
     "cohort": "reasons",
     "evaluate": "scoring",
