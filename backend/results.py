@@ -23,7 +23,8 @@ RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
 NOBODY = "not signed in"  # the actor where nobody is known
-PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement that are kept, beside evidence
+# kinds of measurement that are kept, beside evidence
+PERMUTATION, MEANS, SCORES, VALIDATION = "permutation", "means", "scores", "validation"
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ EXAMPLES = {
     "disparity": "glassleaf disparity latest SEX",
     "proxies": "glassleaf proxies latest SEX",
     "elderly": "glassleaf elderly latest AGE",
+    "validate": "glassleaf validate latest\nglassleaf validate latest --challenger MODEL --config own.toml --json",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "audit verify": "glassleaf audit verify",
     "audit key": "glassleaf audit key demo --out bank.pem",

@@ -37,6 +37,7 @@ COMMANDS = {
     "proxies": "evidence",
     "elderly": "evidence",
     "given-away": "evidence",
+    "validate": "validation",
     "report": "report",
     "audit": "audit",
     "person": "person",

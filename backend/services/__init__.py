@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from backend.services.scoring import Scoring
     from backend.services.streaming import Streaming
     from backend.services.training import Training
+    from backend.services.validation import ValidationService
 
 
 class _Shared:
@@ -286,6 +287,13 @@ class Glassleaf:
         from backend.services.model_difference import ModelDifferences
 
         return ModelDifferences(self._measurement)
+
+    @cached_property
+    def validation(self) -> ValidationService:
+        """The suite of tests with a verdict each."""
+        from backend.services.validation import ValidationService
+
+        return ValidationService(self._measurement, self.compliance, self.model_differences)
 
     @cached_property
     def leakage(self) -> Leakage:
