@@ -22,9 +22,9 @@ Written by `docs/commands.py` from the command line (`make docs`). In a clone `g
 `make run` or `make test`.
 
 Every command takes `--help`, and every one but `run` and `serve` takes `--json`: one JSON document instead of text. A mistake gives
-one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are described
-in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md). State lives in the
-folder that `GLASSLEAF_HOME` names.
+one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are
+described in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md), `serve` in
+[online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
 """
 EXAMPLES = {
     "run": "glassleaf run --port 9000",

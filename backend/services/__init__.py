@@ -230,7 +230,7 @@ class Glassleaf:
         """Models kept ready for programs that wait."""
         from backend.services.online import Online
 
-        return Online(self._shared.workspace, self.models, self.scoring)
+        return Online(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
 
     @cached_property
     def reasons(self) -> ReasonsService:
