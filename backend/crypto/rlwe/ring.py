@@ -14,8 +14,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.parameters import BGV, RlweParameters, parameters_named
+from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.errors import ParameterError, SecurityError
 
 HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
@@ -49,6 +53,19 @@ class Ring:
         plain = seal.Plaintext()
         self.encoder.encode(slots, plain)
         return plain
+
+    def plaintext(self, coefficients: NDArray[np.uint64]) -> Any:
+        """Plaintext of up to N coefficients mod t; those that follow are 0."""
+        values = HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + 8 + 8 * len(coefficients))
+        values += struct.pack("<Q", len(coefficients)) + coefficients.astype("<u8").tobytes()
+        body = struct.pack("<5Qd", 0, 0, 0, 0, len(coefficients), 1.0) + values
+        made = seal.Plaintext()
+        read(
+            made,
+            self.context,
+            HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
+        )
+        return made
 
     def pad(self, saved: bytes, width: int) -> bytes:
         """What SEAL saved, filled up to `width` bytes."""
@@ -96,7 +113,7 @@ def ring(name: str) -> Ring:
     SecurityError
         There is no such set.
     """
-    return Ring(parameters_named(name))
+    return Ring(sum_sets().get(name) or parameters_named(name))
 
 
 @contextmanager

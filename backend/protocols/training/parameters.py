@@ -11,7 +11,7 @@ from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
 from backend.protocols.alignment.methods import METHODS
 
-CIPHERS: tuple[Cipher, ...] = ("paillier", "paillier-short", "none")  # those that can train
+CIPHERS: tuple[Cipher, ...] = ("rlwe", "paillier", "paillier-short", "none")  # those that can train
 KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
