@@ -157,11 +157,14 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
         "train_cipher",
         lambda scheme: t(f"train.cipher_{scheme}"),
         default=_usual(name, "cipher"),
-        help=t("glossary.paillier"),
+        help=t("glossary.cipher"),
         wrap=True,
     )
     if cipher == "none":
         st.info(t("train.plain_warning"), icon=":material/science:")
+        return {"cipher": cipher}
+    if cipher == "rlwe":
+        st.caption(f":material/info: {t('train.rlwe_note')}")
         return {"cipher": cipher}
     if cipher == "paillier-short":
         st.caption(f":material/info: {t('train.short_note')}")

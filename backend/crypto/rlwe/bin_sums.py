@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 MAX_NUMBERS = 64  # polynomials of a row that a node can have
-MASK_BYTES = 1 << 30  # of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
+MASK_BYTES = (
+    1 << 30
+)  # of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
 SEEN = 1024  # nodes remembered, so that polynomials are kept from the second time on that the same rows are asked about
 PARALLEL_MIN = 128  # products from which on other processes save more than they cost
 
@@ -151,7 +154,7 @@ class BinSumming:
         edges = np.linspace(0, len(self._groups), min(jobs, len(self._groups)) + 1).astype(int)
         tasks = [
             (self._offered, str(self._file), self._places, self._groups[a:b], *shape)
-            for a, b in zip(edges, edges[1:], strict=False)
+            for a, b in pairwise(edges.tolist())
         ]
         try:
             return b"".join(self._workers.map(replies_of, tasks))
@@ -199,7 +202,11 @@ def replies_of(
             for g, mask in enumerate(by_group):
                 if mask is not None:
                     sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
-    replies = (_reply(of, encryptor, one, sum_positions(group, block)) for group, row in zip(wanted, sums, strict=True) for one in row)
+    replies = (
+        _reply(of, encryptor, one, sum_positions(group, block))
+        for group, row in zip(wanted, sums, strict=True)
+        for one in row
+    )
     return b"".join(replies)
 
 

@@ -72,7 +72,7 @@ def places_of(bins: BinIndex) -> NDArray[np.intp]:
 
 
 def best_block(rows: int, hosts: Sequence[Sequence[int]], numbers: int, degree: int) -> int:
-    """s with the least work: short blocks are many to encrypt, long ones leave few bins a reply.
+    """S with the least work: short blocks are many to encrypt, long ones leave few bins a reply.
 
     Parameters
     ----------
@@ -93,4 +93,6 @@ def best_block(rows: int, hosts: Sequence[Sequence[int]], numbers: int, degree: 
 def check_block(block: int) -> None:
     """Raise SecurityError for a block that is none of :data:`BLOCKS`."""
     if block not in BLOCKS:
-        raise SecurityError(f"Blocks of {block} rows were announced; they have {BLOCKS[0]} to {BLOCKS[-1]}, a power of two.")
+        raise SecurityError(
+            f"Blocks of {block} rows were announced; they have {BLOCKS[0]} to {BLOCKS[-1]}, a power of two."
+        )

@@ -16,7 +16,7 @@ LOW = np.uint64((1 << 32) - 1)
 
 
 def uniform(below: int, count: int) -> Words:
-    """``(count,)`` uniform integers from 0 to below - 1, of the operating system's randomness; those beyond a whole multiple are redrawn."""
+    """``(count,)`` uniform integers from 0 to below - 1; words beyond a whole multiple are redrawn."""
     whole = (1 << 64) // below * below
     words = np.frombuffer(os.urandom(8 * count), dtype="<u8").astype(np.uint64)
     while (beyond := np.flatnonzero(words > np.uint64(whole - 1))).size:

@@ -50,7 +50,7 @@ class RlweSumKey:
     def flags_a_number(self, rows: int) -> int:
         """How many sums of so many 0/1 fit one number: its digits to the base rows + 1."""
         digits = 1
-        while (rows + 1) ** (digits + 1) <= self.parameters.plain_modulus:
+        while (rows + 1) ** (digits + 1) <= self.limit:
             digits += 1
         return digits
 
@@ -79,7 +79,9 @@ class RlweSumKey:
             yield from (_encrypted(self._payload, part) for part in parts)
             return
         jobs = self._workers.jobs
-        tasks = ((self._payload, part[i : i + -(-len(part) // jobs)]) for part in parts for i in _starts(len(part), jobs))
+        tasks = (
+            (self._payload, part[i : i + -(-len(part) // jobs)]) for part in parts for i in _starts(len(part), jobs)
+        )
         made = self._workers.map(_encrypted, tasks)
         for part in parts:
             yield b"".join(next(made) for _ in _starts(len(part), jobs))

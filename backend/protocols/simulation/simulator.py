@@ -163,17 +163,19 @@ class FederationRuntime:
         return read_labels(self.federation)
 
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
-        """The Guest's side of a cipher that can train; a Paillier key is made once per size and kept in the Guest's folder.
+        """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
 
         Raises
         ------
         ParameterError
-            Nothing can be trained under this cipher.
+            This cipher does not.
         """
         if cipher == "none":
             return PlainKeySide()
         if cipher == "rlwe":
-            raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
+            raise ParameterError(
+                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
+            )
         short = cipher == "paillier-short"
         with self._key_lock:
             if (short, bits) not in self._keys:

@@ -103,7 +103,9 @@ class TrainingHandler:
         if session.cipher is None:
             raise SecurityError("Training was asked for before a key was offered.")
         if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
-            raise SecurityError(f"Nothing can be trained under the cipher {session.cipher.scheme}; choose paillier.")
+            raise SecurityError(
+                f"Nothing can be trained under the cipher {session.cipher.scheme}; choose rlwe or paillier."
+            )
         if session.rows is None:
             raise SecurityError("Training was asked for before ids were aligned.")
         self._count(sender, start.conversation)

@@ -78,7 +78,9 @@ class HostTraining:
     def take_gradients(self, message: Gradients) -> None:
         """Replace the last encrypted pairs."""
         if not isinstance(self._cipher, PairPublicSide):
-            raise SecurityError("Under this key the rows of each node come by themselves; other gradients were refused.")
+            raise SecurityError(
+                "Under this key the rows of each node come by themselves; other gradients were refused."
+            )
         self._sent = unpack_rows(message.rows, self._n)
         if (self._sent & ~self._training).any():
             raise SecurityError("Gradients came for records that are no training rows; they were refused.")

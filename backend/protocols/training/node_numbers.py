@@ -53,8 +53,8 @@ class NodeNumbers:
         """Sums of joined numbers, ``(numbers, n)``, as sums of channels, ``(channels, n)``."""
         out = np.empty((sum(map(len, self.channels)), sums.shape[1]), dtype=np.int64)
         for number, total in zip(self.channels, sums, strict=True):
-            for c in number[:-1]:
-                out[c] = total % self.base
-                total = total // self.base
-            out[number[-1]] = total
+            for i, c in enumerate(number):
+                out[c] = total // self.base**i
+                if c != number[-1]:
+                    out[c] %= self.base
         return out

@@ -122,7 +122,9 @@ def test_two_replies_to_the_same_rows_share_no_number_but_the_sums():
     # uniform modulo t: mean and spread within six standard errors
     t = guest.parameters.plain_modulus
     share = numbers[0][hidden] / t
-    assert abs(share.mean()) < 6 / np.sqrt(12 * len(hidden)) and abs(share.var() - 1 / 12) < 6 / np.sqrt(180 * len(hidden))
+    assert abs(share.mean()) < 6 / np.sqrt(12 * len(hidden)) and abs(share.var() - 1 / 12) < 6 / np.sqrt(
+        180 * len(hidden)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(sum_sets()))
@@ -171,7 +173,9 @@ def test_noise_of_a_reply_stays_below_its_bound_before_the_flood_and_fills_it_af
 def test_floods_have_the_residues_of_one_integer_in_their_range(monkeypatch):
     parameters = sum_parameters(18_000)
     drawn = []
-    monkeypatch.setattr(flooding.os, "urandom", lambda n, urandom=flooding.os.urandom: drawn.append(urandom(n)) or drawn[-1])
+    monkeypatch.setattr(
+        flooding.os, "urandom", lambda n, urandom=flooding.os.urandom: drawn.append(urandom(n)) or drawn[-1]
+    )
     shown = np.arange(7)
     blob = flooding.hiding(parameters, shown)
     t, span = parameters.plain_modulus, flood_range(parameters)
@@ -200,7 +204,9 @@ def test_uniform_numbers_lie_below_their_bound_and_those_beyond_a_whole_multiple
         lambda blob, width: blob + blob[:width],
         lambda blob, width: bytes(len(blob)),
         lambda blob, width: b"\xff" * len(blob),
-        lambda blob, width: blob[: width // 2] + bytes([blob[width // 2] ^ 1]) + blob[width // 2 + 1 :][: -width] + bytes(width),
+        lambda blob, width: (
+            blob[: width // 2] + bytes([blob[width // 2] ^ 1]) + blob[width // 2 + 1 :][:-width] + bytes(width)
+        ),
     ],
 )
 def test_either_side_refuses_what_are_no_ciphertexts(spoil):
@@ -216,7 +222,7 @@ def test_either_side_refuses_what_are_no_ciphertexts(spoil):
 
 
 def test_a_ciphertext_of_another_level_or_of_none_is_refused():
-    guest, public = sides()
+    guest, _ = sides()
     values, bins = node(1)
     ring = guest._ring
     reply = ring.ciphertext(summed(values, bins)[: ring.full_width], ring.first)
@@ -224,13 +230,14 @@ def test_a_ciphertext_of_another_level_or_of_none_is_refused():
     low = ring.pad(bin_sums.written(reply), ring.full_width)
     void = ring.pad(bin_sums.written(ring.ciphertext_of(bytes(8 * 4 * guest.bits))), ring.full_width)
     for wrong in (low, void):
-        with pytest.raises(SecurityError, match="another form|none|damaged|refused"):
+        with pytest.raises(SecurityError, match="refused"):
             key_side().decrypt_coefficients(wrong, np.arange(3))
 
 
 def test_a_host_refuses_sums_that_it_could_not_hide_and_forms_that_are_none():
     guest, public = sides()
-    small = RlwePublicSide(RlweKeySide(RlweSecretKey.generate(sum_sets()[min(sum_sets(), key=lambda n: noise_allowed(sum_sets()[n]))])).offer())
+    tight = min(sum_sets().values(), key=noise_allowed)
+    small = RlwePublicSide(RlweKeySide(RlweSecretKey.generate(tight)).offer())
     _, bins = node()
     with pytest.raises(SecurityError, match="hide"):
         small.start_sums(bins, BLOCK, 2)
@@ -254,4 +261,6 @@ def test_numbers_whose_sums_could_run_over_are_not_encrypted():
 
 def test_nothing_of_the_key_is_shown():
     guest, public = sides()
-    assert repr(guest) == f"RlweSumKey({guest.parameters.name})" and isinstance(public.start_sums(node()[1], 16, 1), BinSumming)
+    assert repr(guest) == f"RlweSumKey({guest.parameters.name})" and isinstance(
+        public.start_sums(node()[1], 16, 1), BinSumming
+    )

@@ -1,7 +1,6 @@
 """Sums by bin as coefficients: plain polynomial arithmetic first, then ciphertexts; noise against its bound, and what is refused."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +43,9 @@ def some_bins(counts, rows, draw):
     st.integers(1, 3),
     st.integers(0, 2**31),
 )
-def test_the_agreed_coefficients_of_products_are_the_sums_by_bin_and_no_other_row_enters(counts, rows, block, most, seed):
+def test_the_agreed_coefficients_of_products_are_the_sums_by_bin_and_no_other_row_enters(
+    counts, rows, block, most, seed
+):
     degree, t, draw = 64, 2**13 - 1, np.random.default_rng(seed)
     bins, values = some_bins(counts, rows, draw), draw.integers(-50, 51, rows)
     places, found = places_of(bins), []

@@ -51,7 +51,11 @@ def grown(way, parameters, task, side):
         (secureboost, BOOSTED, "binary"),
         (secureboost, BOOSTED, "classes"),
         (secureboost, BOOSTED, "number"),
-        (secureboost, SecureBoostParameters(**BOOSTED.as_dict() | {"label_bound": 0.5, "goss_top": 0.3, "goss_other": 0.3}), "binary"),
+        (
+            secureboost,
+            SecureBoostParameters(**BOOSTED.as_dict() | {"label_bound": 0.5, "goss_top": 0.3, "goss_other": 0.3}),
+            "binary",
+        ),
         (secureboost, SecureBoostParameters(**BOOSTED.as_dict() | {"complete": True, "column_sample": 0.5}), "binary"),
         (forest, FOREST, "binary"),
         (forest, FOREST, "classes"),
@@ -102,7 +106,9 @@ def test_flags_share_a_number_and_gradients_have_one_each():
     for name, parameters in sum_sets().items():
         assert name == parameters.name and key().flags_a_number(parameters.limit >> GRADIENT_BITS) >= 1
     digits = key().flags_a_number(36)
-    assert 37**digits <= key().parameters.plain_modulus < 37 ** (digits + 1)
+    assert 37**digits <= key().limit < 37 ** (digits + 1)
+    most = key().encrypt(np.full((1, 36), sum(37**i for i in range(digits))), 64)  # every flag set: no sum runs over
+    assert len(b"".join(most)) == key()._ring.seeded_width
 
 
 def refused(parties, messages, match):
