@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,16 +116,16 @@ def ring(name: str) -> Ring:
 
 
 @contextmanager
-def _memory_file() -> Iterator[Path]:
+def _memory_file() -> Iterator[str]:
     """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
     if not hasattr(os, "memfd_create"):
         # Not NamedTemporaryFile: Windows lets nobody open a second time what it holds open.
         with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / "seal"
+            yield os.path.join(folder, "seal")  # noqa: PTH118 (a Path takes as long as a small polynomial)
         return
     number = os.memfd_create("seal", os.MFD_CLOEXEC)
     try:
-        yield Path(f"/proc/self/fd/{number}")
+        yield f"/proc/self/fd/{number}"
     finally:
         os.close(number)
 
@@ -134,8 +133,9 @@ def _memory_file() -> Iterator[Path]:
 def written(thing: Any) -> bytes:
     """Bytes of something that SEAL can save."""
     with _memory_file() as file:
-        thing.save(str(file))
-        return file.read_bytes()
+        thing.save(file)
+        with open(file, "rb") as saved:  # noqa: PTH123 (as above)
+            return saved.read()
 
 
 def read(thing: Any, context: Any, blob: bytes) -> None:
@@ -150,9 +150,10 @@ def read(thing: Any, context: Any, blob: bytes) -> None:
         magic, own, *_, size = HEADER.unpack_from(blob)
         if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
             with _memory_file() as file:
-                file.write_bytes(blob)
+                with open(file, "wb") as saved:  # noqa: PTH123 (as above)
+                    saved.write(blob)
                 try:
-                    thing.load(context, str(file))
+                    thing.load(context, file)
                 except (RuntimeError, ValueError, IndexError, MemoryError) as error:
                     raise SecurityError(
                         f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
