@@ -227,16 +227,17 @@ def training_ciphers(results: Results) -> str:
     same = "the same models, byte for byte" if results["same_trees"] else "models that DIFFER"
     whole = root["encrypt_seconds"] + root["sum_seconds"] + root["decrypt_seconds"]
     note = (
-        f"{DATA[results['federation']].capitalize()} data, {results['trees']} trees of depth {results['depth']} over {results['rows']:,} rows, "
-        f"{results['bins']} bins, all ciphers in one run (`python -m bench.training_ciphers`), once; they grow {same}. A tree after the "
+        f"{DATA[results['federation']].capitalize()} data, {results['trees']} trees of depth {results['depth']} over "
+        f"{results['rows']:,} rows, {results['bins']} bins, all ciphers in one run (`python -m bench.training_ciphers`), once; they "
+        f"grow {same}. A tree after the "
         f"first is {times:.1f} times as fast under RLWE as under Paillier, for {more:.1f} times the bytes. The machine had other work: its "
         f"load average was {results['machine']['load_before']} at the start, so that only ratios mean something."
     )
     check = "the sums are exact" if root["exact"] else "the sums are WRONG"
     large = (
-        f"The root of a tree over {root['rows']:,} rows by {root['features']} features of 33 bins takes {whole:.0f} s, of which the Guest's "
-        f"encryption is {root['encrypt_seconds']:.0f} s, {root['bytes'] / 1e6:,.0f} MB on the wire and {root['peak_bytes'] / 1e9:.1f} GB of "
-        f"memory, both parties and their workers together; {check}."
+        f"The root of a tree over {root['rows']:,} rows by {root['features']} features of 33 bins takes {whole:.0f} s, of which the "
+        f"Guest's encryption is {root['encrypt_seconds']:.0f} s, {root['bytes'] / 1e6:,.0f} MB on the wire and "
+        f"{root['peak_bytes'] / 1e9:.1f} GB of memory, both parties and their workers together; {check}."
     )
     return "\n\n".join([table(results["ciphers"], columns), note, large])
 

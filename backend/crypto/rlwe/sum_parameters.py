@@ -17,6 +17,7 @@ from backend.errors import ParameterError
 DEGREE = 8192
 PRIMES = (2, 3)  # of 60 bits, whose product is q
 SUM_BITS = range(GRADIENT_BITS + 4, GRADIENT_BITS + 26)  # of t
+TOP = 1 << 63  # largest R: it is drawn from one word
 LOW_BITS = 64  # of a flood; what is above them is drawn uniformly from a range
 
 
@@ -41,7 +42,7 @@ def max_noise(parameters: RlweParameters) -> int:
 def flood_range(parameters: RlweParameters) -> int:
     """R: a reply's noise gets a uniform integer from a range of R·2^64 added, coefficient by coefficient."""
     allowed = (2 * max_noise(parameters)) // ((parameters.degree << MARGIN_BITS) + 2)
-    return max(0, 2 * (max_noise(parameters) - allowed)) >> LOW_BITS
+    return min(max(0, 2 * (max_noise(parameters) - allowed)) >> LOW_BITS, TOP)
 
 
 def noise_allowed(parameters: RlweParameters) -> int:

@@ -67,6 +67,17 @@ def test_encrypted_sums_are_the_sums_in_one_place(block):
     assert (opened(summed(values, bins, block), bins, block) == by_bin(values, bins)).all()
 
 
+@pytest.mark.parametrize("rows", [10, 40_000, 1 << 22])
+def test_sets_for_other_sizes_of_training_give_the_same_sums(rows):
+    side = RlweKeySide(RlweSecretKey.generate(sum_parameters(rows)))
+    guest, host = RlweSumKey(side), RlwePublicSide(side.offer())
+    values, bins = node(2, rows=9)
+    summing = host.start_sums(bins, 16, 2)
+    for piece in guest.encrypt(values, 16):
+        summing.add(piece)
+    assert (guest.decrypt(summing.finish(), 9, COUNTS, 16, 2) == by_bin(values, bins)).all()
+
+
 def test_a_node_without_rows_has_sums_of_zero():
     values, bins = node(rows=0)
     assert not opened(summed(values, bins), bins, rows=0).any()
@@ -170,8 +181,9 @@ def test_noise_of_a_reply_stays_below_its_bound_before_the_flood_and_fills_it_af
     assert abs(after - flood) <= 2 and after - before > MARGIN_BITS + 13
 
 
-def test_floods_have_the_residues_of_one_integer_in_their_range(monkeypatch):
-    parameters = sum_parameters(18_000)
+@pytest.mark.parametrize("rows", [18_000, 1_000_000])
+def test_floods_have_the_residues_of_one_integer_in_their_range(rows, monkeypatch):
+    parameters = sum_parameters(rows)
     drawn = []
     monkeypatch.setattr(
         flooding.os, "urandom", lambda n, urandom=flooding.os.urandom: drawn.append(urandom(n)) or drawn[-1]
@@ -181,7 +193,7 @@ def test_floods_have_the_residues_of_one_integer_in_their_range(monkeypatch):
     t, span = parameters.plain_modulus, flood_range(parameters)
     words = [np.frombuffer(d, dtype="<u8") for d in drawn if len(d) == 8 * parameters.degree]
     masked, top, low = ([int(w) for w in column] for column in words)
-    residues = np.frombuffer(blob, dtype="<u8").reshape(2, parameters.degree)
+    residues = np.frombuffer(blob, dtype="<u8").reshape(-1, parameters.degree)
     wrong = 0
     for i in range(parameters.degree):
         u = 0 if i in shown else masked[i] % t
