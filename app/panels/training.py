@@ -208,14 +208,14 @@ def _usual(name: str, field: str) -> Any:
 
 
 def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[ModelRecord]) -> None:
-    """How long it may take, from a measured run of the same algorithm on the same data; else that none was measured."""
-    plain = getattr(wanted, "cipher", RANKS) == "none"
+    """How long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
+    scheme = getattr(wanted, "cipher", RANKS).removesuffix("-short")
     measured = [
         record
         for record in records
         if record.federation == chosen.name
         and view_models.algorithm(record) == wanted.ALGORITHM
-        and (record.cipher == "none") == plain
+        and record.cipher == scheme
         and record.n_trees
     ]
     if not measured:

@@ -57,7 +57,7 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     Raises
     ------
     ParameterError
-        No such algorithm, an option that it does not have, or a value out of range.
+        No such algorithm, an option that it or its cipher does not have, or a value out of range.
     """
     if algorithm not in ALGORITHMS:
         raise ParameterError(f"--algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}.")
@@ -66,7 +66,12 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     strange = [_flag(name) for name in chosen if name not in known]
     if strange:
         raise ParameterError(f"{', '.join(strange)}: {algorithm} has no such parameter. Leave it out.")
-    return ALGORITHMS[algorithm](**chosen)
+    parameters = ALGORITHMS[algorithm](**chosen)
+    if "key_bits" in chosen and parameters.as_dict()["cipher"] == "rlwe":
+        raise ParameterError(
+            "--bits is Paillier's, and RLWE takes a key that fits the data. Add --cipher paillier, or leave --bits out."
+        )
+    return parameters
 
 
 def with_options(run: Callable[..., None]) -> Callable[..., None]:
