@@ -230,14 +230,14 @@ def training_ciphers(results: Results) -> str:
         f"{DATA[results['federation']].capitalize()} data, {results['trees']} trees of depth {results['depth']} over "
         f"{results['rows']:,} rows, {results['bins']} bins, all ciphers in one run (`python -m bench.training_ciphers`), once; they "
         f"grow {same}. A tree after the "
-        f"first is {times:.1f} times as fast under RLWE as under Paillier, for {more:.1f} times the bytes. The machine had other work: its "
-        f"load average was {results['machine']['load_before']} at the start, so that only ratios mean something."
+        f"first is {times:.1f} times as fast under RLWE as under Paillier, for {more:.1f} times the bytes."
     )
     check = "the sums are exact" if root["exact"] else "the sums are WRONG"
     large = (
         f"The root of a tree over {root['rows']:,} rows by {root['features']} features of 33 bins takes {whole:.0f} s, of which the "
         f"Guest's encryption is {root['encrypt_seconds']:.0f} s, {root['bytes'] / 1e6:,.0f} MB on the wire and "
-        f"{root['peak_bytes'] / 1e9:.1f} GB of memory, both parties and their workers together; {check}."
+        f"{root['peak_bytes'] / 1e9:.1f} GB of memory, both parties and their workers together; {check}. The machine had "
+        f"other work all the while, a load average of {results['machine']['load_before']} at the start: ratios mean something, seconds little."
     )
     return "\n\n".join([table(results["ciphers"], columns), note, large])
 
