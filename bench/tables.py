@@ -237,7 +237,8 @@ def training_ciphers(results: Results) -> str:
         f"The root of a tree over {root['rows']:,} rows by {root['features']} features of 33 bins takes {whole:.0f} s, of which the "
         f"Guest's encryption is {root['encrypt_seconds']:.0f} s, {root['bytes'] / 1e6:,.0f} MB on the wire and "
         f"{root['peak_bytes'] / 1e9:.1f} GB of memory, both parties and their workers together; {check}. The machine had "
-        f"other work all the while, a load average of {results['machine']['load_before']} at the start: ratios mean something, seconds little."
+        f"other work all the while, a load average of {results['machine']['load_before']} at the start: ratios mean something, "
+        "seconds little."
     )
     return "\n\n".join([table(results["ciphers"], columns), note, large])
 
