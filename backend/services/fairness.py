@@ -24,6 +24,7 @@ from backend.fairness.age_discrimination import in_words as ages_in_words
 from backend.fairness.disparity import DIFFERENCE, RATIO, Disparity, P, measure_in_words, widest
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
+from backend.fairness.marking import check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
@@ -63,6 +64,8 @@ class DisparityRequest:
     ----------
     cutoff : float
         ``decline`` at or above this probability of the positive label.
+    reference : str
+        The group that others are compared with: a code, or a bin's number; empty = the largest.
     samples : int or None
         Test records drawn; None = all.
     groups : int
@@ -75,6 +78,7 @@ class DisparityRequest:
     model_id: str
     feature: str
     cutoff: float = 0.5
+    reference: str = ""
     samples: int | None = None
     groups: int = GROUPS
     cipher: Cipher = "paillier"
@@ -200,7 +204,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
-    disparity.check_cutoff(request.cutoff)
+    check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
         raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
@@ -215,7 +219,15 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     if party == runtime.guest.name:
         own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         return disparity.from_records(
-            party, feature.name, request.cutoff, own.groups, own.index, labels, probabilities, seed=request.seed
+            party,
+            feature.name,
+            mark(request.cutoff, labels, probabilities, own=True),
+            own.groups,
+            own.index,
+            labels,
+            probabilities,
+            reference=request.reference,
+            seed=request.seed,
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
@@ -224,13 +236,16 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
                 session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
-        marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
+        marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
+        marks, largest = marking.marks(labels[at], probabilities[at])
         with work.part(ALIGNED, SENT):
             questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
     told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
-    return disparity.from_sums(party, feature.name, request.cutoff, told.groups, told.sums, seed=request.seed)
+    return disparity.from_sums(
+        party, feature.name, marking, told.groups, told.sums, reference=request.reference, seed=request.seed
+    )
 
 
 def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
