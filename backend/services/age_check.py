@@ -115,7 +115,7 @@ class _Ages:
         self, context: MeasurementContext, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]
     ) -> None:
         self._context, self._party, self._feature, self._cipher = context, party, feature, request.cipher
-        self._sessions = Sessions(context.runtime, job)
+        self._sessions = Sessions(context.runtime, job, "age")
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
         self._people = context.runtime.table.take(rows)
         self._draw = np.random.default_rng(request.seed)

@@ -211,7 +211,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     party, feature = _feature(runtime.federation, request.feature)
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
-    sessions = Sessions(runtime, job)
+    sessions = Sessions(runtime, job, "disparity")
     with work.part(0.0, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
@@ -265,7 +265,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
         raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
-    sessions = Sessions(runtime, job)
+    sessions = Sessions(runtime, job, "proxies")
     with sessions.begin(hosts) as session:
         with work.part(0.0, SCORED):
             questions, rows = sessions.ask(

@@ -18,6 +18,7 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
+from backend.data.federation import Measure
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.jobs import Job
@@ -62,16 +63,16 @@ class MeasurementContext:
 
 
 class Sessions:
-    """The conversations of one job, their transcripts one after the other."""
+    """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
 
-    def __init__(self, runtime: FederationRuntime, job: Job[Any]) -> None:
-        self._runtime, self.job = runtime, job
+    def __init__(self, runtime: FederationRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
+        self._runtime, self.job, self._purpose = runtime, job, purpose
         self._said: tuple[TranscriptEntry, ...] = ()
 
     @contextmanager
     def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
         """One conversation, closed at the end."""
-        session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted)
+        session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted, purpose=self._purpose)
         before = self._said
         self.job.read_transcript = lambda: (*before, *session.transcript())
         try:

@@ -239,6 +239,8 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
         )
         return Compared(setup.model_id, pools, runs, request.shape)
 
+    # asked in a conversation of its own, so that it is in no protocol's messages
+    setup.runtime.open_session(setup.model.hosts, job.cancelled, purpose="comparisons").close()
     names = _names(request)
     sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
     job.total = len(names) + len(sizes)
