@@ -211,9 +211,14 @@ def capped(problems: Sequence[str]) -> list[str]:
 
 
 def _without_blanks(value: Any) -> Any:
-    """Omit empty texts, lists, tables and None, which are the defaults."""
+    """Omit empty texts, lists, tables and None, which are the defaults; an empty list of `measures` is a Host that agrees to nothing."""
     if isinstance(value, dict):
-        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", [], {}, None)}
+        kept = {
+            key: item
+            for key, item in value.items()
+            if item not in ("", [], {}, None) or (key, item) == ("measures", [])
+        }
+        return {key: _without_blanks(item) for key, item in kept.items()}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
 
 

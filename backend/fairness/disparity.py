@@ -39,6 +39,7 @@ REFERENCE, DIFFERENCE, RATIO, P, PAIR_P = "reference", "difference", "ratio", "p
 """What :func:`as_evidence` adds to a rate's name for what compares groups."""
 SCORE, SMD = "score", "standardised mean difference"  # what :func:`as_evidence` says of scores, without a cut-off
 BY_CUTOFF = "selection rate by cut-off"
+FOUR_FIFTHS = 0.8  # 29 CFR 1607.4(D), of employment; in lending an indicator
 LABELLED = ("true positive rate", "false positive rate")
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]

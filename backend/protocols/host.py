@@ -222,8 +222,10 @@ class HostParty:
         return handler(sender, message)
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
+        session = self._sessions.of(asked.conversation, sender)
+        session.purpose = ""
         agreed = answer_purpose(asked, MEASURES if self._measures is None else self._measures)
-        self._sessions.of(asked.conversation, sender).purpose = asked.purpose if agreed.agreed else ""
+        session.purpose = asked.purpose if agreed.agreed else ""
         yield sender, agreed
 
     def _offer_key(self, sender: str, offer: OfferKey) -> Answer:

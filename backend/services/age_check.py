@@ -57,7 +57,8 @@ class AgeChecks:
 
         def work(job: Job[AgeCheck]) -> AgeCheck:
             record = self._measurement.models.get(request.model_id)
-            done = measure_ages(self._measurement.context(record), request, job)
+            with self._measurement.asking(record, KIND, request.feature):
+                done = measure_ages(self._measurement.context(record), request, job)
             self._measurement.keep(record, KIND, request.feature, [asdict(done)])
             return done
 

@@ -21,7 +21,20 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
-from backend.fairness.disparity import DIFFERENCE, RATIO, Disparity, P, measure_in_words, widest
+from backend.fairness.disparity import (
+    BY_CUTOFF,
+    DIFFERENCE,
+    FOUR_FIFTHS,
+    MEASURES,
+    PAIR_P,
+    RATIO,
+    SCORE,
+    SMD,
+    Disparity,
+    P,
+    measure_in_words,
+    widest,
+)
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.marking import check_cutoff, mark
@@ -37,9 +50,16 @@ from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
+    "BY_CUTOFF",
     "DIFFERENCE",
+    "FOUR_FIFTHS",
+    "GROUPS",
+    "MEASURES",
+    "PAIR_P",
     "RATIO",
     "REFERENCE_GROUP",
+    "SCORE",
+    "SMD",
     "Disparity",
     "DisparityRequest",
     "Fairness",
@@ -151,7 +171,8 @@ class Fairness:
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
-        done = measure_disparity(self._measurement.context(record), request, job)
+        with self._measurement.asking(record, DISPARITY, request.feature):
+            done = measure_disparity(self._measurement.context(record), request, job)
         feature = self._models.feature(record, request.feature)
         groups = [outcome.group for outcome in done.groups]
         names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
@@ -164,7 +185,8 @@ class Fairness:
 
         def work(job: Job[Proxies]) -> Proxies:
             record = self._models.get(request.model_id)
-            done = measure_proxies(self._measurement.context(record), request, job)
+            with self._measurement.asking(record, PROXIES, request.attribute):
+                done = measure_proxies(self._measurement.context(record), request, job)
             self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
             return done
 
