@@ -111,14 +111,15 @@ def test_groups_are_held_against_the_one_that_was_chosen(context):
 def test_measuring_leaves_the_budgets_alone_and_tells_every_message(context, monkeypatch):
     begun, open_session = [], context.runtime.open_session
 
-    def watched(hosts, cancelled, *, counted=True):
-        begun.append((hosts, counted))
-        return open_session(hosts, cancelled, counted=counted)
+    def watched(hosts, cancelled, *, counted=True, purpose=None):
+        begun.append((hosts, counted, purpose))
+        return open_session(hosts, cancelled, counted=counted, purpose=purpose)
 
     monkeypatch.setattr(context.runtime, "open_session", watched)
     job = context.disparity("gender", samples=150).start()
     job.get()
-    assert begun == [(("telecom", "platform"), False), (("telecom",), True)]  # groups ask about nobody's score
+    # groups ask about nobody's score
+    assert begun == [(("telecom", "platform"), False, "disparity"), (("telecom",), True, "disparity")]
     kinds = [entry.kind for entry in job.transcript]
     assert {"DecisionVectors", "EncryptedScores", "GroupPairs", "GroupSums"} <= set(kinds)
     assert kinds.index("EncryptedScores") < kinds.index("GroupPairs")
