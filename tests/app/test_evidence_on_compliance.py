@@ -66,7 +66,7 @@ def place_of(at: AppTest, feature: str = FEATURE) -> str:
 def to_measure(at: AppTest, kind: str, feature: str = FEATURE) -> str:
     """Open the card of a feature where `kind` is measured; returns its place."""
     place = place_of(at, feature)
-    at.session_state[f"finding_{place}"] = True  # open
+    at.session_state[f"finding_{feature}"] = True  # open
     at.session_state[f"step_{place}"] = "measure"
     at.run().radio(key=f"kind_{place}").set_value(kind).run()
     return place
@@ -165,7 +165,8 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
     at = measured(opened("compliance"), "disparity", cutoff=25)
     assert not at.exception
     done = evidence_job(at).result
-    assert isinstance(done, Disparity) and done.feature == FEATURE
+    assert isinstance(done, Disparity), evidence_job(at).error
+    assert done.feature == FEATURE
     assert says(at, "compliance.measured_disparity", cutoff="25.0 %", records=f"{done.n:,}")
     t = Texts("en")
     own = [table.value for table in at.table if t("disparity.head_smd") in table.value]
@@ -238,7 +239,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
     at = opened("compliance")
     at.get_by_key("language").set_value(language)
     at.run()
-    at.session_state[f"finding_{place_of(at, 'age')}"] = True  # open
+    at.session_state["finding_age"] = True  # open
     at.run()
     assert not at.exception
     shown = everything(at)
@@ -251,7 +252,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
 
 def test_elderly_ages_that_were_not_checked_are_called_so(opened: Opened) -> None:
     at = opened("compliance")
-    at.session_state[f"finding_{place_of(at, 'age')}"] = True  # open
+    at.session_state["finding_age"] = True  # open
     assert says(at.run(), "document.elderly_open")
 
 

@@ -12,7 +12,7 @@ from backend.protocols.transport.message import Message
 class StatePurpose(Message):
     """Guest → Host: this conversation measures, and what for; do you agree?"""
 
-    HOLDS: ClassVar[str] = "what is to be measured: one of six purposes"
+    HOLDS: ClassVar[str] = "what is to be measured: one of seven purposes"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     purpose: str
 

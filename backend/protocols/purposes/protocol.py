@@ -12,7 +12,7 @@ from backend.data.federation import MEASURES, Measure
 from backend.errors import NotAgreed, SecurityError
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
 from backend.protocols.purposes.messages import PurposeAnswered, StatePurpose
-from backend.protocols.scoring.messages import AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 
@@ -22,6 +22,7 @@ ADMITS: dict[Measure, frozenset[type[Message]]] = {
     "curves": frozenset({GroupPairs, AskGroupSums}),
     "age": frozenset({AssignAges}),
     "shuffles": frozenset({PermuteValues}),
+    "validation": frozenset({GroupPairs, AskGroupSums, BlankValues}),
     "comparisons": frozenset(),  # scores; what would disclose branches, only a simulated Host answers at all
 }
 MEASURING: frozenset[type[Message]] = frozenset().union(*ADMITS.values())

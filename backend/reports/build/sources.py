@@ -10,6 +10,7 @@ from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
+from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Basis, Evidence
@@ -60,6 +61,8 @@ class Sources:
         What that was measured on.
     retrained : tuple of SideBySide
         The model beside the one it replaces, and those that replace it.
+    validation : Validation, optional
+        The suite's last run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
     """
@@ -80,6 +83,7 @@ class Sources:
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
+    validation: Validation | None = None
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

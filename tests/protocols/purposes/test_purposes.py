@@ -9,7 +9,7 @@ from backend.errors import NotAgreed, SecurityError
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import ADMITS, MEASURING, check_purpose, state_purpose
-from backend.protocols.scoring.messages import AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import MESSAGES
 
@@ -59,7 +59,7 @@ def test_each_purpose_admits_its_kinds_of_message_and_no_others(purpose):
 
 
 def test_all_that_sums_groups_or_moves_values_is_measuring():
-    assert {GroupPairs, AskGroupSums, AskGroupPairs, AssignAges, PermuteValues} == MEASURING
+    assert {GroupPairs, AskGroupSums, AskGroupPairs, AssignAges, PermuteValues, BlankValues} == MEASURING
     assert {"StatePurpose", "PurposeAnswered"} <= set(MESSAGES)
 
 
