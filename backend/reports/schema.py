@@ -97,7 +97,10 @@ class Structure(Part):
 
 
 class Measured(Part):
-    """One measured number with its interval; null where the group was too small to be disclosed."""
+    """One measured number with its interval; null where the group was too small to be disclosed.
+
+    `cutoff` is that of a figure of a range of cut-offs, else null.
+    """
 
     about: str
     about_zh: str = Field(description="a group's name in Chinese, where that differs")
@@ -106,13 +109,18 @@ class Measured(Part):
     value: float | None
     low: float | None
     high: float | None
+    cutoff: float | None = None
 
 
 class BasisLine(Part):
-    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none."""
+    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none.
+
+    `refused` is the Host without whose agreement nothing was measured, else empty.
+    """
 
     n: int
     cutoff: float | None
+    refused: str = ""
 
 
 class Decision(Part):
@@ -179,6 +187,9 @@ class FindingLine(LawLine):
     check: Literal["", "elderly"] = Field(description="what the rule asks to be measured besides")
     ages: AgeCheckLine | None = Field(
         description="that check of elderly ages; null = not measured, or the rule asks for none"
+    )
+    ages_on: BasisLine | None = Field(
+        default=None, description="which Host has not agreed to that check, if one has not"
     )
     decision: Decision | None = Field(description="the last one; null = nobody decided yet")
     earlier_decisions: int

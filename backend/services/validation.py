@@ -135,7 +135,7 @@ class ValidationService:
             self._measurement.context(record),
             request,
             suite,
-            Sessions(self._measurement.context(record).runtime, job),
+            Sessions(self._measurement.context(record).runtime, job, "validation"),
             job,
         )
         run.check_features()

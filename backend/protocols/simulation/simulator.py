@@ -30,14 +30,15 @@ from backend.crypto.rlwe.sum_key import RlweSumKey
 from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
-from backend.data.federation import Federation
+from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import ParameterError, PartyUnreachable, SecurityError
+from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
@@ -157,6 +158,7 @@ class FederationRuntime:
             accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
+            measures=party.measures,
         )
 
     def labels(self) -> NDArray[np.float64]:
@@ -342,12 +344,27 @@ class FederationRuntime:
         *,
         counted: bool = True,
         timeout: float = TIMEOUT,
+        purpose: Measure | None = None,
     ) -> Session:
-        """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
+        """Begin a training, a scoring or, with a `purpose`, a measurement.
+
+        One that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only).
+
+        Raises
+        ------
+        NotAgreed
+            A Host has not agreed to the purpose.
+        """
         session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
             for host in hosts:
                 self._simulated.hosts[host].leave_uncounted(session.name)
+        if purpose is not None:
+            try:
+                state_purpose(session, purpose)
+            except GlassleafError:
+                session.close()
+                raise
         return session
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
