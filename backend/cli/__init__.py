@@ -36,6 +36,8 @@ COMMANDS = {
     "elderly": "evidence",
     "given-away": "evidence",
     "report": "report",
+    "report-details": "report_details",
+    "dossier": "dossier",
     "audit": "audit",
     "person": "person",
     "retention": "person",

@@ -33,6 +33,9 @@ def content_of(sources: Sources) -> report.Content:
         performance=performance(sources.card),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
+        details=sources.details,
+        challenger=sources.challenger and retrained(sources, sources.challenger),
+        dossiers=sources.dossiers or None,
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 

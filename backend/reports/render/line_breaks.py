@@ -26,7 +26,8 @@ def broken(text: str, width: Callable[[str], float], room: float) -> list[str]:
 
 def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
     lines, line, used = [], "", 0.0
-    for piece in pieces(row):
+    for whole in pieces(row):
+        piece = whole
         bare = piece.rstrip(" ")
         wide = sum(map(width, piece))
         needed = wide - sum(map(width, piece[len(bare) :]))

@@ -166,11 +166,12 @@ def _table(pdf: Page, table: Table, size: float) -> None:
     head = _cells(pdf, table.head, widths, bolds[1], size) if table.head else None
     for k, row in enumerate(table.rows or [()]):
         cells = _cells(pdf, row, widths, bolds[0], size)
-        needed = _tall(cells, size) + (_tall(head, size) if head and k == 0 else 0.0)
+        begins = k == 0
+        needed = _tall(cells, size) + (_tall(head, size) if head and begins else 0.0)
         if pdf.room_below() < min(needed, KEPT):
             pdf.add_page()
-            k = 0
-        if head and k == 0:
+            begins = True
+        if head and begins:
             _row(pdf, head, table, bolds[1], size)
         while _tall(cells, size) > pdf.room_below():
             fit = max(1, int((pdf.room_below() - 2 * ABOVE) / (size * 0.5)))
