@@ -72,7 +72,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
     columns = _columns(
         write,
         dossier.columns,
-        ("column", 5, lambda c: write.named(c.name, c.meaning, "") + (f" [{c.unit}]" if c.unit else "")),
+        ("column", 5, lambda c: _column(write, c)),
         ("source", 4, lambda c: c.source),
         ("basis", 4, lambda c: c.lawful_basis),
         ("refresh", 3, lambda c: c.refresh),
@@ -97,6 +97,15 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
         figures,
         Text(words("dossier.bands_note"), "note"),
     ]
+
+
+def _column(write: Writer, column: DossierColumn) -> str:
+    """A column by its meaning and name, in the report's language where the model was offered it."""
+    feature = write.features.get(column.name)
+    unit = write.unit(feature) if feature else column.unit
+    return write.named(column.name, column.meaning, feature.meaning_zh if feature else "") + (
+        f" [{unit}]" if unit else ""
+    )
 
 
 def about(write: Writer, share: float) -> str:

@@ -141,6 +141,7 @@ def audit(write: Writer) -> list[Block]:
     """The log as it stood."""
     issued, log = write.report.issued, write.report.issued.audit
     witnesses = ", ".join(map(write.party, log.witnesses)) or write("no_witness")
+    role = write.words.named("sidebar.role_", issued.role)
     return [
         write.text("audit_holds", n=log.entries)
         if log.holds
@@ -150,7 +151,7 @@ def audit(write: Writer) -> list[Block]:
         write.note(
             "issued_by_nobody" if issued.actor == NOBODY else "issued_by",
             actor=issued.actor,
-            role=write.words.named("sidebar.role_", issued.role),
+            role=role,
         ),
     ]
 
