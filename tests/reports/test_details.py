@@ -1,20 +1,23 @@
-"""What only the operator can say: read from a file as it was printed, refused in words where it is wrong, and reported as it was written."""
+"""What only the operator can say: read from a file as printed, refused in words where it is wrong, reported as it was written."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from backend.errors import ParameterError
-from backend.i18n import LANGUAGES
-from backend.reports.details import BY_PARTY, FIELDS, checked, from_toml, missing, to_toml
-from backend.reports.schema import DetailsSection
+from backend.i18n import LANGUAGES, catalogue
+from backend.reports.build.issued import CHANGES
+from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
+from backend.reports.schema import DetailsSection, DossierColumn
+from backend.reports.sections import SECTIONS
 from backend.reports.standards import MEASURED, STANDARDS
 
 PARTIES = ("bank", "telecom")
-FULL = {
-    **{name: f"{name}: 3 \"quoted\"\nand 'more' \\ 贷款" for name in FIELDS},
-    **{name: dict.fromkeys(PARTIES, "x") for name in BY_PARTY},
-}
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "3 \"quoted\"\nand 'more' \\ 贷款"
+FULL = {**dict.fromkeys(FIELDS, TEXT), **{name: dict.fromkeys(PARTIES, "x") for name in BY_PARTY}}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -50,8 +53,6 @@ def test_a_file_that_is_wrong_is_refused_in_words(text, words):
 
 
 def test_every_heading_of_each_standard_is_mapped_to_a_section_or_to_who_has_to():
-    from backend.reports.sections import SECTIONS
-
     asked = [subject for subjects in STANDARDS.values() for subject in subjects]
     assert len(STANDARDS["sr26"]) == 11 and len({s.key for s in asked}) == len(asked)
     for subject in asked:
@@ -84,3 +85,25 @@ def test_a_challenger_is_another_registered_model_of_the_federation(glassleaf):
     for named, words in ((record.id, "not another model"), ("nothing", "challenger: ")):
         with pytest.raises(ParameterError, match=words):
             glassleaf.report_details.keep(record.id, {"challenger": named})
+
+
+def test_every_word_of_these_sections_is_asked_for_and_there():
+    code = "".join(f.read_text() for folder in ("app", "pages", "backend") for f in (ROOT / folder).rglob("*.py"))
+    asked = set(re.findall(r"""["']((?:details|dossier|mapping)\.[a-z_0-9]+)["']""", code))
+    fields = {f"details.{name}{end}" for name in (*FIELDS, *BY_PARTY) for end in ("", "_help")}
+    asked |= fields | {f"details.group_{name}" for name in GROUPS} | {"details.name", "details.note"}
+    asked |= {f"details.change_{name.replace('-', '_')}" for name in CHANGES}
+    asked |= {f"dossier.{name}_help" for name in ("source", "lawful_basis", "refresh", "owner")}
+    asked |= {
+        f"dossier.head_{name}"
+        for name in ("column", "source", "basis", "refresh", "owner", "missing", "bands", "drift")
+    }
+    drifts = DossierColumn.model_fields["drift"].annotation.__args__
+    asked |= {f"dossier.drift_{name.replace(' ', '_')}" for name in drifts}
+    asked |= {f"mapping.{name}" for name in STANDARDS} | {f"mapping.lacks_{name}" for name in MEASURED}
+    subjects = [subject for subjects in STANDARDS.values() for subject in subjects]
+    asked |= {f"mapping.{s.key}" for s in subjects} | {f"mapping.who_{s.who}" for s in subjects}
+    asked |= {f"mapping.head_{name}" for name in ("subject", "where", "lacks")}
+    asked -= {"dossier.json", "dossier.toml"}  # files
+    known = {re.sub(r"\.(one|other)$", "", key) for key in catalogue("en")}
+    assert asked == {key for key in known if key.split(".")[0] in ("details", "dossier", "mapping")}

@@ -1,4 +1,4 @@
-"""A Host's dossier: signed over everything that stands in it, refused where it was changed, and coarse enough to say nothing of one person."""
+"""A Host's dossier: signed over everything in it, refused where it was changed, and coarse enough to say nothing of one person."""
 
 import json
 from datetime import date, timedelta
