@@ -58,6 +58,8 @@ def _columns(t: Texts, view: View, columns: Sequence[DossierColumn]) -> frame.Co
         t("dossier.head_refresh"): [c.refresh for c in columns],
         t("dossier.head_owner"): [c.owner for c in columns],
         t("dossier.head_missing"): [about(c.missing) for c in columns],
-        t("dossier.head_bands"): [" · ".join(f"{name}: {about(share)}" for name, share in c.bands) for c in columns],
+        t("dossier.head_bands"): [
+            " · ".join(f"{name}: {about(share)}" for name, share in c.bands) or "–" for c in columns
+        ],
         t("dossier.head_drift"): [t(f"dossier.drift_{c.drift.replace(' ', '_')}") for c in columns],
     }

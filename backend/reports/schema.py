@@ -378,6 +378,13 @@ class Limit(Part):
     text: str
 
 
+class OutOfTimeLine(Part):
+    """The test records are the latest ones, from a period on; the model was grown on earlier ones alone."""
+
+    test_from: str = Field(description="day, month or year, as the Guest's records have it")
+    n: int
+
+
 # What people add
 
 
@@ -457,6 +464,7 @@ class Content(Part):
         description="null = training was not logged, or there was none"
     )
     limits: tuple[Limit, ...]
+    out_of_time: OutOfTimeLine | None = Field(None, description="null = the federation has no time column")
     details: DetailsSection | None = Field(None, description="null = the operator provided nothing")
     challenger: Retrained | None = Field(None, description="the model beside another registered one; null = none named")
     dossiers: tuple[DossierSection, ...] | None = Field(None, description="null = no Host's was taken in")

@@ -33,6 +33,7 @@ def content_of(sources: Sources) -> report.Content:
         performance=performance(sources.card),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
+        out_of_time=_out_of_time(sources.record),
         details=sources.details,
         challenger=sources.challenger and retrained(sources, sources.challenger),
         dossiers=sources.dossiers or None,
@@ -100,6 +101,10 @@ def _release(record: ModelRecord) -> report.ReleaseLine | None:
         return None
     exact = {"dither": found.dither, "paths": found.paths}  # not rounded: a dither is a power of two
     return fill(report.ReleaseLine, found, record, named_without=rounded(found.without_dither), **exact)
+
+
+def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
+    return report.OutOfTimeLine(test_from=record.test_from, n=record.parts["test"]) if record.test_from else None
 
 
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:

@@ -128,7 +128,7 @@ def tests(write: Writer) -> list[Block]:
     words, pair = write.words, write.content.challenger
     blocks: list[Block] = [
         Heading(words("details.out_of_time"), 2),
-        Text(words("details.no_time")),
+        Text(_latest(write)),
         Heading(words("details.challenger"), 2),
     ]
     if pair is None:
@@ -147,6 +147,13 @@ def tests(write: Writer) -> list[Block]:
         Heading(words("details.sensitivity"), 2),
         Text(said(write).sensitivity or words("details.not_provided")),
     ]
+
+
+def _latest(write: Writer) -> str:
+    found = write.content.out_of_time
+    if found is None:
+        return write.words("details.no_time")
+    return write.words("details.latest", day=found.test_from, n=found.n)
 
 
 def monitoring(write: Writer) -> list[Block]:
@@ -208,7 +215,7 @@ def _lacks(write: Writer, name: str) -> bool:
     return {
         "performance": content.performance is None,
         "fairness": content.fairness is None,
-        "out_of_time": True,
+        "out_of_time": content.out_of_time is None,
         "dossiers": bool(undocumented(write)),
         "sign_off": not any(s.covers for s in write.report.issued.sign_offs),
     }[name]
