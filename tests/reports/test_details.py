@@ -8,8 +8,10 @@ import pytest
 
 from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, catalogue
+from backend.reports.blocks import Outline
 from backend.reports.build.issued import CHANGES
 from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
+from backend.reports.render import html_form
 from backend.reports.schema import DetailsSection, DossierColumn
 from backend.reports.sections import SECTIONS
 from backend.reports.standards import MEASURED, STANDARDS
@@ -107,3 +109,14 @@ def test_every_word_of_these_sections_is_asked_for_and_there():
     asked -= {"dossier.json", "dossier.toml"}  # files
     known = {re.sub(r"\.(one|other)$", "", key) for key in catalogue("en")}
     assert asked == {key for key in known if key.split(".")[0] in ("details", "dossier", "mapping")}
+
+
+def test_a_printed_page_names_the_model_and_no_name_can_leave_the_style():
+    hostile = 'a"}</style><script>alert(1)</script>\\ 贷款'
+    page = html_form.page(Outline("t", "s", (), hostile), "en")
+    head = page[page.index("@top-left") : page.index("</style>")]
+    assert page.count("<script") == 0 and page.count("</style>") == 1 and "\\008d37" in head
+    shown = re.sub(
+        r"\\([0-9a-f]{6})", lambda found: chr(int(found[1], 16)), head[head.index('"') + 1 : head.rindex('"')]
+    )
+    assert shown == hostile
