@@ -47,9 +47,10 @@ class GuestParty:
         exclude: Sequence[str] = (),
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
+        times: NDArray[np.str_] | None = None,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
-        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree)
+        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree, times)
         return client.train(labels, key)
 
     def score(

@@ -31,7 +31,7 @@ from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation, Measure
-from backend.data.table import PartyTable, read_labels, read_table
+from backend.data.table import PartyTable, read_labels, read_table, read_times
 from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
@@ -164,6 +164,10 @@ class FederationRuntime:
     def labels(self) -> NDArray[np.float64]:
         """The Guest's labels, in the order of its table."""
         return read_labels(self.federation)
+
+    def times(self) -> NDArray[np.str_] | None:
+        """When each of the Guest's records is from, in the order of its table; None without a time column."""
+        return read_times(self.federation)
 
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
         """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
