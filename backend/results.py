@@ -85,6 +85,8 @@ class ModelRecord:
     label_bits : float or None
         Most that a set of training records told to a Host told it about labels (docs/training.md); None in older records, for imported
         models, for numbers, and where no sets are told.
+    test_from : str
+        First period of the test records, where these are the latest ones; empty where they were drawn.
     """
 
     id: str
@@ -113,6 +115,7 @@ class ModelRecord:
     retrained_from: str = ""
     release: ReleaseCheck | None = None
     label_bits: float | None = None
+    test_from: str = ""
 
 
 @dataclass(frozen=True)

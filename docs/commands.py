@@ -22,9 +22,9 @@ Written by `docs/commands.py` from the command line (`make docs`). In a clone `g
 `make run` or `make test`.
 
 Every command takes `--help`, and every one but `run` and `serve` takes `--json`: one JSON document instead of text. A mistake gives
-one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are described
-in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md). State lives in the
-folder that `GLASSLEAF_HOME` names.
+one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are
+described in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md), `serve` in
+[online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
 """
 EXAMPLES = {
     "run": "glassleaf run --port 9000",
@@ -67,6 +67,11 @@ EXAMPLES = {
     "elderly": "glassleaf elderly latest AGE",
     "validate": "glassleaf validate latest\nglassleaf validate latest --challenger MODEL --config own.toml --json",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
+    "report-details": "glassleaf report-details latest --out details.toml\nglassleaf report-details latest details.toml",
+    "dossier template": "glassleaf dossier template demo telecom --out telecom.toml",
+    "dossier sign": "glassleaf dossier sign demo telecom telecom.toml --out telecom.json",
+    "dossier take": "glassleaf dossier take demo telecom.json",
+    "dossier show": "glassleaf dossier show demo",
     "audit verify": "glassleaf audit verify",
     "audit key": "glassleaf audit key demo --out bank.pem",
     "audit replay": "glassleaf audit replay credit_card",

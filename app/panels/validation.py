@@ -93,20 +93,17 @@ def tests(t: Texts, view: View, done: Validation) -> None:
     shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
-        t("validation.head_verdict"): [
-            f"{ICONS[test.verdict]} {t(f'validation.verdict_{test.verdict}')}" for test in shown
-        ],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
-        t("validation.head_limit"): [_limit(t, test) for test in shown],
         t("validation.head_source"): [markdown(test.source) for test in shown],
     }
     frame.table(rows, t("validation.tests"))
 
 
 def _named(t: Texts, test: Tested) -> str:
-    name = f"**{markdown(t(f'validation.test_{test.id}'))}**"
+    verdict = f"{ICONS[test.verdict]} {t(f'validation.verdict_{test.verdict}')}"
     floor = f" · {t('validation.floor')}" if test.floor else ""
-    return f"{name}{floor}  \n{t(f'validation.what_{test.id}')}"
+    name = markdown(t(f"validation.test_{test.id}"))
+    return f"**{name}** · {verdict}{floor}  \n{t(f'validation.what_{test.id}')}"
 
 
 def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> str:
@@ -114,8 +111,11 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
         return markdown(test.because)
     if test.missing:
         return t(f"validation.missing_{test.missing}")
-    words = markdown(f"{_about(t, view, known, test.figures[0])}: {value_in_words(test.figures[0].figure, number)}")
-    return words if test.compared == 1 else f"{words} ({t('validation.compared', n=test.compared)})"
+    one = test.figures[0]
+    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
+    limits = limit_in_words(t, one.sense, one.warn, one.fail)
+    more = "" if test.compared == 1 else f" ({t('validation.compared', n=test.compared)})"
+    return f"{words}{more}  \n{limits}"
 
 
 def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:
@@ -124,13 +124,6 @@ def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -
     codes = t.codes(feature) if feature else {}
     named = t.brief(feature) if feature else one.feature
     return about_in_words(t, one, named, t.party(view.federation, one.party) if one.party else "", codes)
-
-
-def _limit(t: Texts, test: Tested) -> str:
-    if not test.figures:
-        return "–"
-    one = test.figures[0]
-    return limit_in_words(t, one.sense, one.warn, one.fail)
 
 
 def room(t: Texts, done: Validation) -> None:

@@ -39,6 +39,8 @@ COMMANDS = {
     "given-away": "evidence",
     "validate": "validation",
     "report": "report",
+    "report-details": "report_details",
+    "dossier": "dossier",
     "audit": "audit",
     "person": "person",
     "retention": "person",

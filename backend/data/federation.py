@@ -112,6 +112,8 @@ class Federation(BaseModel):
         As `Party.name`.
     synthetic : bool
         Whether the data are made up.
+    time : str
+        Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
     folder : Path
         The file's folder; never written into it.
     """
@@ -124,6 +126,7 @@ class Federation(BaseModel):
     title_zh: Prose = ""
     about: Prose = ""
     synthetic: bool = False
+    time: Prose = ""
     label: Label
     guest: Party
     hosts: tuple[Party, ...] = ()
@@ -182,6 +185,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         )
     problems += _party_problems(file.name, parties)
     problems += _name_problems(file.name, parties, label)
+    problems += _time_problems(file.name, guest, label, data.get("time", ""))
     if check_tables:
         problems += _table_problems(file, parties, guest, label)
     if problems:
@@ -320,6 +324,17 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
                 "in the federation. Rename the column at one of them."
             )
     return problems
+
+
+def _time_problems(file: str, guest: Party | None, label: Label | None, time: object) -> list[str]:
+    """A time column that is something else already; what is in it is checked when it is read."""
+    if not isinstance(time, str) or not time or guest is None:
+        return []
+    taken = {guest.id: "the id column", **({label.column: "the label"} if label else {})}
+    taken |= {feature.name: "a feature, from which a model would learn" for feature in guest.features}
+    if time not in taken:
+        return []
+    return [f"{file}, time: found {shown(time)}, which is {taken[time]}; expected a column of its own. Name another."]
 
 
 def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, label: Label | None) -> list[str]:

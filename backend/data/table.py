@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import Limits, TableText, listed, shown, to_column
+from backend.data.csv_file import Limits, TableText, listed, read_csv, shown, to_column
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
@@ -127,6 +128,44 @@ def read_labels(federation: Federation) -> NDArray[np.float64]:
     if read.problems:
         raise FederationError(capped(read.problems))
     return read.labels
+
+
+def read_times(federation: Federation) -> NDArray[np.str_] | None:
+    """When each of the Guest's records is from; None where the federation has no time column.
+
+    Returns
+    -------
+    ndarray of str, ``(n_guest_rows,)``
+        Days, months or years in ISO form, all of one kind, so that they sort as time does.
+
+    Raises
+    ------
+    FederationError
+        There is no such column, or a cell is no day, month or year, or is of another kind than the first one.
+    """
+    if not federation.time:
+        return None
+    text = read_csv(federation.folder / federation.guest.file)
+    where = f"{text.name}, column {shown(federation.time)} (time)"
+    if federation.time not in text.header:
+        raise FederationError(f"{where}: there is no such column. Correct `time` in the federation file.")
+    cells = text.cells(federation.time)
+    wrong = [line for line, cell in zip(text.lines, cells, strict=True) if not _is_time(cell, len(cells[0]))]
+    if wrong:
+        raise FederationError(
+            f"{where}: found no day, month or year like the first record's on line {wrong[0]}; expected 2026-11-22, 2026-11 or 2026 "
+            "in every row. Correct the file."
+        )
+    return np.array(cells, dtype=np.str_)
+
+
+def _is_time(cell: str, length: int) -> bool:
+    """Whether a cell is an ISO day, month or year of so many characters."""
+    try:
+        date.fromisoformat(cell + "0000-01-01"[len(cell) :])
+    except ValueError:
+        return False
+    return len(cell) == length and length in (4, 7, 10)
 
 
 def read_samples(

@@ -443,8 +443,74 @@ class Limit(Part):
     text: str
 
 
+class OutOfTimeLine(Part):
+    """The test records are the latest ones, from a period on; the model was grown on earlier ones alone."""
+
+    test_from: str = Field(description="day, month or year, as the Guest's records have it")
+    n: int
+
+
+# What people add
+
+
+class DetailsSection(Part):
+    """What the operator alone can say; empty = not provided. Filled in at the page Report or by ``glassleaf report-details``."""
+
+    intended_use: str = ""
+    barred_use: str = ""
+    owner: str = Field("", description="who answers for the model's use")
+    tier: str = Field("", description="materiality: exposure and purpose")
+    process: str = Field("", description="the decision that the model is part of, and how often it is made")
+    affected: str = Field("", description="people and groups whom it concerns")
+    harms: str = ""
+    oversight: str = Field("", description="who can stop or change a decision, and how")
+    complaints: str = ""
+    population: str = ""
+    period: str = Field("", description="of the records that the model was grown on")
+    lineage: dict[str, str] = Field(default={}, description="party → where its data come from")
+    data_quality: dict[str, str] = Field(default={}, description="party → what was checked of its data")
+    assumptions: str = ""
+    challenger: str = Field("", description="id of the registered model that was compared")
+    sensitivity: str = ""
+    monitoring: str = ""
+    triggers: str = ""
+    overrides: str = Field("", description="when a person may decide otherwise than the score")
+    validator: str = Field("", description="who validated the model, by name")
+    validation: str = Field("", description="when, on what, and with which result")
+    changes: str = Field("", description="planned, and those that no log shows")
+
+
+class DossierColumn(Part):
+    """One column as its Host documents it; shares in steps of 0.05, so that no person's coming or going shows."""
+
+    name: str
+    meaning: str
+    unit: str
+    codes: dict[str, str]
+    source: str
+    lawful_basis: str
+    refresh: str
+    owner: str
+    missing: float = Field(description="share without a value, rounded")
+    bands: tuple[tuple[str, float], ...] = Field(
+        description="code or band → share, rounded; bands are of equal width, and where they lie stays with the Host"
+    )
+    drift: Literal["not measured", "still", "moved", "moved far"]
+
+
+class DossierSection(Part):
+    """What a Host documents and signs about its columns, as the Guest took it in."""
+
+    host: str
+    day: str
+    reference: str = Field(description="day of the records that drift is measured against; empty = none yet")
+    columns: tuple[DossierColumn, ...]
+    public_key: str
+    signature: str = Field(description="over the statement in docs/report.md")
+
+
 class Content(Part):
-    """What people assess and sign."""
+    """What people assess and sign; a part that came later and holds nothing is left out of it."""
 
     identity: Identity
     parties: tuple[PartyLine, ...]
@@ -464,6 +530,10 @@ class Content(Part):
         description="null = training was not logged, or there was none"
     )
     limits: tuple[Limit, ...]
+    out_of_time: OutOfTimeLine | None = Field(None, description="null = the federation has no time column")
+    details: DetailsSection | None = Field(None, description="null = the operator provided nothing")
+    challenger: Retrained | None = Field(None, description="the model beside another registered one; null = none named")
+    dossiers: tuple[DossierSection, ...] | None = Field(None, description="null = no Host's was taken in")
 
 
 # The day of the report
@@ -526,6 +596,15 @@ class GivenAwayLine(Part):
     limit: float | None = Field(description="bits that the Host allows; null = no limit")
 
 
+class ChangeLine(Part):
+    """One entry of the audit log that changed the model, what is said of it or who stands by it."""
+
+    time: str
+    action: str
+    detail: str = Field(description="the step taken, or the fields that changed")
+    actor: str
+
+
 class Issued(Part):
     """What belongs to the day of the report."""
 
@@ -540,3 +619,5 @@ class Issued(Part):
         None, description="what answers have given away, by Host; null = not known, or made before 0.3"
     )
     audit: AuditLine
+    versions: dict[str, str] | None = Field(None, description="software that made this report; null = made before 0.5")
+    changes: tuple[ChangeLine, ...] | None = Field(None, description="null = made before 0.5")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
@@ -50,6 +50,9 @@ from backend.services.reasons import ReasonsRequest as Asking
 from backend.services.scoring import KEY_BITS, Cipher
 
 MAX_DEADLINE = 600_000  # ms
+if TYPE_CHECKING:
+    from backend.data.table import SampleSheet
+
 INTERFACE = "1"  # grows with what is no longer understood
 KEPT = timedelta(hours=24)  # for which a key stands for its request
 MAX_KEYS = 100_000
@@ -67,6 +70,7 @@ CODES: dict[int | str, dict[str, Any]] = {
         503: "A Host does not answer, or the deadline has passed; repeat under the same key",
     }.items()
 }
+R = TypeVar("R")
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 Deadline = Annotated[int, Header(alias="Deadline-Ms", ge=1, le=MAX_DEADLINE, description="Milliseconds to wait.")]
 
@@ -125,7 +129,7 @@ class Door:
 
     def caller(self, request: Request) -> Caller:
         """Who asks, by the bearer token; raises Problem where nobody known does."""
-        if self.settings.open_to_all:
+        if self.settings.open_to_all and not self.tokens.all():
             return Caller("", None)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         found = self.tokens.find(token.strip()) if kind.lower() == "bearer" else None
@@ -241,8 +245,7 @@ def _add_addresses(app: FastAPI) -> None:
 
     @app.get("/v1/models", response_model=ModelsAnswer, responses={401: CODES[401]}, summary="Models that may be asked")
     async def models(door: At, caller: Who) -> ModelsAnswer:
-        found: ModelsAnswer = await in_thread(_models, door, caller)
-        return found
+        return await in_thread(_models, door, caller)
 
     @app.post("/v1/models/{model_id}/scores", response_model=ScoresAnswer, responses=CODES, summary="Score people")
     async def scores(
@@ -328,8 +331,10 @@ async def _reasons(
         sheet = await in_thread(_usable, model, request)
         before = door.scored(_about(caller, record, request))
         cipher = door.settings.cipher or "rlwe"
-        how = {"scored": before, "hold": True, "key_bits": door.settings.key_bits}
-        asking = Asking(record.id, sheet, request.names, request.cutoff, cipher, **how)
+        bits = door.settings.key_bits
+        asking = Asking(
+            record.id, sheet, request.names, request.cutoff, cipher, key_bits=bits, scored=before, hold=True
+        )
         kept.task = asyncio.create_task(door.reasons(services, asking))
     try:
         found = await asyncio.wait_for(asyncio.shield(kept.task), seconds)
@@ -344,7 +349,7 @@ async def _reasons(
     return JSONResponse(ReasonsAnswer(model=record.id, cipher=found.cipher, people=people).model_dump())
 
 
-def _usable(model: OpenModel, request: ScoresRequest) -> Any:
+def _usable(model: OpenModel, request: ScoresRequest) -> SampleSheet:
     """The people's sheet; raises Problem where one of them cannot be scored."""
     people = [one.person() for one in request.people]
     model.check(people)
@@ -360,6 +365,6 @@ def _about(caller: Caller, record: ModelRecord, request: ScoresRequest) -> tuple
     return caller.name, record.id, sha256(people.encode()).hexdigest()
 
 
-async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
+async def in_thread(work: Callable[..., R], *arguments: Any) -> R:
     """Something that waits for a file, a store or a Host, beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(None, partial(work, *arguments))

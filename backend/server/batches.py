@@ -161,7 +161,10 @@ class Batcher:
             return
         for question, part in batch.parts.items():
             in_loop(_answer, question, replace(done, scores=done.scores[part]))
-        in_loop(self._model.handed_over, done)
+        try:
+            self._model.handed_over(done)
+        except Exception as error:  # they have their scores
+            _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
 
     def _prepare(self, batch: Batch, in_loop: Callable[..., object]) -> None:
         """One sheet of all requests that can be used whole; the others are refused, and nothing is asked about their people."""

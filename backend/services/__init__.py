@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
     from backend.services.demonstration import Demonstration
+    from backend.services.dossiers import Dossiers
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
+    from backend.services.host_dossier import HostDossier
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.lifecycle import Lifecycle
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
+    from backend.services.report_details import ReportDetails
     from backend.services.reports import Reports
     from backend.services.retraining import Retraining
     from backend.services.reviews import ReviewService
@@ -230,7 +233,7 @@ class Glassleaf:
         """Models kept ready for programs that wait."""
         from backend.services.online import Online
 
-        return Online(self._shared.workspace, self.models, self.scoring)
+        return Online(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
 
     @cached_property
     def reasons(self) -> ReasonsService:
@@ -364,7 +367,29 @@ class Glassleaf:
             self.explanation,
             self.compliance,
             self.model_cards,
+            self.report_details,
+            self.dossiers,
         )
+
+    @cached_property
+    def report_details(self) -> ReportDetails:
+        """What the operator provides for a model's report."""
+        from backend.services.report_details import ReportDetails
+
+        return ReportDetails(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def dossiers(self) -> Dossiers:
+        """What Hosts document and sign about their columns."""
+        from backend.services.dossiers import Dossiers
+
+        return Dossiers(self._shared.workspace, self._auditor)
+
+    def host_dossier(self, federation: str, host: str) -> HostDossier:
+        """A Host's side of its dossier; for whoever operates that Host's home."""
+        from backend.services.host_dossier import HostDossier
+
+        return HostDossier(self._shared.workspace, federation, host)
 
     @cached_property
     def _measurement(self) -> Measurement:

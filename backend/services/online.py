@@ -10,16 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.registry import Cipher
+from backend.crypto.workers import Workers
 from backend.data.csv_file import TableText, listed, shown
 from backend.data.table import PartyTable, SampleSheet, sheet_of
 from backend.errors import ModelError, SampleError
 from backend.results import ModelRecord, Score, ScoreBatch
+from backend.services.audit import Auditor
+from backend.services.compliance import Compliance
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
 from backend.store.model_states import APPROVED, IN_USE, ModelState
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
+TELLING = 1.0  # seconds between two reports of the audit log's head
 MANY = 1 << 20  # people: the cipher for as many as there will be
 Value = str | float | int | bool | None
 
@@ -41,8 +45,12 @@ class Person:
 class Online:
     """Models that programs may ask."""
 
-    def __init__(self, workspace: Workspace, models: Registry, scoring: Scoring) -> None:
-        self._workspace, self._models, self._scoring = workspace, models, scoring
+    def __init__(
+        self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance, workers: Workers
+    ) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+        silent = SilentAuditor(workspace, auditor.actor, auditor.role)
+        self._scoring = Scoring(workspace, models, silent, compliance, workers)
         self._found: tuple[float, dict[str, tuple[ModelRecord, ModelState]]] = 0.0, {}
 
     def offered(self) -> dict[str, tuple[ModelRecord, ModelState]]:
@@ -64,7 +72,7 @@ class Online:
     def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
         """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
         chosen = cipher or self._scoring.suited(record.id, MANY)
-        return OpenModel(self._workspace, self._scoring, record, chosen, key_bits)
+        return OpenModel(self._workspace, self._auditor, self._scoring, record, chosen, key_bits)
 
 
 class OpenModel:
@@ -78,10 +86,17 @@ class OpenModel:
     """
 
     def __init__(
-        self, workspace: Workspace, scoring: Scoring, record: ModelRecord, cipher: Cipher, key_bits: int
+        self,
+        workspace: Workspace,
+        auditor: Auditor,
+        scoring: Scoring,
+        record: ModelRecord,
+        cipher: Cipher,
+        key_bits: int,
     ) -> None:
         self.record, self.cipher, self.key_bits = record, cipher, key_bits
-        self._workspace, self._scoring, self._conversation = workspace, scoring, Conversation()
+        self._workspace, self._auditor, self._scoring = workspace, auditor, scoring
+        self._conversation, self._told = Conversation(), 0.0
 
     def check(self, people: Sequence[Person]) -> None:
         """Raise SampleError where somebody has no id, is named twice, or has a value that is none of the Guest's features."""
@@ -118,12 +133,27 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: the journal forgets them."""
+        """Whoever asked has the scores: the journal forgets them, and once a second Hosts are told where the audit log stands."""
         self._scoring.handed_over(batch)
+        if time.monotonic() - self._told > TELLING:
+            self._tell()
 
     def close(self) -> None:
         """End the conversation."""
         self._conversation.close()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._auditor.tell(self.record.federation)
+        self._told = time.monotonic()
+
+
+@dataclass(frozen=True)
+class SilentAuditor(Auditor):
+    """Writes, and leaves it to others to tell the Hosts where the log stands: a head covers every entry before it."""
+
+    def tell(self, federation: str) -> None:
+        """Not now."""
 
 
 def _cells(person: Person, names: Sequence[str]) -> list[str]:

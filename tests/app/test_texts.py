@@ -34,7 +34,10 @@ BY_RESULT = (
     "sheet",
     "law",
     "validation_words",
-)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law
+    "details",
+    "dossier",
+    "mapping",
+)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law; the last three: test_details.py
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

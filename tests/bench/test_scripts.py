@@ -88,6 +88,22 @@ def test_a_bound_keeps_what_hosts_are_told_below_it_and_every_row_is_written():
     assert len(re.findall(r"^\|.*label-bound 0.02", written, re.M)) == 1 and "own columns" in written
 
 
+def test_training_on_ciphertexts_is_written_by_cipher_and_says_so_where_models_or_sums_differ():
+    row = {"seconds_a_tree": 2.0, "seconds_a_later_tree": 1.0, "bytes_a_tree": 3e6, "key_bits": 0}
+    other = {"cipher": "paillier", "key_bits": 2048, "seconds_a_later_tree": 5.0, "bytes_a_tree": 1.5e6}
+    root = {"rows": 10, "features": 2, "encrypt_seconds": 1.0, "sum_seconds": 2.0, "decrypt_seconds": 1.0}
+    results = {
+        "federation": "demo", "rows": 7, "trees": 2, "depth": 3, "bins": 4, "same_trees": True, "machine": {"load_before": 1},
+        "ciphers": [row | {"cipher": "none"}, row | {"cipher": "rlwe"}, row | other],
+        "root": root | {"bytes": 1, "peak_bytes": 1, "exact": True},
+    }  # fmt: skip
+    written = tables.training_ciphers(results)
+    assert "5.0 times as fast" in written and "2.0 times the bytes" in written and "takes 4 s" in written
+    assert "DIFFER" not in written and "WRONG" not in written
+    results["same_trees"] = results["root"]["exact"] = False
+    assert "DIFFER" in tables.training_ciphers(results) and "WRONG" in tables.training_ciphers(results)
+
+
 def test_the_time_of_a_sample_is_divided_by_stage_and_wire(grown):
     cold = grown["where"][0]
     assert cold["seconds"] == pytest.approx(sum(s["seconds"] for s in cold["stages"]))

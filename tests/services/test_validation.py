@@ -131,6 +131,11 @@ def test_a_hosts_slices_are_among_them(context):
     assert figures_of(context.encrypted, "disparity", "impact_ratio")[0].feature
 
 
+def test_the_two_questions_about_a_feature_have_nobody_in_common(context):
+    assert len(context.tested()) == len(context.trained()) == SAMPLES
+    assert not set(context.tested().index) & set(context.trained().index)
+
+
 def test_periods_are_compared_with_the_first(context):
     groups = list(context.grouped(context.tested(), "age").items())
     (_, first), wanted = groups[0], {}

@@ -170,6 +170,12 @@ class Judged:
     certain: Literal["", "fail", "both"]
     verdict: Verdict
 
+    @property
+    def deciding(self) -> float | None:
+        """The value, or the end of its interval that decides whether the test fails."""
+        near = self.figure.high if self.sense == "min" else self.figure.low
+        return self.figure.value if not self.certain or near is None else near
+
 
 @dataclass(frozen=True)
 class Tested:
@@ -323,7 +329,7 @@ def _judged(limit: Limit, figure: Figure) -> Judged:
 
 def _badness(one: Judged) -> tuple[int, float]:
     """Worst verdict first, then how far the figure lies in the bad direction of its threshold."""
-    value, bound = one.figure.value, next((b for b in (one.fail, one.warn) if b is not None), 0.0)
+    value, bound = one.deciding, next((b for b in (one.fail, one.warn) if b is not None), 0.0)
     apart = 0.0 if value is None else bound - value if one.sense == "min" else value - bound
     return WORST[one.verdict], float(apart)
 

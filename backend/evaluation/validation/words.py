@@ -40,16 +40,15 @@ def value_in_words(figure: Figure, show: Callable[[float], str]) -> str:
 
 def limit_in_words(say: Say, sense: Sense, warn: float | None, fail: float | None) -> str:
     """Beyond what the test warns and fails."""
-    ends = {"warn": "–" if warn is None else f"{warn:g}", "fail": "–" if fail is None else f"{fail:g}"}
-    return say(f"validation_words.limit_{sense}", **ends)
+    ends = (("warn", warn), ("fail", fail))
+    return say("words.comma").join(
+        say(f"validation_words.{name}_{sense}", end=f"{end:g}") for name, end in ends if end is not None
+    )
 
 
 def room_used(judged: Judged) -> float | None:
     """How much of the room to failing is used up, 0 … 2 (1 = at the threshold); None where there is no such room."""
-    end, figure = judged.figure.value, judged.figure
-    if judged.certain:
-        near = figure.high if judged.sense == "min" else figure.low
-        end = end if near is None else near
+    end = judged.deciding
     if end is None or not judged.fail:
         return None
     share = end / judged.fail if judged.sense == "max" else judged.fail / end if end > 0 else 2.0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import work
-from backend.crypto.interface import KeySide, PairKeySide
+from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -26,10 +26,12 @@ from backend.crypto.registry import Cipher
 from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.crypto.rlwe.sum_key import RlweSumKey
+from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation, Measure
-from backend.data.table import PartyTable, read_labels, read_table
+from backend.data.table import PartyTable, read_labels, read_table, read_times
 from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
@@ -42,6 +44,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits, usual_limit
@@ -162,18 +165,24 @@ class FederationRuntime:
         """The Guest's labels, in the order of its table."""
         return read_labels(self.federation)
 
+    def times(self) -> NDArray[np.str_] | None:
+        """When each of the Guest's records is from, in the order of its table; None without a time column."""
+        return read_times(self.federation)
+
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
-        """The Guest's side of a cipher that can train; a Paillier key is made once per size and kept in the Guest's folder.
+        """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
 
         Raises
         ------
         ParameterError
-            Nothing can be trained under this cipher.
+            This cipher does not.
         """
         if cipher == "none":
             return self._plain
         if cipher == "rlwe":
-            raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
+            raise ParameterError(
+                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
+            )
         short = cipher == "paillier-short"
         with self._key_lock:
             if (short, bits) not in self._keys:
@@ -187,6 +196,13 @@ class FederationRuntime:
                 side.obfuscators.fill()
                 self._keys[short, bits] = side
             return self._keys[short, bits]
+
+    def training_key(self, cipher: Cipher, bits: int) -> PairKeySide | NodeKeySide:
+        """The Guest's side of a cipher for training; `bits` are Paillier's, RLWE takes the smallest set that holds all gradients."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        parameters = sum_parameters(round(SHARES[0] * len(self.table.ids)))
+        return RlweSumKey(self._lattice_key(parameters), Workers(cores()))
 
     def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
         """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""

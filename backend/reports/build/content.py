@@ -35,6 +35,10 @@ def content_of(sources: Sources) -> report.Content:
         validation=validation(sources.validation),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
+        out_of_time=_out_of_time(sources.record),
+        details=sources.details,
+        challenger=sources.challenger and retrained(sources, sources.challenger),
+        dossiers=sources.dossiers or None,
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 
@@ -99,6 +103,10 @@ def _release(record: ModelRecord) -> report.ReleaseLine | None:
         return None
     exact = {"dither": found.dither, "paths": found.paths}  # not rounded: a dither is a power of two
     return fill(report.ReleaseLine, found, record, named_without=rounded(found.without_dither), **exact)
+
+
+def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
+    return report.OutOfTimeLine(test_from=record.test_from, n=record.parts["test"]) if record.test_from else None
 
 
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:

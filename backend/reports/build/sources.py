@@ -16,6 +16,7 @@ from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Basis, Evidence
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
+from backend.reports.schema import DetailsSection, DossierSection
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
@@ -65,6 +66,12 @@ class Sources:
         The suite's last run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
+    details : DetailsSection, optional
+        What the operator provided.
+    challenger : SideBySide, optional
+        The model beside the one that it names as challenger.
+    dossiers : tuple of DossierSection
+        What Hosts signed about their columns, as the Guest took it in.
     """
 
     record: ModelRecord
@@ -84,6 +91,9 @@ class Sources:
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
     validation: Validation | None = None
+    details: DetailsSection | None = None
+    challenger: SideBySide | None = None
+    dossiers: tuple[DossierSection, ...] = ()
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""
