@@ -6,13 +6,14 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.texts import Texts
 from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
-from bench import cipher, curves, label_leak, large, readme, reasons, tables
+from bench import cipher, coverage, curves, label_leak, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -191,3 +192,12 @@ def test_reasons_name_the_features_that_plaintext_shap_values_name():
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
     assert "100.0% of 20 people" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})
+
+
+def test_intervals_about_fairness_hold_the_truth_and_each_figure_has_a_line():
+    found = coverage.measure(quick=True)
+    for figure in {row["figure"] for row in found["rows"]}:
+        rows = [row for row in found["rows"] if row["figure"] == figure]
+        assert np.average([row["held"] for row in rows], weights=[row["n"] for row in rows]) > 0.9, figure
+    assert {"Cramér's V", "AUC difference", "standardised mean difference"} <= {row["figure"] for row in found["rows"]}
+    assert "| selection rate: ratio" in tables.coverage(found)

@@ -30,14 +30,15 @@ from backend.crypto.rlwe.sum_key import RlweSumKey
 from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
-from backend.data.federation import Federation
-from backend.data.table import PartyTable, read_labels, read_table
-from backend.errors import ParameterError, PartyUnreachable, SecurityError
+from backend.data.federation import Federation, Measure
+from backend.data.table import PartyTable, read_labels, read_table, read_times
+from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
@@ -123,6 +124,7 @@ class FederationRuntime:
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.retired = retired_keys(self._own(""))
+        self._plain = PlainKeySide()
         self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
         self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
@@ -156,11 +158,16 @@ class FederationRuntime:
             accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
+            measures=party.measures,
         )
 
     def labels(self) -> NDArray[np.float64]:
         """The Guest's labels, in the order of its table."""
         return read_labels(self.federation)
+
+    def times(self) -> NDArray[np.str_] | None:
+        """When each of the Guest's records is from, in the order of its table; None without a time column."""
+        return read_times(self.federation)
 
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
         """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
@@ -171,7 +178,7 @@ class FederationRuntime:
             This cipher does not.
         """
         if cipher == "none":
-            return PlainKeySide()
+            return self._plain
         if cipher == "rlwe":
             raise ParameterError(
                 "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
@@ -341,12 +348,27 @@ class FederationRuntime:
         *,
         counted: bool = True,
         timeout: float = TIMEOUT,
+        purpose: Measure | None = None,
     ) -> Session:
-        """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
+        """Begin a training, a scoring or, with a `purpose`, a measurement.
+
+        One that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only).
+
+        Raises
+        ------
+        NotAgreed
+            A Host has not agreed to the purpose.
+        """
         session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
             for host in hosts:
                 self._simulated.hosts[host].leave_uncounted(session.name)
+        if purpose is not None:
+            try:
+                state_purpose(session, purpose)
+            except GlassleafError:
+                session.close()
+                raise
         return session
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
