@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from backend.data.dictionary import Feature
+from backend.data.medians import Medians
 from backend.errors import ModelError
 from backend.trees.ensemble import (
     Fork,
@@ -54,8 +55,18 @@ def dump_guest(model: GuestModel) -> str:
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
+            **_medians(model.medians),
         }
     )
+
+
+def _medians(of: Medians) -> dict[str, Any]:
+    """Only where there are any, so that earlier models keep their hash."""
+    return {"medians": {name: list(pair) for name, pair in of.items()}} if of else {}
+
+
+def _read_medians(data: dict[str, Any]) -> Medians:
+    return {name: (float(low), float(high)) for name, (low, high) in data.get("medians", {}).items()}
 
 
 def _feature(feature: Feature) -> dict[str, Any]:
@@ -78,6 +89,7 @@ def load_guest(text: str) -> GuestModel:
             rules=_read_rules(data["rules"]),
             outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
             sides_hidden=bool(data.get("sides_hidden", False)),
+            medians=_read_medians(data),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error
@@ -97,6 +109,7 @@ def dump_host(model: HostModel) -> str:
             "salt": model.salt,
             "layout": None if model.layout is None else asdict(model.layout),
             "guest_hash": model.guest_hash,
+            **_medians(model.medians),
         }
     )
 
@@ -114,6 +127,7 @@ def load_host(text: str) -> HostModel:
             salt=str(data["salt"]),
             layout=_LAYOUT.validate_python(data.get("layout") or None),
             guest_hash=str(data.get("guest_hash", "")),
+            medians=_read_medians(data),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError("A Host's partial model is damaged; train or import the model again.") from error

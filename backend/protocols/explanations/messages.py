@@ -50,17 +50,19 @@ class AskCohort(Message):
 class ReasonTerms(Message):
     """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids.
 
-    From Host to Host, `question` is the SHA-256 of the Guest's bytes.
+    For names, terms of drops stand behind them. From Host to Host, `question` is the SHA-256 of the Guest's bytes, and `sides` say, by two
+    bits a feature of the Hosts so far, on which side of the median the person is, each masked by its bit of `HeldRecords.masks`.
     """
 
     HOLDS: ClassVar[str] = (
-        "terms of one person's contributions, encrypted; between Hosts, a hash of the Guest's message"
+        "terms of one person's contributions and drops, encrypted; between Hosts, a hash of the Guest's message and masked bits"
     )
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
     person: int
     terms: bytes
     question: str = ""
+    sides: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class OpenRanking(Message):
 class MaskedContributions(Message):
     """Last Host → Guest: the second step."""
 
-    HOLDS: ClassVar[str] = "one person's contributions under masks of the Host, encrypted; its reply to the offer"
+    HOLDS: ClassVar[str] = (
+        "one person's contributions and drops under masks of the Host, encrypted; its reply to the offer"
+    )
     READABLE_BY: ClassVar[str] = "the masked numbers: only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = PEOPLE
     shares: bytes
@@ -98,7 +102,7 @@ class GarbledRanking(Message):
     """Last Host → Guest: the fourth step."""
 
     HOLDS: ClassVar[str] = "a garbled circuit that names the largest contributions, and one label a wire"
-    READABLE_BY: ClassVar[str] = "the Guest: the names, nothing else"
+    READABLE_BY: ClassVar[str] = "the Guest: the names and a bit of each, nothing else"
     MAX_BYTES: ClassVar[int] = NUMBERS
     circuit: bytes
 

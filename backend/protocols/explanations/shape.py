@@ -55,8 +55,8 @@ class ReasonShape:
 
     @property
     def ranking(self) -> RankingShape:
-        """Of all features' values."""
-        return RankingShape(sum(self.features), self.names, self.value_bits)
+        """Of all features' values; with every name comes a bit."""
+        return RankingShape(sum(self.features), self.names, self.value_bits, marked=True)
 
     @property
     def scale(self) -> int:
@@ -76,9 +76,10 @@ class ReasonShape:
 
 
 def names_bits(features: int, names: int) -> float:
-    """What so many names out of so many features tell about a person at most: log2 of the number of sets."""
-    # fewer names come where fewer contributions are above 0
-    return log2(sum(comb(max(features, 0), k) for k in range(max(min(names, features), 0) + 1)))
+    """What so many names out of so many features, each with its bit, tell about a person at most: log2 of the number of answers."""
+    # fewer names come where fewer contributions are above 0; a Guest that repeats the question may choose the other side each time, so
+    # that a name comes in three ways: above, below, neither
+    return log2(sum(comb(max(features, 0), k) * 3**k for k in range(max(min(names, features), 0) + 1)))
 
 
 def sums_bits(features: int, value_bits: int, people: int) -> float:

@@ -13,6 +13,8 @@ import numpy as np
 
 from backend.crypto.garbling import Gates, PlainGates, Wires
 
+OWN, OTHER = 3, 2  # wires a number that say something of its side, of the Guest and of the Host
+
 
 def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int, ...]:
     """What the circuit has to find, in plaintext.
@@ -60,6 +62,46 @@ def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
     return chosen
 
 
+def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, other: Wires) -> Wires:
+    """Of each chosen number, whether what belongs to it is true: a second number is above 0, and its value is on the side asked about.
+
+    Parameters
+    ----------
+    chosen : Wires, ``(n, words)``
+    signs : two Wires, ``(width, n, words)`` each
+        Two shares of the second numbers, whose highest bit is 1 where they are above 0.
+    own : Wires, ``(3, n, words)``
+        The Guest's shares of *above* and *below*, and whether it asks about below.
+    other : Wires, ``(2, n, words)``
+        The Host's shares of above and below.
+    """
+    *_, positive = add(gates, *signs)
+    above, below = own[0] ^ other[0], own[1] ^ other[1]
+    side = above ^ gates.both(own[2], above ^ below)
+    return gates.both(chosen, gates.both(positive, side))
+
+
+def outputs(gates: Gates, left: Wires, right: Wires, size: tuple[int, int, int], marked: bool) -> Wires:
+    """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, behind them those of :func:`marks`.
+
+    Parameters
+    ----------
+    left, right : Wires, ``(inputs, words)``
+        The Guest's and the Host's: shares of the numbers; where `marked`, shares of the second numbers, then the sides.
+    size : tuple of int
+        Width, n and k.
+    """
+    (width, n, k), words = size, left.shape[1]
+    numbers = [(side[: width * n].reshape(width, n, words)) for side in (left, right)]
+    chosen = select(gates, numbers[0], numbers[1], k)
+    if not marked:
+        return chosen
+    signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
+    own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
+    both = signs[0].reshape(width, n, words), signs[1].reshape(width, n, words)
+    return np.concatenate([chosen, marks(gates, chosen, both, own, other)])
+
+
 def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
     """Sums modulo 2^width, ``width`` times ``(n, words)``; an and-gate a bit but the last."""
     sums, carry = [left[0] ^ right[0]], gates.both(left[0], right[0])
@@ -104,8 +146,14 @@ def _spread(wire: Wires, n: int) -> Wires:
 
 
 @lru_cache(maxsize=64)
-def gates_needed(width: int, n: int, k: int) -> int:
-    """And-gates of :func:`select`; they depend on the sizes alone."""
-    plain, zeros = PlainGates(), np.zeros((width, n, 1), dtype=np.uint64)
-    select(plain, zeros, zeros, k)
+def gates_needed(width: int, n: int, k: int, marked: bool = False) -> int:
+    """And-gates of :func:`outputs`; they depend on the sizes alone."""
+    plain = PlainGates()
+    own, other = (np.zeros((count, 1), dtype=np.uint64) for count in inputs(width, n, marked))
+    outputs(plain, own, other, (width, n, k), marked)
     return plain.gates
+
+
+def inputs(width: int, n: int, marked: bool) -> tuple[int, int]:
+    """Wires of the Guest and of the Host."""
+    return ((2 * width + OWN) * n, (2 * width + OTHER) * n) if marked else (width * n, width * n)

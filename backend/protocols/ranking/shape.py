@@ -16,7 +16,7 @@ import numpy as np
 
 from backend.crypto.garbling import DECODING, LABEL, TABLE, Bits
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.ranking.circuit import gates_needed
+from backend.protocols.ranking.circuit import gates_needed, inputs
 
 SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
@@ -35,6 +35,8 @@ class RankingShape:
         Names to give at most.
     value_bits : int
         Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
+    marked : bool
+        Whether a second number and a side belong to each, and each name comes with a bit (:func:`backend.protocols.ranking.circuit.marks`).
 
     Raises
     ------
@@ -45,6 +47,7 @@ class RankingShape:
     n: int
     k: int
     value_bits: int
+    marked: bool = False
     tie_bits: int = field(init=False)
     width: int = field(init=False)
 
@@ -61,15 +64,31 @@ class RankingShape:
         return self.width + SLACK_BITS + 1
 
     @property
-    def inputs(self) -> int:
-        """Bits of one share of all numbers."""
-        return self.width * self.n
+    def inputs(self) -> tuple[int, int]:
+        """Wires of the Guest and of the Host."""
+        return inputs(self.width, self.n, self.marked)
+
+    @property
+    def outputs(self) -> int:
+        """Bits that the Guest learns."""
+        return 2 * self.n if self.marked else self.n
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Of the circuit."""
+        return self.width, self.n, self.k
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
-        gates = gates_needed(self.width, self.n, self.k)
-        return 2 * LABEL * self.inputs, LABEL * self.inputs, TABLE * gates, DECODING * self.n
+        (own, other), gates = self.inputs, gates_needed(*self.size, self.marked)
+        return 2 * LABEL * own, LABEL * other, TABLE * gates, DECODING * self.outputs
+
+    def sides(self, given: Bits | None, rows: int) -> Bits:
+        """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""
+        if (None if given is None else given.shape) != ((rows, self.n) if self.marked else None):
+            raise ParameterError(f"Sides were given that do not fit a ranking of {self.n} numbers.")
+        return np.zeros(0, dtype=bool) if given is None else given.ravel()
 
     def against(self, blind: int, digit: int = 0) -> int:
         """The Host's share of the u at a digit, where `blind` is added to all of them."""
