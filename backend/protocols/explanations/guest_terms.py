@@ -197,7 +197,7 @@ class CompiledDrops:
         here = kept.copy()  # the next block overwrites it
         (_, there), *_ = terms.factors.blocks(moved(columns, terms.model.medians), 1)
         base = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1, 0]
-        changes = (self._by_feature @ terms.factors.changes(here, there)).reshape(-1, own)
+        changes = (self._by_feature @ terms.factors.changes(here, there)).reshape(terms.entries + 1, own)
         return Terms(units(base, TERM_BITS), units(changes[:-1], TERM_BITS), units(changes[-1], TERM_BITS))
 
 
