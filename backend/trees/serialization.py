@@ -32,6 +32,7 @@ HOST_FORMAT = 3
 # Format 1 had one output, one weight a leaf, and no split whose larger values go left. Before format 3 a Host received neither the
 # layout of scores nor the hash of the Guest's partial model.
 READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
+LATER = ("unit_zh", "categories_zh", "reason", "reason_zh")  # fields of a feature that the first formats did not have
 _OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
 
 
@@ -70,9 +71,9 @@ def _read_medians(data: dict[str, Any]) -> Medians:
 
 
 def _feature(feature: Feature) -> dict[str, Any]:
-    """A feature as it was disclosed; translations stand only where there are any, so that earlier models keep their hash."""
+    """A feature as it was disclosed; what came later stands only where there is any, so that earlier models keep their hash."""
     entry = feature.model_dump(mode="json", exclude={"missing"})
-    return {name: value for name, value in entry.items() if value or name not in ("unit_zh", "categories_zh")}
+    return {name: value for name, value in entry.items() if value or name not in LATER}
 
 
 def load_guest(text: str) -> GuestModel:

@@ -94,7 +94,8 @@ def test_crafted_terms_are_found(craft, secret_key):
 def test_terms_of_two_peoples_values_at_once_are_found(secret_key):
     """Every number is one that some honest Guest sends; together they are nobody's."""
     world = world_of(5, n_trees=3, n=12)
-    of = [sum(honest_numbers(world.model, values_alike(world.model, columns_of(world, i)), 512), []) for i in range(12)]
+    both = [honest_numbers(world.model, values_alike(world.model, columns_of(world, i)), 512) for i in range(12)]
+    of = [contributions + drops for contributions, drops in both]
     other = next(i for i in range(1, 12) if of[i] != of[0])
     apart = [j for j, (a, b) in enumerate(zip(of[0], of[other], strict=True)) if a != b]
     mixed = [*of[0][: apart[-1]], *of[other][apart[-1] :]]

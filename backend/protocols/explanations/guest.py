@@ -128,13 +128,15 @@ class ReasonsClient:
         for host in compiled.chain:
             session.send(host, OfferKey(session.name, key.scheme, key.offer()))
 
-    def names(self, people: PartyTable, count: int, below: Collection[str] = ()) -> Named:
+    def names(self, people: PartyTable, count: int, below: Collection[str] = (), groups: tuple[int, ...] = ()) -> Named:
         """Names of up to `count` reasons of every person, columns ``(n,)`` each.
 
         Parameters
         ----------
         below : collection of str
             Features of which is asked whether the value is below its median; of the others, whether it is above. No Host learns it.
+        groups : tuple of int
+            The reason of each of the items, where several are one (:class:`ReasonShape`).
 
         Raises
         ------
@@ -143,12 +145,12 @@ class ReasonsClient:
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        compiled, shape, name = self._compiled, self._compiled.shape(count), self._session.name
+        compiled, shape, name = self._compiled, self._compiled.shape(count, groups), self._session.name
         encryption = PersonEncryption(self._key, compiled, shape)
         request = "" if self._run is None else self._run.batch(WHOLE).request
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
-            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request))
+            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request, groups))
         answers = self._session.expect_each(HeldRecords, compiled.chain)
         refused = _refused(answers, len(people.ids), " for its reasons")
         asked = self._sides(people, below, {host: answer.masks for host, answer in answers.items()})

@@ -129,13 +129,13 @@ class CompiledTerms:
         """Numbers of one person that become one feature's value: entries times points, and a constant."""
         return self._entries * len(self._points) + 1
 
-    def shape(self, names: int) -> ReasonShape:
+    def shape(self, names: int, groups: tuple[int, ...] = ()) -> ReasonShape:
         """Sizes of a request."""
         bits = TERM_BITS + COEFFICIENT_BITS * len(self.chain)
         # weights of scores are rounded: a drop may be that much larger
         rounding = len(self.model.trees) * 2.0**-self.model.score_bits
         largest = ceil((self._span() + max(self.error_bound, rounding)) * (1 << bits))
-        return ReasonShape(self._counts, names, largest.bit_length())
+        return ReasonShape(self._counts, names, largest.bit_length(), groups)
 
     def _span(self) -> float:
         """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""

@@ -28,7 +28,7 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.explanations.shape import ReasonShape, names_bits, sums_bits
+from backend.protocols.explanations.shape import ReasonShape, sums_bits
 from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
 from backend.protocols.host_state import (
     Answer,
@@ -97,7 +97,7 @@ class ReasonsHandler:
         """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        told = names_bits(sum(asked.features), asked.names)
+        told = shape_of(asked).told
         reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
@@ -169,7 +169,7 @@ class ReasonsHandler:
         own = counts[served.index + 1 :][:1]
         if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
             raise SecurityError("The numbers of features do not fit the model; the request was refused.")
-        shape = ReasonShape(counts, 1 if isinstance(asked, AskCohort) else asked.names, asked.value_bits)
+        shape = shape_of(asked)
         weighting: Weighting | PersonWeighting
         if cohort:
             weighting = weighting_of(session.cipher, compiled, shape, plan, len(asked.ids))
@@ -280,6 +280,13 @@ class ReasonsHandler:
             raise SecurityError("Only the Guest may choose labels.")
         session.drop(RankingHost)
         yield sender, GarbledRanking(message.conversation, ranking.garble(message.choices))
+
+
+def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
+    """Sizes as they were asked for."""
+    if isinstance(asked, AskCohort):
+        return ReasonShape(asked.features, 1, asked.value_bits)
+    return ReasonShape(asked.features, asked.names, asked.value_bits, asked.groups)
 
 
 def random_flags(*shape: int) -> Flags:

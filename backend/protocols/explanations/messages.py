@@ -15,10 +15,13 @@ class AskReasons(Message):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are the shares of cover that go left at the receiving Host's own splits, by tree and node; `features` says how many
-    features each party has in the model, the Guest first; `request` is the Guest's name for the question, the same when it is repeated.
+    features each party has in the model, the Guest first; `groups` which of them are one reason, by their
+    meaning; `request` is the Guest's name for the question, the same when it is repeated.
     """
 
-    HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
+    HOLDS: ClassVar[str] = (
+        "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes; what is one reason"
+    )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
@@ -28,6 +31,7 @@ class AskReasons(Message):
     features: tuple[int, ...]
     value_bits: int
     request: str = ""
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,9 @@ class ReasonShape:
     features : tuple of int
         Features in use per party: the Guest's, then those of each Host of the chain.
     names : int
-        Names to give at most.
+        Reasons to give at most.
+    groups : tuple of int
+        The reason that each feature belongs to; of so many reasons all names are given, :data:`MAX_NAMES` at the most. Empty = each is one.
     value_bits : int
         Every SHAP value, at the last scale, is smaller than 2^value_bits in absolute value.
 
@@ -47,6 +49,7 @@ class ReasonShape:
     features: tuple[int, ...]
     names: int
     value_bits: int
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.names <= MAX_NAMES:
@@ -56,7 +59,13 @@ class ReasonShape:
     @property
     def ranking(self) -> RankingShape:
         """Of all features' values; with every name comes a bit."""
-        return RankingShape(sum(self.features), self.names, self.value_bits, marked=True)
+        merged = (MAX_NAMES, self.groups) if len(set(self.groups)) < len(self.groups) else ()
+        return RankingShape(sum(self.features), self.names, self.value_bits, True, *merged)
+
+    @property
+    def told(self) -> float:
+        """What the names tell about a person at most, bits."""
+        return names_bits(sum(self.features), self.ranking.most or self.names)
 
     @property
     def scale(self) -> int:

@@ -82,7 +82,9 @@ class RankingGuest:
         transferred, theirs, tables, decoding = cut(circuit, shape.lengths)
         own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
         gates = Evaluator(tables)
-        left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
-        bits = gates.decode(outputs(gates, left, right, shape.size, shape.marked), decoding)
+        left, right = (
+            read_labels(labels, count) for labels, count in zip((own, theirs), shape.size.inputs, strict=True)
+        )
+        bits = gates.decode(outputs(gates, left, right, shape.size), decoding)
         self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
         return tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))

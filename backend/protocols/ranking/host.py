@@ -79,9 +79,9 @@ class RankingHost:
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()
-        left, right = (gates.wires(count) for count in shape.inputs)
+        left, right = (gates.wires(count) for count in shape.size.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
         own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
         theirs = gates.labels(right, own)
-        decoding = gates.decoding(outputs(gates, left, right, shape.size, shape.marked))
+        decoding = gates.decoding(outputs(gates, left, right, shape.size))
         return transferred + theirs + gates.tables + decoding
