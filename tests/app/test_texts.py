@@ -33,7 +33,11 @@ BY_RESULT = (
     "unit",
     "sheet",
     "law",
-)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law
+    "validation_words",
+    "details",
+    "dossier",
+    "mapping",
+)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law; the last three: test_details.py
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
