@@ -16,7 +16,8 @@ Syntax of a phrase, words between spaces:
 ``^``, ``$``   start, end of the text
 =============  =========================================================
 
-A phrase with Chinese characters matches anywhere; a single character only where no other stands beside it (男 in 男/女, not in 男装).
+A phrase with Chinese characters matches anywhere but across words (工会 in 参加工会, not in 化工会展: :class:`Segmenter`); a single
+character only where no other stands beside it (男 in 男/女, not in 男装).
 Accents are ignored (``état`` is ``etat``), and a code name is also read as the known words that are written together in it
 (``custgender``, ``birthyear``).
 """
@@ -40,6 +41,7 @@ _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close
 
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
+_OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
 NUMBER = "{number}"
@@ -179,17 +181,136 @@ class Phrase:
 
     def find(self, text: PhraseMatch) -> list[Span]:
         """Spans of this phrase in a text."""
-        return [span for span, _ in self.find_words(text)]
+        return [span for span, _, _ in self.find_words(text)]
 
-    def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str]]:
-        """Spans of this phrase in a text, each with the words that follow it (English)."""
+    def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str, str]]:
+        """Spans of this phrase in a text, each with what stands before and after it (words in English)."""
         if self.chinese:
-            yield from ((found.span(), "") for found in self.pattern.finditer(text.text))
+            for found in self.pattern.finditer(text.text):
+                yield found.span(), text.text[: found.start()], text.text[found.end() :]
             return
         for found in self.pattern.finditer(text.words):
             first = text.spans[found.start()]
             last = text.spans[text.words.rindex(" ", 0, found.end() - 1) + 1]
-            yield (first[0], last[1]), text.words[found.end() :]
+            yield (first[0], last[1]), text.words[: found.start()], text.words[found.end() :]
+
+
+class Segmenter:
+    """Tells whether a Chinese phrase stands in a text as a word: in a division of the text into the fewest words.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What counts as one word; every other character is one by itself.
+    """
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._words = frozenset(words)
+        self._longest = max(map(len, self._words), default=1)
+
+    def divides(self, text: str, span: Span) -> bool:
+        """Whether a division into the fewest words has `span` as a piece."""
+        start, end = span
+        low, high = start, end
+        while low and _CHINESE.match(text[low - 1]):
+            low -= 1
+        while high < len(text) and _CHINESE.match(text[high]):
+            high += 1
+        return self._fewest(text[low:start]) + 1 + self._fewest(text[end:high]) <= self._fewest(text[low:high])
+
+    def _fewest(self, text: str) -> int:
+        fewest = [0]
+        for end in range(1, len(text) + 1):
+            starts = range(max(0, end - self._longest), end - 1)
+            known = (fewest[start] for start in starts if text[start:end] in self._words)
+            fewest.append(1 + min((fewest[end - 1], *known)))
+        return fewest[-1]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the words around a phrase tell of whose attribute it is: a person's, or an object's.
+
+    Attributes
+    ----------
+    persons, objects, persons_zh, objects_zh : frozenset of str
+        What can have an attribute.
+    trades : frozenset of str
+        Before these a word names a kind of business, no attribute: "health sector".
+    plain : frozenset of str
+        Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
+        (nothing but `fillers` and words of the name). None: every word has one sense.
+    """
+
+    persons: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    trades: frozenset[str] = frozenset()
+    persons_zh: tuple[str, ...] = ()
+    objects_zh: tuple[str, ...] = ()
+    trades_zh: tuple[str, ...] = ()
+    fillers: frozenset[str] = frozenset()
+    fillers_zh: tuple[str, ...] = ()
+    plain: frozenset[str] | None = None
+    segmenter: Segmenter = Segmenter()
+
+    @classmethod
+    def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
+        """From the lists of a vocabulary."""
+        english = ("person", "object", "trade")
+        return cls(
+            *(frozenset(lists.get(name, ())) for name in english),
+            *(lists.get(f"{name}_zh", ()) for name in english),
+            fillers=frozenset(lists.get("filler", ())),
+            fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
+            plain=None if plain is None else frozenset(plain),
+            segmenter=segmenter or Segmenter(),
+        )
+
+    def person_follows(self, after: str) -> bool:
+        """Whether the next words are a person: "director", "s director"."""
+        words = after.split(maxsplit=3)[:3]
+        return any(word in self.persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
+
+    def explains(self, before: str, after: str) -> bool:
+        """Whether the words around a phrase make it an object's attribute, or the name of a trade."""
+        words = after.split(maxsplit=6)[:6]
+        if words[:1] and words[0] in self.trades:
+            return not self.person_follows(" ".join(words[1:]))
+        if words[:1] and words[0] in _OF:
+            for at, word in enumerate(words[1:5], 2):
+                if word in self.persons or word in ("of", "in", "by", "to", "and"):
+                    return False
+                if word in self.objects:
+                    return not self.person_follows(" ".join(words[at:]))
+        earlier = before.removesuffix(" s ").split()[-1:]
+        return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
+
+    def explains_zh(self, before: str, after: str) -> bool:
+        """The same in Chinese: 船舶国籍, 医疗设备."""
+        return before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh)
+
+    def of_object(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of an object and of no person."""
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        about = texts.meaning.has & self.objects or any(word in chinese for word in self.objects_zh)
+        return bool(about) and not (
+            texts.meaning.has & self.persons or any(word in chinese for word in self.persons_zh)
+        )
+
+    def unsaid(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings say nothing that the name does not."""
+        if texts.meaning.has - self.fillers - texts.name.has:
+            return False
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        for word in self.fillers_zh:
+            chinese = chinese.replace(word, " ")
+        return not re.search(f"[{_HAN}]{{2}}", chinese)
+
+    def has_one_sense(self, hit: str) -> bool:
+        """Whether a hit in a name counts whatever the meanings say."""
+        if self.plain is None or _CHINESE.search(hit):
+            return True
+        return not self.plain.isdisjoint(PhraseMatch.of(hit).has)
 
 
 class _Search:
@@ -224,8 +345,9 @@ class _Search:
 class Pattern:
     """What one rule looks for, compiled.
 
-    A hit is a phrase that no exclusion covers. An exclusion covers nothing where a person follows it: "the company" explains the
-    nationality in "nationality of the company", not in "nationality of the company's director".
+    A hit is a phrase that no exclusion covers and that the words around it do not explain (:class:`Context`). An exclusion covers
+    nothing where a person follows it: "the company" explains the nationality in "nationality of the company", not in "nationality
+    of the company's director".
 
     Parameters
     ----------
@@ -235,11 +357,7 @@ class Pattern:
     codes : sequence of Phrase
         Sought in the texts of codes, beside `phrases`; two codes have to hold one.
     units : sequence of Phrase
-    persons : frozenset of str
-        Words for people.
-    homonyms, fillers : frozenset of str
-        A hit in the name that consists of words with several senses counts only where the meanings say the same, or nothing
-        (nothing but `fillers` and words of the name).
+    context : Context
     """
 
     def __init__(
@@ -252,15 +370,13 @@ class Pattern:
         after: Sequence[str] = (),
         codes: Sequence[Phrase] = (),
         units: Sequence[Phrase] = (),
-        persons: frozenset[str] = frozenset(),
-        homonyms: frozenset[str] = frozenset(),
-        fillers: frozenset[str] = frozenset(),
+        context: Context | None = None,
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
         self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
         self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
-        self._persons, self._homonyms, self._fillers = persons, homonyms, fillers
+        self._context = context or Context()
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
@@ -268,7 +384,7 @@ class Pattern:
             return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
-        in_codes = self._in_codes(texts.codes)
+        in_codes = self._in_codes(texts)
         in_name = self._in_name(texts, bool(in_meaning or in_meaning_zh or in_codes))
         if in_name:
             return in_name, "name"
@@ -288,15 +404,11 @@ class Pattern:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
+        counts = confirmed or self._context.unsaid(texts)
         hit = self._hit(texts.name)
-        if hit and (confirmed or not (self._ambiguous(hit) and self._explained(texts))):
+        if hit and (counts or self._context.has_one_sense(hit)):
             return hit
-        return self._whole_name(texts.name) if confirmed or not self._explained(texts) else ""
-
-    def _ambiguous(self, hit: str) -> bool:
-        """Whether a hit consists of words with several senses, but for affixes."""
-        words = PhraseMatch.of(hit).has
-        return bool(words & self._homonyms) and words <= self._homonyms | self._before | self._after
+        return self._whole_name(texts.name) if counts else ""
 
     def _whole_name(self, name: PhraseMatch) -> str:
         """One of the names, where nothing but affixes and digits stands beside it."""
@@ -310,18 +422,14 @@ class Pattern:
                 return name.text[start:end]
         return ""
 
-    def _explained(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings say something that the name does not."""
-        left = texts.meaning.has - self._fillers - texts.name.has
-        return bool(left) or bool(re.search(f"[{_HAN}]{{2}}", texts.meaning.text + texts.meaning_zh.text))
-
-    def _in_codes(self, codes: Sequence[PhraseMatch]) -> str:
+    def _in_codes(self, texts: FeatureTexts) -> str:
         """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
+        codes = texts.codes
         strong = [hit for text in codes if (hit := self._hit(text))]
-        weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
         if strong and (len(strong) >= 2 or len(strong) >= _COMMON * len(codes)):
             return strong[0]
-        return weak[0] if len(weak) + len(strong) >= 2 and weak else ""
+        weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
+        return weak[0] if len(weak) + len(strong) >= 2 and weak and not self._context.of_object(texts) else ""
 
     def _hit(self, text: PhraseMatch) -> str:
         return next(self._uncovered(text, self._phrases), "")
@@ -329,11 +437,7 @@ class Pattern:
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
         found = (found for exclusion in self._exclusions.candidates(text) for found in exclusion.find_words(text))
-        return [span for span, after in found if not self._person_follows(after)]
-
-    def _person_follows(self, after: str) -> bool:
-        words = after.split(maxsplit=3)[:3]
-        return any(word in self._persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
+        return [span for span, _, after in found if not self._context.person_follows(after)]
 
     def _uncovered(self, text: PhraseMatch, search: _Search) -> Iterator[str]:
         """Hits that no exclusion covers, in the order of the text."""
@@ -341,9 +445,19 @@ class Pattern:
         if not candidates:
             return
         excluded = self._excluded(text)
-        for start, end in sorted({span for phrase in candidates for span in phrase.find(text)}):
+        found = {span for phrase in candidates for span in self._standing(phrase, text)}
+        for start, end in sorted(found):
             if not any(low <= start and end <= high for low, high in excluded):
                 yield text.text[start:end]
+
+    def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
+        """Where a phrase stands as a word of its own and is not explained by the words around it."""
+        for span, before, after in phrase.find_words(text):
+            if phrase.chinese:
+                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(before, after):
+                    yield span
+            elif not self._context.explains(before, after):
+                yield span
 
 
 class Concept(BaseModel):
@@ -372,7 +486,7 @@ class Concept(BaseModel):
     codes: tuple[Text, ...] = ()
     units: tuple[Text, ...] = ()
 
-    def pattern(self, lists: Lists, homonyms: Sequence[str] = ()) -> Pattern:
+    def pattern(self, lists: Lists, context: Context | None = None) -> Pattern:
         """Compile; raises `ValueError` at a badly written phrase."""
 
         def compiled(*sources: str) -> tuple[Phrase, ...]:
@@ -386,9 +500,7 @@ class Concept(BaseModel):
             after=lists.get("after", ()),
             codes=compiled(*self.codes),
             units=compiled(*self.units),
-            persons=frozenset(lists.get("person", ())),
-            homonyms=frozenset(homonyms),
-            fillers=frozenset(lists.get("filler", ())),
+            context=context or Context(frozenset(lists.get("person", ()))),
         )
 
 
@@ -399,8 +511,8 @@ class Vocabulary(BaseModel):
     ----------
     version : str
     lists : dict of str to tuple of str
-    homonyms : tuple of str
-        Words with several senses (:class:`Pattern`).
+    plain : tuple of str
+        Words with one sense (:class:`Context`).
     concepts : dict of str to Concept
     """
 
@@ -408,13 +520,20 @@ class Vocabulary(BaseModel):
 
     version: Text
     lists: Lists
-    homonyms: tuple[Text, ...] = ()
+    plain: tuple[Text, ...] = ()
     concepts: dict[Key, Concept]
 
     @cached_property
     def patterns(self) -> dict[str, Pattern]:
         """Concept → its compiled phrases."""
-        return {key: concept.pattern(self.lists, self.homonyms) for key, concept in self.concepts.items()}
+        return {key: concept.pattern(self.lists, self.context) for key, concept in self.concepts.items()}
+
+    @cached_property
+    def context(self) -> Context:
+        """What the words around a phrase tell."""
+        own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
+        segmenter = Segmenter((*self.lists.get("common_zh", ()), *own))
+        return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
     @cached_property
     def affixes(self) -> Affixes:

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.compliance.phrases import Affixes, FeatureTexts, Pattern, Phrase, PhraseMatch
+from backend.compliance.phrases import Affixes, Context, FeatureTexts, Pattern, Phrase, PhraseMatch
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
 
 def found(phrase: str, text: str, *exclusions: str) -> str:
-    persons = frozenset({"director", "holder"})
-    pattern = Pattern([Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions], persons=persons)
+    context = Context(frozenset({"director", "holder"}))
+    pattern = Pattern([Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions], context=context)
     match = pattern.find(FeatureTexts.of(text))
     return match[0] if match else ""
 
