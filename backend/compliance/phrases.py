@@ -27,8 +27,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -55,11 +55,12 @@ Lists = dict[str, tuple[Text, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Affixes:
-    """What a word of a code name may be taken apart by: words that are known, and pieces before and after them."""
+    """How a code name is read: words that are known, pieces before and after them, and what is short for what."""
 
     known: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, word: str) -> tuple[str, ...]:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
@@ -97,19 +98,27 @@ class PhraseMatch:
     text: str
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
-    has: frozenset[str]  # its words; its characters and pairs of characters where it has Chinese ones
+    has: frozenset[str]  # its words
+    keys: frozenset[
+        str
+    ]  # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
 
     @classmethod
-    def of(cls, text: str, affixes: Affixes = _NO_AFFIXES) -> PhraseMatch:
-        """Tokenise a text; `affixes` are given for a code name."""
+    def of(cls, text: str, affixes: Affixes = _NO_AFFIXES, in_full: bool = False) -> PhraseMatch:
+        """Tokenise a text; `affixes` are given for a code name, whose abbreviations can be written out."""
         plain = unicodedata.normalize("NFKC", text)
         words, spans = " ", {}
         for found in _WORD.finditer(plain):
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
+                if in_full:
+                    word = affixes.short.get(word, word)  # noqa: PLW2901
                 spans[len(words)] = found.span()
                 words += word + " "
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if _CHINESE.search(plain) else ()
-        return cls(plain, words, spans, frozenset((*words.split(), *pairs)))
+        own = frozenset(words.split())
+        prefixes = (f"{word[:end]}*" for word in own for end in range(1, len(word) + 1))
+        number = (NUMBER,) if any(word.isdecimal() for word in own) else ()
+        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +126,12 @@ class FeatureTexts:
     """All that is disclosed of a feature in words."""
 
     name: PhraseMatch
+    name_in_full: PhraseMatch  # with abbreviations written out
     meaning: PhraseMatch
     meaning_zh: PhraseMatch
     unit: PhraseMatch
     codes: tuple[PhraseMatch, ...]
-    words: str  # of all of them
-    has: frozenset[str]
+    keys: frozenset[str]  # of all of them
 
     @classmethod
     def of(
@@ -135,10 +144,11 @@ class FeatureTexts:
         affixes: Affixes = _NO_AFFIXES,
     ) -> FeatureTexts:
         """Tokenise each."""
-        texts = PhraseMatch.of(name, affixes), PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
+        names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
+        texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
         of_codes = tuple(map(PhraseMatch.of, codes))
         every = (*texts, *of_codes)
-        return cls(*texts, of_codes, "".join(text.words for text in every), frozenset().union(*(t.has for t in every)))
+        return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
 
 
 @dataclass(frozen=True)
@@ -206,6 +216,7 @@ class Segmenter:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._words = frozenset(words)
+        self._fewest = lru_cache(4096)(self._count)
         self._longest = max(map(len, self._words), default=1)
 
     def divides(self, text: str, span: Span) -> bool:
@@ -218,7 +229,8 @@ class Segmenter:
             high += 1
         return self._fewest(text[low:start]) + 1 + self._fewest(text[end:high]) <= self._fewest(text[low:high])
 
-    def _fewest(self, text: str) -> int:
+    def _count(self, text: str) -> int:
+        """How many words the text has at the fewest."""
         fewest = [0]
         for end in range(1, len(text) + 1):
             starts = range(max(0, end - self._longest), end - 1)
@@ -251,7 +263,7 @@ class Context:
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
     plain: frozenset[str] | None = None
-    segmenter: Segmenter = Segmenter()
+    segmenter: Segmenter = field(default_factory=Segmenter)
 
     @classmethod
     def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
@@ -321,25 +333,15 @@ class _Search:
         for phrase in phrases:
             for word in phrase.first:
                 self._phrases.setdefault(word, []).append(phrase)
-        self._words = frozenset(self._phrases)
-        self._prefixes = {
-            word: r" \d+ " if word == NUMBER else f" {re.escape(word[:-1])}"
-            for word in self._words
-            if word.endswith("*") or word == NUMBER
-        }
-        self._any_prefix = re.compile("|".join(self._prefixes.values())) if self._prefixes else None
+        self._keys = frozenset(self._phrases)
 
-    def may_be_in(self, words: str, has: frozenset[str]) -> bool:
-        """Whether texts of these words can hold one of the phrases at all."""
-        return not self._words.isdisjoint(has) or (
-            self._any_prefix is not None and bool(self._any_prefix.search(words))
-        )
+    def may_be_in(self, keys: frozenset[str]) -> bool:
+        """Whether texts with these keys can hold one of the phrases at all."""
+        return not self._keys.isdisjoint(keys)
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        words = [*(self._words & text.has)]
-        words += [word for word, seen in self._prefixes.items() if re.search(seen, text.words)]
-        return [phrase for word in words for phrase in self._phrases[word]]
+        return [phrase for key in self._keys & text.keys for phrase in self._phrases[key]]
 
 
 class Pattern:
@@ -380,7 +382,7 @@ class Pattern:
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
-        if not self._every.may_be_in(texts.words, texts.has) and self._names.isdisjoint(texts.name.has):
+        if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
@@ -405,7 +407,7 @@ class Pattern:
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)
-        hit = self._hit(texts.name)
+        hit = self._hit(texts.name) or self._hit(texts.name_in_full)
         if hit and (counts or self._context.has_one_sense(hit)):
             return hit
         return self._whole_name(texts.name) if counts else ""
@@ -513,6 +515,8 @@ class Vocabulary(BaseModel):
     lists : dict of str to tuple of str
     plain : tuple of str
         Words with one sense (:class:`Context`).
+    short : dict of str to str
+        Abbreviations in code names, each with its word.
     concepts : dict of str to Concept
     """
 
@@ -521,6 +525,7 @@ class Vocabulary(BaseModel):
     version: Text
     lists: Lists
     plain: tuple[Text, ...] = ()
+    short: dict[Text, Text] = {}
     concepts: dict[Key, Concept]
 
     @cached_property
@@ -540,7 +545,7 @@ class Vocabulary(BaseModel):
         """How code names are taken apart."""
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after)
+        return Affixes(known, before, after, self.short)
 
 
 def _without_accent(letter: re.Match[str]) -> str:
