@@ -268,10 +268,14 @@ class Context:
     @classmethod
     def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
         """From the lists of a vocabulary."""
-        english = ("person", "object", "trade")
+        persons, objects, trades = (frozenset(lists.get(name, ())) for name in ("person", "object", "trade"))
         return cls(
-            *(frozenset(lists.get(name, ())) for name in english),
-            *(lists.get(f"{name}_zh", ()) for name in english),
+            persons,
+            objects,
+            trades,
+            persons_zh=lists.get("person_zh", ()),
+            objects_zh=lists.get("object_zh", ()),
+            trades_zh=lists.get("trade_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             plain=None if plain is None else frozenset(plain),
