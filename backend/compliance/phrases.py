@@ -41,6 +41,7 @@ _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close
 
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
+_SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
@@ -61,6 +62,15 @@ class Affixes:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
+    plain: tuple[str, ...] = ()
+
+    def in_full(self, word: str) -> str:
+        """What a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
+        if word in self.short:
+            return self.short[word]
+        if word in self.known or len(word) < _SHORTEST_CUT:
+            return word
+        return next((plain for plain in self.plain if plain.startswith(word)), word)
 
     def split(self, word: str) -> tuple[str, ...]:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
@@ -111,7 +121,7 @@ class PhraseMatch:
         for found in _WORD.finditer(plain):
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
                 if in_full:
-                    word = affixes.short.get(word, word)  # noqa: PLW2901
+                    word = affixes.in_full(word)  # noqa: PLW2901
                 spans[len(words)] = found.span()
                 words += word + " "
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if _CHINESE.search(plain) else ()
@@ -411,10 +421,10 @@ class Pattern:
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)
-        hit = self._hit(texts.name) or self._hit(texts.name_in_full)
+        hit = self._hit(texts.name)
         if hit and (counts or self._context.has_one_sense(hit)):
             return hit
-        return self._whole_name(texts.name) if counts else ""
+        return (self._whole_name(texts.name) or self._hit(texts.name_in_full)) if counts else ""
 
     def _whole_name(self, name: PhraseMatch) -> str:
         """One of the names, where nothing but affixes and digits stands beside it."""
@@ -549,7 +559,7 @@ class Vocabulary(BaseModel):
         """How code names are taken apart."""
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after, self.short)
+        return Affixes(known, before, after, self.short, self.plain)
 
 
 def _without_accent(letter: re.Match[str]) -> str:

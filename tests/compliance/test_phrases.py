@@ -205,3 +205,9 @@ def test_a_name_is_also_read_with_its_abbreviations_written_out():
     assert pattern.find(FeatureTexts.of("birth_ctry", affixes=affixes)) == ("birth_ctry", "name")
     assert pattern.find(FeatureTexts.of("birth_nm", affixes=affixes)) == ("birth_nm", "name")
     assert pattern.find(FeatureTexts.of("birth_ctry")) is None
+
+
+@pytest.mark.parametrize(("name", "counts"), [("pregn_cd", True), ("preg", False), ("press", False), ("pregnx", False)])
+def test_a_name_is_also_read_with_words_cut_off(name, counts):
+    pattern = Pattern([Phrase.of("pregnancy", LISTS)])
+    assert bool(pattern.find(FeatureTexts.of(name, affixes=Affixes(plain=("pregnancy",))))) == counts
