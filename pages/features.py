@@ -1,9 +1,11 @@
 """What does the model know about people, and from whom?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session
-from app.panels import dictionary, feature_card, frame
+from app.panels import dictionary, dossiers, feature_card, frame
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "features")
@@ -13,6 +15,7 @@ names = [row.feature for row in view.importance]
 key = session.bind("feature", names, names[0])
 session.adopt("search", "features_search", clear=dictionary.NARROW)
 frame.header(t, "features", session.notices(), view.federation)
+frame.outcome(t, session.outcome())
 chosen = dictionary.filters(t, view)
 session.announce("search", chosen.typed)
 rows = dictionary.matching(t, view, chosen)
@@ -40,3 +43,8 @@ if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
     st.info(t("features.card_hidden"), icon=":material/visibility_off:")
 else:
     feature_card.card(t, view, feature)
+if view.model.hosts:
+    backend, name = session.service(), view.federation.name
+    frame.section(t, "dossier.title")
+    signed, lacking = backend.dossiers.of(name), backend.dossiers.lacking(name)
+    dossiers.panel(t, view, signed, lacking, session.attempt, partial(backend.dossiers.take, name))

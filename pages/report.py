@@ -3,7 +3,7 @@
 from functools import partial
 
 from app import session
-from app.panels import frame, report, reviews
+from app.panels import frame, palette, report, report_details, reviews
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "report")
@@ -15,6 +15,22 @@ made = backend.reports.make(model_id)
 report.files(t, model_id, backend.reports.export, backend.reports.language_of_pdf(t.language))
 frame.section(t, "report.first_page")
 report.answers(t, backend.reports.answers(made, t.language))
+frame.section(t, "details.title")
+provided, states = backend.report_details, backend.models.states()
+others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
+report_details.panel(
+    t,
+    report_details.Details(
+        provided.get(model_id),
+        provided.missing(model_id),
+        {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},
+        {one.id: frame.model_name(t, one, view.federation, states[one.id].name) for one in others},
+        partial(provided.keep, model_id),
+        partial(provided.keep_toml, model_id),
+        partial(provided.template, model_id, t.language),
+    ),
+    session.attempt,
+)
 frame.section(t, "report.used", "gain")
 report.features(t, view, made)
 frame.section(t, "report.decide")

@@ -154,11 +154,10 @@ def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) 
         and (other.rule_id, other.feature) not in work.standing
     ]
 
-    def review(verdict: str, reason: str, person: str, others: bool) -> None:
-        for rule in (finding.rule_id, *(waiting if others else ())):
-            work.decide(rule, finding.feature, verdict, reason, person)
+    def review(rule: str, *given: str) -> object:
+        return work.decide(rule, finding.feature, *given)
 
-    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review, len(waiting))
+    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review, [finding.rule_id, *waiting])
     reviews.acting(t, *work.as_whom)
 
 

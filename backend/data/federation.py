@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
@@ -28,6 +28,8 @@ FORMAT: Final = 2  # since then each feature says which texts are missing; befor
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
+Measure = Literal["disparity", "proxies", "age", "curves", "comparisons", "shuffles", "validation"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)  # what a Host may agree to have measured
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
 MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person
 MAX_DITHER = 0.25  # width on the margin
@@ -76,8 +78,17 @@ class Party(BaseModel):
         Hosts only: the same over all Guests and models; 0 = not limited, none = `budget`.
     max_bits : float, optional
         Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
+    address, address_zh, phone : str
+        As a notice states them: where the creditor is reached, or a consumer reporting agency.
+    supervisor, supervisor_zh : str
+        Guests only: name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, and of the
+        department that is responsible for the protection of personal information in China.
+    reporting_agency : bool
+        Hosts only: whether it is a consumer reporting agency (15 USC 1681a(f)), which a notice says in other words.
     dither : float, optional
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
+    measures : tuple of str, optional
+        Hosts only: the purposes of measuring that it agrees to; empty = none, None = the default: all in a simulation, none at a real Host.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,6 +104,13 @@ class Party(BaseModel):
     budget_total: Budget | None = None
     max_bits: Bits | None = None
     dither: Dither | None = None
+    address: Prose = ""
+    address_zh: Prose = ""
+    phone: Prose = ""
+    supervisor: Prose = ""
+    supervisor_zh: Prose = ""
+    reporting_agency: bool = False
+    measures: tuple[Measure, ...] | None = None
     features: tuple[Feature, ...] = ()
 
 
@@ -107,6 +125,8 @@ class Federation(BaseModel):
         As `Party.name`.
     synthetic : bool
         Whether the data are made up.
+    time : str
+        Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
     folder : Path
         The file's folder; never written into it.
     """
@@ -119,6 +139,7 @@ class Federation(BaseModel):
     title_zh: Prose = ""
     about: Prose = ""
     synthetic: bool = False
+    time: Prose = ""
     label: Label
     guest: Party
     hosts: tuple[Party, ...] = ()
@@ -177,6 +198,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         )
     problems += _party_problems(file.name, parties)
     problems += _name_problems(file.name, parties, label)
+    problems += _time_problems(file.name, guest, label, data.get("time", ""))
     if check_tables:
         problems += _table_problems(file, parties, guest, label)
     if problems:
@@ -191,6 +213,9 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     data = federation.model_dump(mode="json")
     if federation.label.task == "binary":
         del data["label"]["task"]
+    for party in (data["guest"], *data["hosts"]):
+        if not party["reporting_agency"]:
+            del party["reporting_agency"]
     if federation.format == 1:
         for feature in (feature for party in (data["guest"], *data["hosts"]) for feature in party["features"]):
             del feature["missing"]
@@ -206,9 +231,14 @@ def capped(problems: Sequence[str]) -> list[str]:
 
 
 def _without_blanks(value: Any) -> Any:
-    """Omit empty texts, lists, tables and None, which are the defaults."""
+    """Omit empty texts, lists, tables and None, which are the defaults; an empty list of `measures` is a Host that agrees to nothing."""
     if isinstance(value, dict):
-        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", [], {}, None)}
+        kept = {
+            key: item
+            for key, item in value.items()
+            if item not in ("", [], {}, None) or (key, item) == ("measures", [])
+        }
+        return {key: _without_blanks(item) for key, item in kept.items()}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
 
 
@@ -310,6 +340,17 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
                 "in the federation. Rename the column at one of them."
             )
     return problems
+
+
+def _time_problems(file: str, guest: Party | None, label: Label | None, time: object) -> list[str]:
+    """A time column that is something else already; what is in it is checked when it is read."""
+    if not isinstance(time, str) or not time or guest is None:
+        return []
+    taken = {guest.id: "the id column", **({label.column: "the label"} if label else {})}
+    taken |= {feature.name: "a feature, from which a model would learn" for feature in guest.features}
+    if time not in taken:
+        return []
+    return [f"{file}, time: found {shown(time)}, which is {taken[time]}; expected a column of its own. Name another."]
 
 
 def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, label: Label | None) -> list[str]:

@@ -284,8 +284,6 @@ def stability(
     margins, others : ndarray of float64
         ``(n, outputs.count)`` and ``(m, outputs.count)``.
     """
-    from scipy.special import gammaincinv  # noqa: PLC0415 - slow to import, and few runs need it
-
     first, second = (np.asarray(x, dtype=np.float64).reshape(-1, outputs.count) for x in (margins, others))
     if not len(first) or not len(second):
         return None
@@ -296,11 +294,20 @@ def stability(
         counted = [
             np.bincount(np.searchsorted(cuts, x[:, 0], side="right"), minlength=len(cuts) + 1) for x in (first, second)
         ]
+    psi, chance = moved_by(*counted)
     used = (counted[0] + counted[1]) > 0
     n, m = len(first), len(second)
-    p, q = (np.maximum(c[used], 0.5) / c.sum() for c in counted)  # an empty bin counts as half a record
-    psi = float(((q - p) * np.log(q / p)).sum())
-    # quantile of chi-squared with one degree of freedom fewer than bins, scaled by the two sample sizes
-    chance = float(2 * gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE) * (1 / n + 1 / m))
     shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[used] for c in counted), strict=True))
     return Stability(reference, part, m, psi, chance, shares)
+
+
+def moved_by(before: NDArray[np.intp], after: NDArray[np.intp]) -> tuple[float, float]:
+    """Population stability index of two samples counted in the same bins, and its 95 % quantile under chance (Yurdakul 2018)."""
+    from scipy.special import gammaincinv  # noqa: PLC0415 - slow to import, and few runs need it
+
+    used = (before + after) > 0
+    p, q = (np.maximum(c[used], 0.5) / c.sum() for c in (before, after))  # an empty bin counts as half a record
+    psi = float(((q - p) * np.log(q / p)).sum())
+    # quantile of chi-squared with one degree of freedom fewer than bins, scaled by the two sample sizes
+    spread = gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE)
+    return psi, float(2 * spread * (1 / before.sum() + 1 / after.sum()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import KeySide, PairKeySide
+from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
@@ -41,15 +41,16 @@ class GuestParty:
         self,
         labels: NDArray[np.float64],
         parameters: Parameters,
-        key: PairKeySide | None,
+        key: PairKeySide | NodeKeySide | None,
         session: Session,
         *,
         exclude: Sequence[str] = (),
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
+        times: NDArray[np.str_] | None = None,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
-        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree)
+        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree, times)
         return client.train(labels, key)
 
     def score(
@@ -64,7 +65,10 @@ class GuestParty:
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
         run: Run | None = None,
+        offered: bool = False,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        client = ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run)
+        client = ScoringClient(
+            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered
+        )
         return client.score()

@@ -54,7 +54,7 @@ class Report(Part):
 
 def make(content: Content, issued: Issued, key: SigningKey) -> Report:
     """Put a report together, compute its hashes and sign it."""
-    parts = {"content": content.model_dump(mode="json"), "issued": issued.model_dump(mode="json")}
+    parts = {"content": _written(content), "issued": issued.model_dump(mode="json")}
     document = {"schema": SCHEMA, "version": VERSION, "content_sha256": content_hash(content), **parts}
     digest = sha256(document)
     signature = {"algorithm": "Ed25519", "public_key": key.public, "value": key.sign(KIND, digest)}
@@ -65,7 +65,13 @@ def make(content: Content, issued: Issued, key: SigningKey) -> Report:
 
 def content_hash(content: Content) -> str:
     """SHA-256 of a content."""
-    return sha256(content.model_dump(mode="json"))
+    return sha256(_written(content))
+
+
+def _written(content: Content) -> dict[str, Any]:
+    """A content without the later parts that hold nothing: what was signed before there were such parts keeps its hash."""
+    fields = type(content).model_fields
+    return {k: v for k, v in content.model_dump(mode="json").items() if v is not None or fields[k].is_required()}
 
 
 def sign_off_holds(line: SignOffLine, model_sha256: str, public_key: str) -> bool | None:

@@ -97,7 +97,10 @@ class Structure(Part):
 
 
 class Measured(Part):
-    """One measured number with its interval; null where the group was too small to be disclosed."""
+    """One measured number with its interval; null where the group was too small to be disclosed.
+
+    `cutoff` is that of a figure of a range of cut-offs, else null.
+    """
 
     about: str
     about_zh: str = Field(description="a group's name in Chinese, where that differs")
@@ -106,13 +109,18 @@ class Measured(Part):
     value: float | None
     low: float | None
     high: float | None
+    cutoff: float | None = None
 
 
 class BasisLine(Part):
-    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none."""
+    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none.
+
+    `refused` is the Host without whose agreement nothing was measured, else empty.
+    """
 
     n: int
     cutoff: float | None
+    refused: str = ""
 
 
 class Decision(Part):
@@ -179,6 +187,9 @@ class FindingLine(LawLine):
     check: Literal["", "elderly"] = Field(description="what the rule asks to be measured besides")
     ages: AgeCheckLine | None = Field(
         description="that check of elderly ages; null = not measured, or the rule asks for none"
+    )
+    ages_on: BasisLine | None = Field(
+        default=None, description="which Host has not agreed to that check, if one has not"
     )
     decision: Decision | None = Field(description="the last one; null = nobody decided yet")
     earlier_decisions: int
@@ -344,6 +355,60 @@ class PerformanceSection(Part):
     stability: tuple[StabilityLine, ...]
 
 
+# Validation
+
+
+class FigureLine(Part):
+    """One figure of a test with its interval and thresholds; null where it is not disclosed, or there is none."""
+
+    measure: str
+    party: str
+    feature: str
+    kind: str
+    group: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    sense: Literal["min", "max"]
+    warn: float | None
+    fail: float | None
+    certain: Literal["", "fail", "both"]
+    verdict: str
+
+
+class TestLine(Part):
+    """One test of the suite and its verdict."""
+
+    __test__ = False
+
+    id: str
+    group: str
+    floor: bool = Field(description="cannot be switched off")
+    source: str
+    verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
+    missing: str = Field(description="why it was not provided")
+    because: str = Field(description="why the operator switched it off")
+    compared: int
+    figures: tuple[FigureLine, ...] = Field(description="the worst first, at most three")
+
+
+class ValidationSection(Part):
+    """The suite's last run on the model: thresholds were set beforehand, a verdict each."""
+
+    made: str
+    version: str
+    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    n: int
+    training: int
+    cutoff: float
+    challenger: str
+    time: str
+    tightened: tuple[str, ...]
+    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that a Host refused to group")
+    tests: tuple[TestLine, ...]
+
+
 # Who saw what
 
 
@@ -378,8 +443,74 @@ class Limit(Part):
     text: str
 
 
+class OutOfTimeLine(Part):
+    """The test records are the latest ones, from a period on; the model was grown on earlier ones alone."""
+
+    test_from: str = Field(description="day, month or year, as the Guest's records have it")
+    n: int
+
+
+# What people add
+
+
+class DetailsSection(Part):
+    """What the operator alone can say; empty = not provided. Filled in at the page Report or by ``glassleaf report-details``."""
+
+    intended_use: str = ""
+    barred_use: str = ""
+    owner: str = Field("", description="who answers for the model's use")
+    tier: str = Field("", description="materiality: exposure and purpose")
+    process: str = Field("", description="the decision that the model is part of, and how often it is made")
+    affected: str = Field("", description="people and groups whom it concerns")
+    harms: str = ""
+    oversight: str = Field("", description="who can stop or change a decision, and how")
+    complaints: str = ""
+    population: str = ""
+    period: str = Field("", description="of the records that the model was grown on")
+    lineage: dict[str, str] = Field(default={}, description="party → where its data come from")
+    data_quality: dict[str, str] = Field(default={}, description="party → what was checked of its data")
+    assumptions: str = ""
+    challenger: str = Field("", description="id of the registered model that was compared")
+    sensitivity: str = ""
+    monitoring: str = ""
+    triggers: str = ""
+    overrides: str = Field("", description="when a person may decide otherwise than the score")
+    validator: str = Field("", description="who validated the model, by name")
+    validation: str = Field("", description="when, on what, and with which result")
+    changes: str = Field("", description="planned, and those that no log shows")
+
+
+class DossierColumn(Part):
+    """One column as its Host documents it; shares in steps of 0.05, so that no person's coming or going shows."""
+
+    name: str
+    meaning: str
+    unit: str
+    codes: dict[str, str]
+    source: str
+    lawful_basis: str
+    refresh: str
+    owner: str
+    missing: float = Field(description="share without a value, rounded")
+    bands: tuple[tuple[str, float], ...] = Field(
+        description="code or band → share, rounded; bands are of equal width, and where they lie stays with the Host"
+    )
+    drift: Literal["not measured", "still", "moved", "moved far"]
+
+
+class DossierSection(Part):
+    """What a Host documents and signs about its columns, as the Guest took it in."""
+
+    host: str
+    day: str
+    reference: str = Field(description="day of the records that drift is measured against; empty = none yet")
+    columns: tuple[DossierColumn, ...]
+    public_key: str
+    signature: str = Field(description="over the statement in docs/report.md")
+
+
 class Content(Part):
-    """What people assess and sign."""
+    """What people assess and sign; a part that came later and holds nothing is left out of it."""
 
     identity: Identity
     parties: tuple[PartyLine, ...]
@@ -393,11 +524,16 @@ class Content(Part):
     retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
     quality: Quality
     performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
+    validation: ValidationSection | None = Field(None, description="null = the suite was not run on the model")
     release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"
     )
     limits: tuple[Limit, ...]
+    out_of_time: OutOfTimeLine | None = Field(None, description="null = the federation has no time column")
+    details: DetailsSection | None = Field(None, description="null = the operator provided nothing")
+    challenger: Retrained | None = Field(None, description="the model beside another registered one; null = none named")
+    dossiers: tuple[DossierSection, ...] | None = Field(None, description="null = no Host's was taken in")
 
 
 # The day of the report
@@ -460,6 +596,15 @@ class GivenAwayLine(Part):
     limit: float | None = Field(description="bits that the Host allows; null = no limit")
 
 
+class ChangeLine(Part):
+    """One entry of the audit log that changed the model, what is said of it or who stands by it."""
+
+    time: str
+    action: str
+    detail: str = Field(description="the step taken, or the fields that changed")
+    actor: str
+
+
 class Issued(Part):
     """What belongs to the day of the report."""
 
@@ -474,3 +619,5 @@ class Issued(Part):
         None, description="what answers have given away, by Host; null = not known, or made before 0.3"
     )
     audit: AuditLine
+    versions: dict[str, str] | None = Field(None, description="software that made this report; null = made before 0.5")
+    changes: tuple[ChangeLine, ...] | None = Field(None, description="null = made before 0.5")

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
     from backend.services.demonstration import Demonstration
+    from backend.services.dossiers import Dossiers
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
+    from backend.services.host_dossier import HostDossier
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.lifecycle import Lifecycle
@@ -37,16 +39,20 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
+    from backend.services.report_details import ReportDetails
     from backend.services.reports import Reports
     from backend.services.retraining import Retraining
     from backend.services.reviews import ReviewService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
+    from backend.services.streaming import Streaming
     from backend.services.training import Training
+    from backend.services.validation import ValidationService
 
 
 class _Shared:
@@ -216,6 +222,20 @@ class Glassleaf:
         return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
 
     @cached_property
+    def streaming(self) -> Streaming:
+        """Score tables of any length into a file."""
+        from backend.services.streaming import Streaming
+
+        return Streaming(self._shared.workspace, self.models, self.scoring)
+
+    @cached_property
+    def online(self) -> Online:
+        """Models kept ready for programs that wait."""
+        from backend.services.online import Online
+
+        return Online(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
+
+    @cached_property
     def reasons(self) -> ReasonsService:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
@@ -270,6 +290,13 @@ class Glassleaf:
         from backend.services.model_difference import ModelDifferences
 
         return ModelDifferences(self._measurement)
+
+    @cached_property
+    def validation(self) -> ValidationService:
+        """The suite of tests with a verdict each."""
+        from backend.services.validation import ValidationService
+
+        return ValidationService(self._measurement, self.compliance, self.model_differences)
 
     @cached_property
     def leakage(self) -> Leakage:
@@ -340,7 +367,29 @@ class Glassleaf:
             self.explanation,
             self.compliance,
             self.model_cards,
+            self.report_details,
+            self.dossiers,
         )
+
+    @cached_property
+    def report_details(self) -> ReportDetails:
+        """What the operator provides for a model's report."""
+        from backend.services.report_details import ReportDetails
+
+        return ReportDetails(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def dossiers(self) -> Dossiers:
+        """What Hosts document and sign about their columns."""
+        from backend.services.dossiers import Dossiers
+
+        return Dossiers(self._shared.workspace, self._auditor)
+
+    def host_dossier(self, federation: str, host: str) -> HostDossier:
+        """A Host's side of its dossier; for whoever operates that Host's home."""
+        from backend.services.host_dossier import HostDossier
+
+        return HostDossier(self._shared.workspace, federation, host)
 
     @cached_property
     def _measurement(self) -> Measurement:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
 from backend.errors import FederationError, ParameterError
+from backend.evaluation.validation.suite import read_validation
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
@@ -19,13 +20,15 @@ from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.sections import answers
-from backend.results import ModelRecord
+from backend.results import VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
+from backend.services.dossiers import Dossiers
 from backend.services.explanation import Explanation
 from backend.services.model_card import ModelCards
 from backend.services.model_difference import ModelDifference
 from backend.services.registry import Registry
+from backend.services.report_details import ReportDetails
 from backend.services.workspace import Workspace
 from backend.store.reviews import SignOff
 
@@ -62,9 +65,12 @@ class Reports:
         explanation: Explanation,
         compliance: Compliance,
         cards: ModelCards,
+        details: ReportDetails,
+        dossiers: Dossiers,
     ) -> None:
         self._workspace, self._models, self._auditor, self._audit = workspace, models, auditor, audit
         self._explanation, self._compliance, self._cards = explanation, compliance, cards
+        self._details, self._dossiers = details, dossiers
 
     def make(self, model_id: str) -> Report:
         """The canonical report as of now; looking at it is not logged, :meth:`export` is."""
@@ -179,7 +185,7 @@ class Reports:
 
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
-        card = self._cards.get(record.id)
+        card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
         return Sources(
             record=record,
             federation=self._workspace.federation(record.federation),
@@ -197,7 +203,16 @@ class Reports:
             bases=found.bases,
             retrained=self._retrained(record),
             given_away=self._given_away(record),
+            validation=read_validation(ran[""].rows[0]) if ran else None,
+            details=self._details.get(record.id),
+            challenger=self._challenger(record),
+            dossiers=self._dossiers.of(record.federation),
         )
+
+    def _challenger(self, record: ModelRecord) -> SideBySide | None:
+        """The model beside the one that its operator names."""
+        details = self._details.get(record.id)
+        return self.compare(record.id, details.challenger) if details and details.challenger else None
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
         """What the simulated Hosts' answers have given away; None where their tables are gone."""

@@ -157,7 +157,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     _check_excluded(runtime.federation, hosts, request.exclude)
     job.at("key", runtime.guest.name)
     asked = request.parameters
-    key = None if isinstance(asked, OpBoostParameters) else runtime.pair_key(asked.cipher, asked.key_bits)
+    key = None if isinstance(asked, OpBoostParameters) else runtime.training_key(asked.cipher, asked.key_bits)
     session = runtime.open_session(
         hosts, job.cancelled, counted=False
     )  # OpBoost scores its test records to measure the model
@@ -171,6 +171,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
             exclude=request.exclude,
             on_stage=lambda stage: job.at(stage, runtime.guest.name),
             on_tree=job.tree_grown,
+            times=runtime.times(),
         )
     finally:
         job.keep_transcript(session.close())
@@ -199,6 +200,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
         exclude=request.exclude,
         task=trained.model.outputs.task,
         label_bits=trained.label_bits,
+        test_from=trained.test_from,
     )
     return record, trained
 

@@ -5,6 +5,7 @@ Holds nothing of a Host's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from backend import work
 from backend.crypto.fixedpoint import MAX_ROWS
-from backend.crypto.interface import PairKeySide
+from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
+from backend.data.medians import medians
 from backend.data.table import PartyTable
 from backend.errors import FederationError
 from backend.protocols.alignment.exchange import Alignment, align
@@ -63,6 +65,8 @@ class Trained:
         be scored.
     label_bits : float or None
         As of :class:`~backend.protocols.training.joint.Grown`.
+    test_from : str
+        First period of the test records, where these are the latest ones; empty where they were drawn.
     """
 
     model_id: str
@@ -75,6 +79,7 @@ class Trained:
     alignment: Alignment
     scores: Scores
     label_bits: float | None = None
+    test_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class TrainingClient:
         Called with "align", "tree" and "store".
     on_tree : callable
         Called after every tree.
+    times : ndarray of str or None
+        ``(n,)``, in the table's order: when each record is from, as of :func:`backend.data.table.read_times`.
     """
 
     federation: Federation
@@ -105,15 +112,16 @@ class TrainingClient:
     exclude: Sequence[str] = ()
     on_stage: Callable[[str], None] = lambda stage: None
     on_tree: Callable[[TreeProgress], None] = lambda progress: None
+    times: NDArray[np.str_] | None = None
 
-    def train(self, labels: NDArray[np.float64], key: PairKeySide | None) -> Trained:
+    def train(self, labels: NDArray[np.float64], key: PairKeySide | NodeKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
 
         Parameters
         ----------
         labels : ndarray of float64
             ``(n,)``, in the table's order: 0/1, number of the class, or value.
-        key : PairKeySide or None
+        key : PairKeySide, NodeKeySide or None
             None for an algorithm that sends no ciphertexts.
 
         Raises
@@ -152,6 +160,7 @@ class TrainingClient:
             alignment=alignment,
             scores=scores,
             label_bits=grown.label_bits,
+            test_from="" if self.times is None else str(np.sort(self.times[rows][joint.parts == TEST])[0]),
         )
 
     def _shares(self, scheme: str) -> tuple[float, float]:
@@ -165,13 +174,14 @@ class TrainingClient:
         whole = align_seconds + grow_seconds + effort.STORING
         return align_seconds / whole, (align_seconds + grow_seconds) / whole
 
-    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide) -> Joint:
+    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide | NodeKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError(
                 f"Training needs {MIN_ROWS} to {MAX_ROWS:,} records that every party holds; there are {len(rows):,}."
             )
-        parts, label = draw_parts(len(rows), self.parameters.seed), self.federation.label
+        times = None if self.times is None else self.times[rows]
+        parts, label = draw_parts(len(rows), self.parameters.seed, times), self.federation.label
         if len(np.unique(labels[parts == TRAINING])) < 2:
             raise FederationError(
                 f"The {int((parts == TRAINING).sum())} joint training rows hold one "
@@ -194,6 +204,8 @@ class TrainingClient:
         )
 
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:
+        used = {rule.feature for rule in grown.rules.values()}
+        own = [feature for feature in joint.features[joint.guest] if feature.name in used]
         return GuestModel(
             guest=joint.guest,
             hosts=self.session.hosts,
@@ -204,6 +216,7 @@ class TrainingClient:
             rules=grown.rules,
             outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,
+            medians=medians(own, joint.table.columns, joint.training),
         )
 
     def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:
@@ -228,9 +241,30 @@ class TrainingClient:
         return {PARTS[TEST]: (joint.labels[test], compiled.margins(client.score().units))}
 
 
-def draw_parts(n: int, seed: int) -> NDArray[np.int8]:
-    """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A)."""
+def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDArray[np.int8]:
+    """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A).
+
+    With `times` the test rows are those of the latest periods that hold a fifth of the rows or more, and only the earlier ones are
+    shuffled.
+
+    Raises
+    ------
+    FederationError
+        The latest period that completes a fifth makes it more than half: too few earlier records are left.
+    """
     order = np.random.default_rng(seed).permutation(n)
+    if times is not None:
+        latest = times >= np.sort(times)[::-1][max(0, math.ceil((1 - SHARES[0] - SHARES[1]) * n - 1e-9) - 1)]
+        if 2 * int(latest.sum()) > n:
+            raise FederationError(
+                f"The latest periods with a fifth of the records hold {int(latest.sum()):,} of {n:,}; a test on the latest ones "
+                "needs at least half of them to be earlier. Name a finer time column, or none."
+            )
+        earlier = order[~latest[order]]
+        cut = round(SHARES[0] / (SHARES[0] + SHARES[1]) * len(earlier))
+        parts = np.full(n, TEST, dtype=np.int8)
+        parts[earlier[:cut]], parts[earlier[cut:]] = TRAINING, VALIDATION
+        return parts
     parts = np.full(n, TEST, dtype=np.int8)
     first, second = round(SHARES[0] * n), round((SHARES[0] + SHARES[1]) * n)
     parts[order[:first]], parts[order[first:second]] = TRAINING, VALIDATION

@@ -12,6 +12,7 @@ from backend.reports.build.fill import fill, rounded
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
 from backend.reports.build.sources import Sources
+from backend.reports.build.validation import validation
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
 
@@ -31,8 +32,13 @@ def content_of(sources: Sources) -> report.Content:
         retrained=tuple(retrained(sources, pair) for pair in sources.retrained),
         quality=fill(report.Quality, sources.record.metrics, sources.record, rows=sources.record.parts),
         performance=performance(sources.card),
+        validation=validation(sources.validation),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
+        out_of_time=_out_of_time(sources.record),
+        details=sources.details,
+        challenger=sources.challenger and retrained(sources, sources.challenger),
+        dossiers=sources.dossiers or None,
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 
@@ -97,6 +103,10 @@ def _release(record: ModelRecord) -> report.ReleaseLine | None:
         return None
     exact = {"dither": found.dither, "paths": found.paths}  # not rounded: a dither is a power of two
     return fill(report.ReleaseLine, found, record, named_without=rounded(found.without_dither), **exact)
+
+
+def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
+    return report.OutOfTimeLine(test_from=record.test_from, n=record.parts["test"]) if record.test_from else None
 
 
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:

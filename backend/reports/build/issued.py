@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import platform
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
+from backend import __version__
 from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
 from backend.reports.document import content_hash
 from backend.store.audit_log import Entry, Verdict
+
+SOFTWARE = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "fairlearn",
+    "gmpy2",
+    "phe",
+    "tenseal",
+    "python-flint",
+    "cryptography",
+    "fpdf2",
+)
+CHANGES = {  # action of the audit log → the field of its entry that says more
+    "train": "", "import": "", "describe": "changed", "details": "changed", "state": "step", "override": "verdict",
+    "sign-off": "", "dossier": "host",
+}  # fmt: skip
 
 
 def issued_of(
@@ -28,7 +49,31 @@ def issued_of(
         use=_use(sources),
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
+        versions=_versions(),
+        changes=tuple(_changes(sources)),
     )
+
+
+def _versions() -> dict[str, str]:
+    """Software that figures and ciphers come from; what is not installed here is left out."""
+    found = {"Glassleaf": __version__, "Python": platform.python_version()}
+    for name in SOFTWARE:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
+    """What the log says was done to the model, said of it or decided about it, and which dossiers came; oldest first."""
+    digest = sources.record.content_hash
+    for entry in sources.entries:
+        if entry.action not in CHANGES or entry.body.get("outcome", "done") != "done":
+            continue
+        if entry.action != "dossier" and entry.body.get("model_sha256") != digest:
+            continue
+        found = entry.body.get(CHANGES[entry.action], "")
+        detail = found if isinstance(found, str) else ", ".join(found)
+        yield report.ChangeLine(time=entry.time, action=entry.action, detail=detail, actor=entry.actor)
 
 
 def _standing(sources: Sources) -> report.StandingLine:

@@ -10,11 +10,13 @@ from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
+from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Basis, Evidence
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
+from backend.reports.schema import DetailsSection, DossierSection
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
@@ -60,8 +62,16 @@ class Sources:
         What that was measured on.
     retrained : tuple of SideBySide
         The model beside the one it replaces, and those that replace it.
+    validation : Validation, optional
+        The suite's last run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
+    details : DetailsSection, optional
+        What the operator provided.
+    challenger : SideBySide, optional
+        The model beside the one that it names as challenger.
+    dossiers : tuple of DossierSection
+        What Hosts signed about their columns, as the Guest took it in.
     """
 
     record: ModelRecord
@@ -80,6 +90,10 @@ class Sources:
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
+    validation: Validation | None = None
+    details: DetailsSection | None = None
+    challenger: SideBySide | None = None
+    dossiers: tuple[DossierSection, ...] = ()
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

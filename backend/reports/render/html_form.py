@@ -47,10 +47,18 @@ def page(drawn: Outline, language: str, script: str = "") -> str:
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{escape(drawn.title)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(drawn.title)}</title>\n<style>\n{_style()}{_head(drawn.head)}</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{escape(drawn.title)}</h1>\n<p class="sub">{escape(drawn.subtitle)}</p>\n{body}\n</main>\n'
         f"{script}</body>\n</html>\n"
     )
+
+
+def _head(text: str) -> str:
+    """What a printed page has at its head, as the PDF has; every sign but letters and digits is written as its number."""
+    if not text:
+        return ""
+    safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text)
+    return f'@media print{{@page{{@top-left{{content:"{safe}";font-size:7.5pt;color:#55606A}}}}}}\n'
 
 
 def read_html(text: str) -> Report:
@@ -129,7 +137,8 @@ def _bars(bars: Bars, language: str) -> str:
 def _picture(sentence: str, width: int, height: int, drawn: str) -> str:
     """A picture under the sentence that is its text alternative."""
     box = f'viewBox="0 0 {width} {height}" width="{width}"'
-    return f'<p>{escape(sentence)}</p>\n<svg role="img" aria-label="{escape(sentence)}" {box}>{drawn}</svg>'
+    image = f'<svg role="img" aria-label="{escape(sentence)}" {box}>{drawn}</svg>'
+    return f'<div class="kept"><p>{escape(sentence)}</p>\n{image}</div>'
 
 
 def _panels(panels: Panels) -> str:

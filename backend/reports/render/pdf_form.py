@@ -14,11 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from fpdf import FPDF
-from fpdf.enums import TableCellFillMode, WrapMode, XPos, YPos
-from fpdf.fonts import FontFace
 
 from backend.errors import ModelError
-from backend.i18n import Catalogue
+from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.html_form import TICKS, colour, shortened
@@ -32,8 +30,8 @@ KEPT, BEGINNING = (
     45.0,
 )  # millimetres: a block up to this is kept with its heading; of a longer one at least so much
 PANEL = 78.0  # millimetres: side of a small chart with its words
-# Millimetres of room for the name of an upright axis: a position left of the page would be counted from its right.
-UP = 36.0
+# Millimetres of a table: right of a cell's text, above and below it.
+BESIDE, ABOVE = 2.4, 0.8
 
 
 def language_of_pdf(language: str) -> str:
@@ -60,20 +58,26 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     pdf.paragraph(drawn.title, 18, bold=True)
     pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
     for i, block in enumerate(drawn.blocks):
-        if isinstance(block, Heading) and pdf.will_page_break(_together(pdf, drawn.blocks[i:])):
+        if isinstance(block, Heading) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
             pdf.add_page()
         _draw(pdf, block, words)
     return pdf
 
 
 def _together(pdf: Page, blocks: Sequence[Block]) -> float:
-    """Millimetres of what has to stand on one page with a heading: headings below it, and what they head, at least its beginning."""
-    height = 0.0
+    """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning."""
+    height, opened = 0.0, False
     for block in blocks:
-        if not isinstance(block, Heading):
-            whole = _height(pdf, block)
-            return height + (whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING)
-        height += 16 if block.level == 1 else 11
+        if isinstance(block, Heading):
+            if opened:  # the next heading's own
+                break
+            height += 16 if block.level == 1 else 11
+            continue
+        whole = _height(pdf, block)
+        height += whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
+        opened = True
+        if not isinstance(block, Text) or height > BEGINNING:
+            break
     return height
 
 
@@ -95,9 +99,9 @@ def _height(pdf: Page, block: Block) -> float:
 
 
 def _rows(pdf: Page, rows: Sequence[Sequence[str]], widths: Sequence[int], size: float) -> float:
-    units = [pdf.epw * width / sum(widths) - 3 for width in widths]
+    units = [pdf.epw * width / sum(widths) - BESIDE for width in widths]
     tallest = (max(map(lambda cell, room: pdf.height(cell, size, room), row, units), default=0.0) for row in rows)
-    return sum(height + 1.6 for height in tallest) + 2
+    return sum(height + 2 * ABOVE for height in tallest) + 2
 
 
 def read_pdf(blob: bytes) -> Report:
@@ -129,7 +133,10 @@ def read_pdf(blob: bytes) -> Report:
 
 def is_drawn_here(blob: bytes, report: Report) -> bool:
     """Whether this machine draws exactly this file from the report in it; other fonts or another version draw another file."""
-    return any(to_pdf(report, language) == blob for language in ("en", "zh"))
+    likely = sorted(
+        LANGUAGES, key=lambda language: f"/Lang ({language})".encode() not in blob
+    )  # drawing takes a second
+    return any(to_pdf(report, language) == blob for language in likely)
 
 
 def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
@@ -153,57 +160,94 @@ def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
 
 
 def _table(pdf: Page, table: Table, size: float) -> None:
-    pdf.face(size)
-    pdf.set_draw_color(216, 222, 228)
-    pdf.set_fill_color(255, 255, 255)
-    bold = FontFace(emphasis="BOLD")
-    with pdf.table(
-        col_widths=table.widths,
-        text_align=tuple("RIGHT" if i in table.numeric else "LEFT" for i in range(len(table.widths))),
-        borders_layout="HORIZONTAL_LINES",
-        headings_style=bold,
-        first_row_as_headings=bool(table.head),
-        line_height=size * 0.5,
-        padding=(0.8, 1.2, 0.8, 0),
-        cell_fill_mode=TableCellFillMode.NONE,
-        wrapmode=WrapMode.CHAR if pdf.family == "chinese" else WrapMode.WORD,
-    ) as grid:
-        for row in (table.head, *table.rows) if table.head else table.rows:
-            line = grid.row()
-            for i, cell in enumerate(row):
-                line.cell(pdf.drawable(cell) or " ", style=bold if not table.head and i == 0 else None)
+    """Rows with a line below each; one that fits no page goes on on the next, and the head stands on every page."""
+    widths = [pdf.epw * width / sum(table.widths) for width in table.widths]
+    bolds = [[bool(not table.head and i == 0) for i in range(len(widths))], [True] * len(widths)]
+    head = _cells(pdf, table.head, widths, bolds[1], size) if table.head else None
+    for k, row in enumerate(table.rows or [()]):
+        cells = _cells(pdf, row, widths, bolds[0], size)
+        begins = k == 0
+        needed = _tall(cells, size) + (_tall(head, size) if head and begins else 0.0)
+        if pdf.room_below() < min(needed, KEPT):
+            pdf.add_page()
+            begins = True
+        if head and begins:
+            _row(pdf, head, table, bolds[1], size)
+        while _tall(cells, size) > pdf.room_below():
+            fit = max(1, int((pdf.room_below() - 2 * ABOVE) / (size * 0.5)))
+            _row(pdf, [lines[:fit] for lines in cells], table, bolds[0], size)
+            cells = [lines[fit:] for lines in cells]
+            pdf.add_page()
+            if head:
+                _row(pdf, head, table, bolds[1], size)
+        _row(pdf, cells, table, bolds[0], size)
     pdf.ln(2)
+
+
+def _cells(
+    pdf: Page, row: Sequence[str], widths: Sequence[float], bolds: Sequence[bool], size: float
+) -> list[list[str]]:
+    """A row's cells in lines."""
+    cells = []
+    for text, width, bold in zip(row, widths, bolds, strict=False):
+        pdf.face(size, bold=bold)
+        cells.append(pdf.lines_of(text, width - BESIDE))
+    return cells
+
+
+def _tall(cells: Sequence[Sequence[str]], size: float) -> float:
+    return max(map(len, cells), default=0) * size * 0.5 + 2 * ABOVE
+
+
+def _row(pdf: Page, cells: Sequence[Sequence[str]], table: Table, bolds: Sequence[bool], size: float) -> None:
+    top, x, height = pdf.get_y(), pdf.l_margin, size * 0.5
+    for i, (lines, bold) in enumerate(zip(cells, bolds, strict=False)):
+        right = i in table.numeric
+        width = pdf.epw * table.widths[i] / sum(table.widths)
+        pdf.face(size, bold=bold)
+        for j, line in enumerate(lines):
+            y = top + ABOVE + j * height
+            pdf.put(x + width - BESIDE if right else x, y, line, height, "right" if right else "left")
+        x += width
+    bottom = top + _tall(cells, size)
+    pdf.set_draw_color(216, 222, 228)
+    pdf.line(pdf.l_margin, bottom, pdf.l_margin + pdf.epw, bottom)
+    pdf.set_xy(pdf.l_margin, bottom)
 
 
 def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
     pdf.paragraph(bars.sentence, SIZE)
     room = pdf.epw - LABELS - 22
-    for bar in bars.rows:
-        if pdf.will_page_break(BAR):
+    for k, bar in enumerate(bars.rows):
+        # The last bar and the legend stay together.
+        if pdf.room_below() < (BAR if k + 1 < len(bars.rows) else BAR + 8):
             pdf.add_page()
         y = pdf.get_y()
         pdf.face(SMALL)
-        pdf.cell(LABELS, BAR, pdf.one_line(shortened(bar.label)), align="R")
+        pdf.put(pdf.l_margin + LABELS, y, pdf.one_line(shortened(bar.label)), BAR, "right")
         _fill(pdf, bar.party)
         length = max(0.6, bar.share * room)
         pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
-        pdf.set_xy(pdf.l_margin + LABELS + 3 + length, y)
-        pdf.cell(20, BAR, bar.shown, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+        pdf.put(pdf.l_margin + LABELS + 4 + length, y, bar.shown, BAR)
+        pdf.set_xy(pdf.l_margin, y + BAR)
     pdf.ln(1)
     before, _, after = words("document.colours", listed="\0").partition("\0")
     pdf.face(SMALL, colour=FAINT)
-    pdf.cell(pdf.get_string_width(before) + 3, LINE, before)
-    for i, name in enumerate(bars.parties):
+    x, y = pdf.l_margin, pdf.get_y()
+    pdf.put(x, y, before, LINE)
+    x += pdf.wide(before) + 1
+    for i, name in enumerate(map(pdf.one_line, bars.parties)):
         _fill(pdf, i)
-        pdf.rect(pdf.get_x(), pdf.get_y() + 1.1, 2.4, 2.4, style="F")
-        pdf.set_x(pdf.get_x() + 3)
-        pdf.cell(pdf.get_string_width(pdf.one_line(name)) + 5, LINE, pdf.one_line(name))
-    pdf.cell(5, LINE, after, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+        pdf.rect(x, y + 1.1, 2.4, 2.4, style="F")
+        pdf.put(x + 3.5, y, name, LINE)
+        x += pdf.wide(name) + 7
+    pdf.put(x - 2.5, y, after, LINE)
+    pdf.set_xy(pdf.l_margin, y + LINE)
     pdf.ln(2)
 
 
 def _panels(pdf: Page, panels: Panels) -> None:
-    if pdf.will_page_break(_height(pdf, panels)):
+    if pdf.room_below() < _height(pdf, panels):
         pdf.add_page()
     pdf.paragraph(panels.sentence, SIZE)
     top = pdf.get_y()
@@ -223,19 +267,18 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     def line(a: tuple[float, float], b: tuple[float, float]) -> None:
         pdf.line(*at(*a), *at(*b))
 
-    def label(text: str, x: float, y: float, width: float) -> None:
-        pdf.set_xy(x, y)
-        pdf.cell(width, 4, pdf.one_line(text), align="C")
+    def label(text: str, x: float, y: float) -> None:
+        pdf.put(x, y, pdf.one_line(text), 4, "centre")
 
     pdf.face(SMALL)
-    label(panel.title, x0, top, side)
-    label(panel.across, left, y0 + 6, PANEL)
+    label(panel.title, x0 + side / 2, top)
+    label(panel.across, x0 + side / 2, y0 + 6)
     with pdf.rotation(90, left + 3, y0 - side / 2):
-        label(panel.up, left + 3 - UP / 2, y0 - side / 2 - 2, UP)
+        label(panel.up, left + 3, y0 - side / 2 - 2)
     for tick in TICKS:
         x, y = at(tick, tick)
-        label(f"{tick:g}", x - 5, y0 + 1.5, 10)
-        label(f"{tick:g}", x0 - 9, y - 2, 8)
+        label(f"{tick:g}", x, y0 + 1.5)
+        label(f"{tick:g}", x0 - 5, y - 2)
     pdf.set_draw_color(154, 167, 178)
     line((0, 0), (1, 0))
     line((0, 0), (0, 1))

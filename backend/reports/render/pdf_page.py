@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from fpdf import FPDF
-from fpdf.enums import WrapMode, XPos, YPos
+from fpdf.fonts import TTFFont
 
 from backend.i18n import Catalogue
+from backend.reports.render.line_breaks import broken
 
 SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
 INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
@@ -50,7 +52,11 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class Page(FPDF):
-    """Pages with a number at the foot and, from the second on, what they belong to at the top, in whatever fonts there are."""
+    """Pages with a number at the foot and, from the second on, what they belong to at the top, in whatever fonts there are.
+
+    Text is measured and broken here, letter by letter from widths that are looked up once: fpdf2's own breaking measures each cell
+    many times and breaks Chinese within numbers and names.
+    """
 
     def __init__(self, words: Catalogue, time: datetime, head: str = "") -> None:
         super().__init__(format="A4")
@@ -61,21 +67,32 @@ class Page(FPDF):
         self.set_auto_page_break(True, margin=18)
         latin, chinese = _first(LATIN), _first(CHINESE)
         self.only_latin1 = latin is None and chinese is None
-        for name, font in (("latin", latin), ("chinese", chinese)):
-            if font is not None:
-                self.add_font(name, "", font.plain, collection_font_number=font.face)
-                self.add_font(name, "B", font.bold, collection_font_number=font.face)
-        first = "chinese" if chinese and (words.language == "zh" or latin is None) else "latin"
-        self.family = "helvetica" if self.only_latin1 else first
-        if latin and chinese:
-            self.set_fallback_fonts(["latin" if first == "chinese" else "chinese"], exact_match=False)
+        named = {name: font for name, font in (("latin", latin), ("chinese", chinese)) if font is not None}
+        self.family = (
+            "helvetica" if self.only_latin1 else "chinese" if words.language == "zh" and chinese else next(iter(named))
+        )
+        if named:
+            self._load(self.family, named.pop(self.family))
+        self._spare = named  # loaded when a letter needs it: reading a font takes longer than drawing a page
+        self._families: dict[str, str] = {}
+        self._widths: dict[tuple[str, bool], float] = {}
+        self._broken: dict[tuple[str, float, bool], list[str]] = {}
+        self._bold, self._colour = False, INK
+
+    def _load(self, family: str, font: Font) -> None:
+        self.add_font(family, "", font.plain, collection_font_number=font.face)
+        self.add_font(family, "B", font.bold, collection_font_number=font.face)
+        for key in (family, family + "B"):
+            loaded = self.fonts[key]
+            if isinstance(loaded, TTFFont):
+                # Boxes of the letters that are embedded would be drawn to be measured; those of the whole font hold for each part.
+                loaded.ttfont.recalcBBoxes = False
 
     def header(self) -> None:
         """What the pages after the first belong to."""
         if self._head and self.page_no() > 1:
-            self.set_y(8)
             self.face(SMALL, colour=FAINT)
-            self.cell(0, 5, self.one_line(self._head), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+            self.put(self.l_margin, 8, self._fitting(self.one_line(self._head), self.epw), 5)
             self.set_y(self.t_margin)
 
     def footer(self) -> None:
@@ -88,6 +105,7 @@ class Page(FPDF):
         """Choose how letters look."""
         self.set_font(self.family, "B" if bold else "", size)
         self.set_text_color(*colour)
+        self._bold, self._colour = bold, colour
 
     def drawable(self, text: str) -> str:
         """`text` as the fonts can draw it; control characters but line breaks have no glyph."""
@@ -106,37 +124,99 @@ class Page(FPDF):
         """`text` as the fonts can draw it, without line breaks."""
         return " ".join(self.drawable(text).split())
 
+    def room_below(self) -> float:
+        """Millimetres down to the lower margin."""
+        return float(self.page_break_trigger - self.get_y())
+
     def paragraph(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
         """Lines over the whole width."""
         self.face(size, bold=bold, colour=colour)
-        self.lines(text, size * 0.49, _wrapping(text))
+        self._lines(text, size * 0.49)
         self.ln(1.2)
 
     def code(self, text: str) -> None:
         """Lines for a shell, on a grey ground, on one page."""
-        if self.will_page_break(4 * len(text.splitlines())):
-            self.add_page()
-        self.set_fill_color(244, 246, 248)
         self.face(SMALL)
-        self.lines(text, 4, WrapMode.CHAR, fill=True)
+        if self.room_below() < 4 * len(self.lines_of(text)):
+            self.add_page()
+            self.face(SMALL)
+        self._lines(text, 4, ground=(244, 246, 248))
         self.ln(1.5)
 
-    def height(self, text: str, size: float, width: float = 0.0) -> float:
-        """Millimetres that text takes in a column, about: its lines of letters of `size` points."""
-        self.face(size)
-        room = width or self.epw
-        rows = sum(max(1, -(-self.get_string_width(self.one_line(row)) // room)) for row in text.split("\n"))
-        return float(rows) * size * 0.5
-
-    def lines(self, text: str, height: float, wrapping: WrapMode, *, fill: bool = False) -> None:
+    def _lines(self, text: str, height: float, ground: tuple[int, int, int] | None = None) -> None:
         """Text from the left margin; the next line starts there again."""
-        ends: dict[str, Any] = {"new_x": XPos.LMARGIN, "new_y": YPos.NEXT}
-        self.multi_cell(0, height, self.drawable(text), align="L", fill=fill, wrapmode=wrapping, **ends)
+        look = self.font_size_pt, self._bold, self._colour
+        for line in self.lines_of(text):
+            if self.room_below() < height:
+                self.add_page()
+                self.face(look[0], bold=look[1], colour=look[2])
+            y = self.get_y()
+            if ground is not None:
+                self.set_fill_color(*ground)
+                self.rect(self.l_margin, y, self.epw, height, style="F")
+            self.put(self.l_margin, y, line, height)
+            self.set_xy(self.l_margin, y + height)
 
+    def height(self, text: str, size: float, width: float = 0.0) -> float:
+        """Millimetres that text takes in a column: its lines of letters of `size` points."""
+        self.face(size)
+        return len(self.lines_of(text, width)) * size * 0.5
 
-def _wrapping(text: str) -> WrapMode:
-    """Break between letters where there are no spaces between words: in Chinese."""
-    return WrapMode.CHAR if any(letter > "\u2e80" for letter in text) else WrapMode.WORD
+    def lines_of(self, text: str, width: float = 0.0) -> list[str]:
+        """`text` in lines of at most `width` millimetres, by default the page's, in the face that was chosen."""
+        room = (width or self.epw) * self.k / self.font_size_pt
+        key = text, room, self._bold
+        if key not in self._broken:  # measured for its height, then drawn
+            self._broken[key] = broken(self.drawable(text), self._width, room)
+        return self._broken[key]
+
+    def wide(self, text: str) -> float:
+        """Millimetres of a line in the face that was chosen."""
+        return sum(map(self._width, text)) * self.font_size_pt / self.k
+
+    def _width(self, letter: str) -> float:
+        """Of a letter, as a part of the font's size."""
+        key = letter, self._bold
+        if key not in self._widths:
+            font = self.fonts.get(self._family(letter) + "B" * self._bold) or self.current_font
+            self._widths[key] = font.get_text_width(letter, 1, None)[1] if font else 0.0
+        return self._widths[key]
+
+    def _family(self, letter: str) -> str:
+        """The first family that has the letter; the page's own where none has."""
+        if self.only_latin1:
+            return self.family
+        if letter not in self._families:
+            if not self._has(self.family, letter) and self._spare:
+                for name, font in self._spare.items():
+                    self._load(name, font)
+                self._spare = {}
+            loaded = (name for name in ("latin", "chinese") if name in self.fonts and self._has(name, letter))
+            self._families[letter] = self.family if self._has(self.family, letter) else next(loaded, self.family)
+        return self._families[letter]
+
+    def _has(self, family: str, letter: str) -> bool:
+        font = self.fonts[family]
+        return isinstance(font, TTFFont) and ord(letter) in font.cmap
+
+    def put(
+        self, x: float, y: float, line: str, height: float, align: Literal["left", "right", "centre"] = "left"
+    ) -> None:
+        """One line whose box has its corner, or its upper end at the right or the middle, at `x` and `y`, in the face that was chosen."""
+        x -= {"left": 0.0, "right": 1.0, "centre": 0.5}[align] * (self.wide(line) if align != "left" else 0.0)
+        size, style = self.font_size_pt, "B" * self._bold
+        for family, letters in groupby(line, self._family):
+            run = "".join(letters)
+            if family != self.family:
+                self.set_font(family, style, size)
+            self.text(x, y + 0.5 * height + 0.3 * size / self.k, run)
+            if family != self.family:
+                self.set_font(self.family, style, size)
+            x += self.wide(run)
+
+    def _fitting(self, line: str, width: float) -> str:
+        """The end of a line that is too long: there stands what tells one model from another."""
+        return line if self.wide(line) <= width else "… " + self.lines_of(line[::-1], width - 6)[0][::-1]
 
 
 def _first(fonts: Iterable[Font]) -> Font | None:

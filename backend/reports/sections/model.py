@@ -129,11 +129,16 @@ def dictionary(write: Writer) -> list[Block]:
         ),
         ("party", 4, lambda f: write.party(f.party)),
         ("kind", 3, lambda f: write.words(f"features.{f.kind}")),
-        ("sensitivity", 3, lambda f: f.sensitivity or NONE),
+        ("sensitivity", 3, lambda f: _tag(write, f.sensitivity)),
         ("expected", 3, lambda f: write.direction(f.expected)),
         ("codes", 6, lambda f: write.listed(f"{code} = {text}" for code, text in write.codes(f).items()) or NONE),
     )
     return [table]
+
+
+def _tag(write: Writer, tag: str) -> str:
+    """An owner's own tag in words."""
+    return write.words("details.tag_none") if tag == "none" else tag.replace("_", " ") or NONE
 
 
 def quality(write: Writer) -> list[Block]:

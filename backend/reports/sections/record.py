@@ -124,7 +124,7 @@ def sign_offs(write: Writer) -> list[Block]:
     table = write.table(
         lines,
         ("person", 3, lambda s: s.person),
-        ("role", 2, lambda s: s.role),
+        ("role", 2, lambda s: write.words.named("sidebar.role_", s.role)),
         ("statement", 7, lambda s: s.statement),
         ("time", 3, lambda s: minute(s.time)),
         ("covers", 5, lambda s: write("covers") if s.covers else write("covers_not", hash=s.report_sha256)),
@@ -141,13 +141,18 @@ def audit(write: Writer) -> list[Block]:
     """The log as it stood."""
     issued, log = write.report.issued, write.report.issued.audit
     witnesses = ", ".join(map(write.party, log.witnesses)) or write("no_witness")
+    role = write.words.named("sidebar.role_", issued.role)
     return [
         write.text("audit_holds", n=log.entries)
         if log.holds
         else Text(write("audit_broken", n=log.entries), "finding"),
         *problems(log.problems),
         write.facts({"audit_head": log.head_sha256, "witnesses": witnesses}),
-        write.note("issued_by_nobody" if issued.actor == NOBODY else "issued_by", actor=issued.actor, role=issued.role),
+        write.note(
+            "issued_by_nobody" if issued.actor == NOBODY else "issued_by",
+            actor=issued.actor,
+            role=role,
+        ),
     ]
 
 

@@ -9,6 +9,7 @@ from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
 from backend.reports.sections.claims import elderly, flagged, value
 from backend.reports.sections.model import used_features
+from backend.reports.sections.operator import verdicts
 from backend.reports.sections.writer import Writer, figure, percent
 
 DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
@@ -17,7 +18,7 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
     synthetic = [Text(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
-    return [*_standing(write), _status(write), *synthetic, Facts(answers(write))]
+    return [*_standing(write), _status(write), *verdicts(write), *synthetic, Facts(answers(write))]
 
 
 def _status(write: Writer) -> Text:

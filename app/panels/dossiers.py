@@ -1,0 +1,65 @@
+"""What Hosts document and sign about their columns: what there is, what is lacking, and a place to hand one in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import frame, palette
+from app.panels.reviews import Attempt
+from app.texts import Texts, markdown
+from app.view_models import View
+
+if TYPE_CHECKING:
+    from backend.reports.schema import DossierColumn, DossierSection
+
+MEGABYTES = 2
+
+
+def panel(
+    t: Texts,
+    view: View,
+    found: Sequence[DossierSection],
+    lacking: Sequence[str],
+    attempt: Attempt,
+    take: Callable[[str, str], object],
+) -> None:
+    """Host by Host: its dossier as a table, or that it gave none; `take` gets a file's text and a public key."""
+    for host in lacking:
+        named = markdown(palette.plain(t, view.federation, host))
+        st.warning(t("dossier.incomplete", host=named), icon=":material/rule:")
+    for dossier in found:
+        title = palette.plain(t, view.federation, dossier.host)
+        line = t("dossier.here", host=title, day=dossier.day, n=len(dossier.columns))
+        with st.expander(markdown(line), icon=":material/verified:", key=f"dossier_{dossier.host}"):
+            frame.data(_columns(t, view, dossier.columns), f"dossier_table_{dossier.host}", line)
+            st.caption(markdown(t("dossier.bands_note")))
+            st.code(dossier.public_key, language=None)
+    with st.expander(t("dossier.upload"), icon=":material/upload_file:", key="dossier_upload_box"):
+        file = st.file_uploader(t("dossier.upload"), type="json", key="dossier_file", max_upload_size=MEGABYTES)
+        key = st.text_input(t("dossier.key"), key="dossier_key", max_chars=2000)
+        if st.button(t("dossier.take"), key="dossier_take", icon=":material/verified:", disabled=file is None):
+            text = file.getvalue().decode("utf-8", errors="replace") if file else ""
+            attempt(t("dossier.taken"), lambda: take(text, key.strip()))
+
+
+def _columns(t: Texts, view: View, columns: Sequence[DossierColumn]) -> frame.Columns:
+    known = {feature.name: feature for _, feature in view.model.dictionary}
+
+    def about(share: float) -> str:
+        return t("dossier.about", share=f"{100 * share:.0f}")
+
+    return {
+        t("dossier.head_column"): [t.meaning(known[c.name]) if c.name in known else c.meaning for c in columns],
+        t("dossier.head_source"): [c.source for c in columns],
+        t("dossier.head_basis"): [c.lawful_basis for c in columns],
+        t("dossier.head_refresh"): [c.refresh for c in columns],
+        t("dossier.head_owner"): [c.owner for c in columns],
+        t("dossier.head_missing"): [about(c.missing) for c in columns],
+        t("dossier.head_bands"): [
+            " · ".join(f"{name}: {about(share)}" for name, share in c.bands) or "–" for c in columns
+        ],
+        t("dossier.head_drift"): [t(f"dossier.drift_{c.drift.replace(' ', '_')}") for c in columns],
+    }

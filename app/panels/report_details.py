@@ -1,0 +1,119 @@
+"""What the operator alone can say about a model: a form for it, and the same as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.panels.reviews import Attempt
+from app.texts import Texts, markdown
+from backend.services.report_details import BY_PARTY, GROUPS
+
+if TYPE_CHECKING:
+    from backend.services.report_details import DetailsSection
+
+MAX_CHARS = 2000
+LINES = ("owner", "tier", "period", "validator")  # that one line holds
+MEGABYTES = 1
+
+
+@dataclass(frozen=True)
+class Details:
+    """What stands, and how it is kept.
+
+    Attributes
+    ----------
+    found : DetailsSection or None
+    lacking : sequence of str
+        Fields that nobody provided.
+    parties, others : mapping of str to str
+        Party → its title; other models of the federation → what they are called.
+    keep : callable
+        Takes fields by name.
+    keep_file : callable
+        Takes a TOML file's text.
+    template : callable
+        Gives the TOML file.
+    """
+
+    found: DetailsSection | None
+    lacking: Sequence[str]
+    parties: Mapping[str, str]
+    others: Mapping[str, str]
+    keep: Callable[[Mapping[str, Any]], object]
+    keep_file: Callable[[str], object]
+    template: Callable[[], str]
+
+
+def panel(t: Texts, details: Details, attempt: Attempt) -> None:
+    """How much is provided, a form for the rest, and the same as a file."""
+    lacking = len(details.lacking)
+    st.markdown(t("details.state", n=lacking) if lacking else t("details.complete"))
+    if lacking:
+        st.caption(t.listed([markdown(t(f"details.{name}")) for name in details.lacking]))
+    with st.expander(t("details.form"), icon=":material/edit_note:", key="details_box"):
+        _form(t, details, attempt)
+        _file(t, details, attempt)
+
+
+def _form(t: Texts, details: Details, attempt: Attempt) -> None:
+    st.caption(t("details.form_note"))
+    with st.form("details", border=False):
+        given: dict[str, Any] = {}
+        for group, names in GROUPS.items():
+            st.subheader(t(f"details.group_{group}"), anchor=False)
+            given |= {name: _field(t, details, name) for name in names}
+        for name in BY_PARTY:
+            st.subheader(t(f"details.{name}"), anchor=False)
+            given[name] = _by_party(t, details, name)
+        if st.form_submit_button(t("details.save"), icon=":material/save:", key="details_go"):
+            attempt(t("details.saved"), lambda: details.keep(given))
+
+
+def _field(t: Texts, details: Details, name: str) -> str:
+    stands = str(getattr(details.found, name, ""))
+    key, title, why = f"details_{name}", t(f"details.{name}"), t(f"details.{name}_help")
+    if name == "challenger":
+        models = ["", *details.others]
+        at = models.index(stands) if stands in models else 0
+        chosen: str = st.selectbox(
+            title, models, at, lambda one: details.others.get(one, t("details.no_choice")), key, why
+        )
+        return chosen
+    if name in LINES:
+        return st.text_input(title, stands, MAX_CHARS, key, help=why)
+    return st.text_area(title, stands, 80, MAX_CHARS, key, help=why)
+
+
+def _by_party(t: Texts, details: Details, name: str) -> dict[str, str]:
+    stands: Mapping[str, str] = getattr(details.found, name, {})
+    return {
+        party: st.text_area(
+            t("details.of_party", field=t(f"details.{name}"), party=markdown(title)),
+            stands.get(party, ""),
+            80,
+            MAX_CHARS,
+            f"details_{name}_{party}",
+            help=t(f"details.{name}_help"),
+        )
+        for party, title in details.parties.items()
+    }
+
+
+def _file(t: Texts, details: Details, attempt: Attempt) -> None:
+    st.download_button(
+        t("details.download"),
+        lambda: details.template().encode(),
+        "glassleaf-report-details.toml",
+        "application/toml",
+        key="details_toml",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    file = st.file_uploader(t("details.upload"), type="toml", key="details_file", max_upload_size=MEGABYTES)
+    if file is not None and st.button(t("details.take"), key="details_take", icon=":material/upload_file:"):
+        text = file.getvalue().decode("utf-8", errors="replace")
+        attempt(t("details.saved"), lambda: details.keep_file(text))

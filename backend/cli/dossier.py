@@ -1,0 +1,84 @@
+"""A Host's dossier of its columns from a shell: `template`, `sign` at the Host; `take`, `show` at the Guest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, open_glassleaf, print_result, save
+from backend.cli.report_details import text_of
+
+if TYPE_CHECKING:
+    from backend.reports.schema import DossierSection
+
+Federation = Annotated[str, typer.Argument(help="Name of the federation.")]
+Host = Annotated[str, typer.Argument(help="Name of the Host.")]
+app = typer.Typer(
+    add_completion=False,
+    name="dossier",
+    no_args_is_help=True,
+    help="What a Host documents and signs about its columns (docs/report.md).",
+)
+
+
+@app.command()
+def template(
+    federation: Federation,
+    host: Host,
+    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+    language: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    as_json: AsJson = False,
+) -> None:
+    """At the Host: print the form, with what was signed last."""
+    with open_glassleaf() as glassleaf:
+        text = glassleaf.host_dossier(federation, host).template(language)
+    if out is not None:
+        save(out, text.encode())
+    print_result({"form": text}, text if out is None else f"Written to {out}.", as_json)
+
+
+@app.command()
+def sign(
+    federation: Federation,
+    host: Host,
+    file: Annotated[Path, typer.Argument(help="The form that is filled in.")],
+    out: Annotated[Path, typer.Option(help="File to write the signed dossier to.")] = Path("dossier.json"),
+    renew: Annotated[bool, typer.Option(help="Measure drift against today's records from now on.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """At the Host: measure its own table, sign the dossier and write it to a file for the Guest."""
+    with open_glassleaf() as glassleaf:
+        own = glassleaf.host_dossier(federation, host)
+        own.sign(text_of(file), renew=renew)
+        save(out, own.signed().encode())
+        key = own.public_key()
+    print_result({"file": str(out), "public_key": key}, f"Signed, and written to {out}. The Host's key: {key}", as_json)
+
+
+@app.command()
+def take(
+    federation: Federation,
+    file: Annotated[Path, typer.Argument(help="A dossier that a Host has signed.")],
+    key: Annotated[str, typer.Option(help="The Host's public key, got by another way than the file.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """At the Guest: check a dossier's signature and columns, and keep it; the reports hold it from then on."""
+    with open_glassleaf() as glassleaf:
+        dossier = glassleaf.dossiers.take(federation, text_of(file), key)
+    print_result(dossier.model_dump(), f"The signature fits. {_line(dossier)}", as_json)
+
+
+@app.command()
+def show(federation: Federation, as_json: AsJson = False) -> None:
+    """At the Guest: the dossiers that were taken in, and the Hosts without one."""
+    with open_glassleaf() as glassleaf:
+        found, lacking = glassleaf.dossiers.of(federation), glassleaf.dossiers.lacking(federation)
+    lines = [*map(_line, found), *(f"{host}: no dossier" for host in lacking)]
+    body = {"dossiers": [dossier.model_dump() for dossier in found], "lacking": list(lacking)}
+    print_result(body, "\n".join(lines), as_json)
+
+
+def _line(dossier: DossierSection) -> str:
+    return f"{dossier.host}: {len(dossier.columns)} columns, {dossier.day}, key {dossier.public_key}"

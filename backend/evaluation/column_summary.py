@@ -1,0 +1,145 @@
+"""What a party may say of a column's values without showing them: shares in coarse steps, bands without their places, how far it moved.
+
+Reads one party's own column and no model, so that nothing here follows from a threshold. Shares are rounded to :data:`STEP`, and none
+stands for fewer than 20 people: between two summaries that differ by one person, next to nothing shows (docs/decisions/0023-dossiers.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature, Kind
+from backend.evaluation.performance import moved_by
+from backend.protocols.group_sums.grouping import MIN_GROUP
+
+STEP = 0.05  # of a share that leaves its owner
+BANDS = 5  # of a numeric column, between its 5th and 95th percentile; what lies beyond joins the outermost
+STILL, FAR = 0.1, 0.25  # PSI, by the trade's convention (Siddiqi 2006)
+OTHER = "*"  # codes that are rare or not disclosed, together
+
+Drift = Literal["not measured", "still", "moved", "moved far"]
+Bands = tuple[tuple[str, float], ...]
+Column = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What may be said of a column; `missing` and shares are multiples of :data:`STEP`."""
+
+    missing: float
+    bands: Bands
+    drift: Drift
+
+
+def summary(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> ColumnSummary:
+    """Summarise a column; `reference` as :func:`reference_of` gave it, None where there is none."""
+    there = _present(column)
+    missing = coarse(1 - len(there) / len(column)) if len(column) >= MIN_GROUP else 0.0
+    return ColumnSummary(missing, bands(feature, there), drift(feature, there, reference))
+
+
+def coarse(share: float) -> float:
+    """A share in steps."""
+    return round(round(share / STEP) * STEP, 2)
+
+
+def bands(feature: Feature, there: Column) -> Bands:
+    """Code or band → share; empty where fewer than two groups have people enough.
+
+    A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: where they lie is not said.
+    """
+    numbers = feature.kind is Kind.NUMERIC
+    counted = _by_width(there.astype(np.float64)) if numbers else _by_code(feature, there)
+    merged = _neighbours(counted) if numbers else _rare(counted)
+    return tuple((name, coarse(n / len(there))) for name, n in merged) if len(merged) > 1 else ()
+
+
+def _by_width(there: NDArray[np.float64]) -> list[tuple[str, int]]:
+    if len(there) < 2 * MIN_GROUP:
+        return []
+    low, high = np.quantile(there, [0.05, 0.95])
+    inner = np.linspace(low, high, BANDS + 1)[1:-1]
+    counts = np.bincount(np.searchsorted(inner, there, side="right"), minlength=BANDS)
+    return [(str(k), int(n)) for k, n in enumerate(counts, start=1)]
+
+
+def _by_code(feature: Feature, there: Column) -> list[tuple[str, int]]:
+    """Disclosed codes with their people, rarest last; any other code is a value that nobody disclosed."""
+    boolean = feature.kind is Kind.BOOLEAN
+    texts = [f"{value:g}" if boolean else str(value) for value in there.tolist()]
+    known = ("0", "1") if boolean else tuple(feature.categories)
+    counts = {code: texts.count(code) for code in known}
+    counts[OTHER] = len(texts) - sum(counts.values())
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _neighbours(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Bands with their neighbours until each has people enough."""
+    merged: list[tuple[str, int]] = []
+    for name, n in counted:
+        if merged and merged[-1][1] < MIN_GROUP:
+            merged.append(_joined(merged.pop(), (name, n)))
+        else:
+            merged.append((name, n))
+    if len(merged) > 1 and merged[-1][1] < MIN_GROUP:
+        last = merged.pop()
+        merged.append(_joined(merged.pop(), last))
+    return merged
+
+
+def _joined(one: tuple[str, int], other: tuple[str, int]) -> tuple[str, int]:
+    return f"{one[0].split('–', maxsplit=1)[0]}–{other[0]}", one[1] + other[1]
+
+
+def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Codes with people enough; the others together, with the rarest of those where they are too few themselves."""
+    named = [(code, n) for code, n in counted if n >= MIN_GROUP and code != OTHER]
+    rest = sum(n for _, n in counted) - sum(n for _, n in named)
+    while named and 0 < rest < MIN_GROUP:
+        rest += named.pop()[1]
+    return [*named, (OTHER, rest)] if rest else named
+
+
+def reference_of(feature: Feature, column: Column) -> dict[str, Any]:
+    """What drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
+    there = _present(column)
+    if feature.kind is Kind.NUMERIC:
+        cuts = (
+            np.unique(np.quantile(there.astype(np.float64), np.linspace(0.1, 0.9, 9))) if len(there) else np.array([])
+        )
+        return {"cuts": cuts.tolist(), "counts": _counts(feature, there, cuts.tolist()).tolist()}
+    codes = sorted({str(value) for value in there.tolist()})
+    return {"cuts": codes, "counts": _counts(feature, there, codes).tolist()}
+
+
+def _counts(feature: Feature, there: Column, cuts: Sequence[Any]) -> NDArray[np.intp]:
+    if feature.kind is Kind.NUMERIC:
+        index = np.searchsorted(np.array(cuts, dtype=np.float64), there.astype(np.float64), side="right")
+    else:
+        place = {code: k for k, code in enumerate(cuts)}
+        index = np.array([place.get(str(value), len(cuts)) for value in there.tolist()], dtype=np.intp)
+    return np.bincount(index, minlength=len(cuts) + 1)
+
+
+def drift(feature: Feature, there: Column, reference: Mapping[str, Any] | None) -> Drift:
+    """How far a column has moved, in words: a figure would tell about single people. What chance explains is no move."""
+    if reference is None or len(there) < MIN_GROUP or sum(reference["counts"]) < MIN_GROUP:
+        return "not measured"
+    before = np.array(reference["counts"], dtype=np.intp)
+    psi, chance = moved_by(before, _counts(feature, there, reference["cuts"]))
+    if psi <= max(STILL, chance):
+        return "still"
+    return "moved" if psi <= FAR else "moved far"
+
+
+def _present(column: Column) -> Column:
+    """The values that there are."""
+    if column.dtype == object:
+        return np.array([value for value in column.tolist() if value is not None], dtype=object)
+    values = column.astype(np.float64)
+    return values[~np.isnan(values)]

@@ -1,0 +1,111 @@
+"""What only the operator can say about a model, as a TOML file: its fields in groups, a template, and how a filled one is read.
+
+Knows no model; what is empty is reported as not provided.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomli_w
+from pydantic import TypeAdapter, ValidationError
+
+from backend.data.label import Prose
+from backend.errors import ParameterError
+from backend.i18n import Catalogue
+from backend.reports.schema import DetailsSection
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "use": (
+        "intended_use", "barred_use", "owner", "tier", "process", "affected", "harms", "oversight", "complaints",
+    ),
+    "data": ("population", "period", "assumptions"),
+    "tests": ("challenger", "sensitivity"),
+    "monitoring": ("monitoring", "triggers", "overrides"),
+    "validation": ("validator", "validation", "changes"),
+}  # fmt: skip
+BY_PARTY = ("lineage", "data_quality")
+FIELDS = tuple(name for names in GROUPS.values() for name in names)
+
+
+_PROSE: TypeAdapter[str] = TypeAdapter(Prose)
+
+
+def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
+    """Details from fields; white space around them is taken away, and parties of which nothing is said are left out.
+
+    Raises
+    ------
+    ParameterError
+        An unknown field or party, a text that is none, or one that is too long.
+    """
+    if unknown := sorted(set(given) - {*FIELDS, *BY_PARTY}):
+        raise ParameterError(f"There is no field {unknown[0]!r}; the fields are {', '.join((*FIELDS, *BY_PARTY))}.")
+    for name in BY_PARTY:
+        table = given.get(name, {})
+        if not isinstance(table, Mapping):
+            raise ParameterError(f"{name} is a table: a party's name and a text in quotation marks on each line.")
+        if wrong := sorted(set(table) - set(parties)):
+            raise ParameterError(f"{name}: there is no party {wrong[0]!r}; the parties are {', '.join(parties)}.")
+    texts = {name: _text(name, given.get(name, "")) for name in FIELDS}
+    tables = {
+        name: {party: text for party, found in given.get(name, {}).items() if (text := _text(f"{name}.{party}", found))}
+        for name in BY_PARTY
+    }
+    return DetailsSection(**texts, **tables)
+
+
+def _text(where: str, given: object) -> str:
+    try:
+        return _PROSE.validate_python(given, strict=True).strip()
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]["msg"]
+        raise ParameterError(f"{where}: {why}. Give a text of at most 2,000 characters.") from None
+
+
+def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
+    """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or where it is no TOML."""
+    try:
+        body = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ParameterError(
+            f"The file is no TOML: {error}. Start from what `glassleaf report-details` prints."
+        ) from None
+    given: dict[str, Any] = {}
+    for group, table in body.items():
+        if group in BY_PARTY:
+            given[group] = table
+            continue
+        if group not in GROUPS or not isinstance(table, Mapping):
+            raise ParameterError(f"There is no table [{group}]; the tables are {', '.join((*GROUPS, *BY_PARTY))}.")
+        if wrong := sorted(set(table) - set(GROUPS[group])):
+            raise ParameterError(f"[{group}] has no field {wrong[0]!r}; its fields are {', '.join(GROUPS[group])}.")
+        given |= table
+    return checked(given, parties)
+
+
+def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en") -> str:
+    """Details as TOML, each field under the question that it answers; empty ones to be filled in."""
+    words = Catalogue(language)
+    lines = [f"# {words('details.file_note')}"]
+    for group, names in GROUPS.items():
+        lines.append(f"\n[{group}]")
+        for name in names:
+            lines += [f"# {words(f'details.{name}_help')}", _line(name, getattr(details, name))]
+    for name in BY_PARTY:
+        lines += [f"\n# {words(f'details.{name}_help')}", f"[{name}]"]
+        lines += [_line(party, getattr(details, name).get(party, "")) for party in parties]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, text: str) -> str:
+    return tomli_w.dumps({name: text}, multiline_strings=True).strip()
+
+
+def missing(details: DetailsSection | None, parties: Sequence[str]) -> tuple[str, ...]:
+    """The fields that nobody provided; one by party is missing until each party has its text."""
+    given = details or DetailsSection()
+    empty = [name for name in FIELDS if not getattr(given, name)]
+    return (*empty, *(name for name in BY_PARTY if set(getattr(given, name)) < set(parties)))

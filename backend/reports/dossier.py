@@ -1,0 +1,196 @@
+"""A Host's dossier of its columns: the form that its owner fills in, the file that the Host signs, and how the Guest reads that.
+
+The file holds no value, no threshold and no path: meanings, what people wrote, and coarse shares.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import Field, TypeAdapter, ValidationError
+
+from backend.crypto.signing import SigningKey, is_signed
+from backend.data import strict_json
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation, Party
+from backend.data.label import Prose
+from backend.errors import FederationError, ParameterError, SecurityError
+from backend.evaluation.column_summary import ColumnSummary
+from backend.i18n import Catalogue
+from backend.reports.document import canonical, sha256
+from backend.reports.schema import DossierColumn, DossierSection, Part
+
+WRITTEN = ("source", "lawful_basis", "refresh", "owner")
+"""What a person writes of each column, or once for all."""
+KIND = "dossier"  # of the signed statement: federation, and the SHA-256 of the rest
+_PROSE: TypeAdapter[str] = TypeAdapter(Prose)
+
+Answers = dict[str, dict[str, str]]
+
+
+class DossierFile(Part):
+    """A dossier as it travels."""
+
+    schema_name: Literal["glassleaf-dossier"] = Field("glassleaf-dossier", alias="schema")
+    version: Literal[1] = 1
+    federation: str
+    dossier: DossierSection
+
+
+def template(party: Party, answers: Answers, language: str = "en") -> str:
+    """The form as TOML: once for all columns, then each column under its meaning; what a column leaves empty holds for all."""
+    words = Catalogue(language)
+    lines = [f"# {words('dossier.file_note')}", "[all]"]
+    for name in WRITTEN:
+        lines += [f"# {words(f'dossier.{name}_help')}", _line(name, answers.get("", {}).get(name, ""))]
+    for feature in party.features:
+        meaning = words.either(feature.meaning, feature.meaning_zh).replace("\n", " ")
+        lines += [f"\n# {meaning}" + (f" [{feature.unit}]" if feature.unit else "")]
+        own = answers.get(feature.name, {})
+        lines.append(tomli_w.dumps({"columns": {feature.name: {name: own.get(name, "") for name in WRITTEN}}}).strip())
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, text: str) -> str:
+    return tomli_w.dumps({name: text}).strip()
+
+
+def answers_of(text: str, party: Party) -> Answers:
+    """What people wrote: column → field → text, under "" what holds for all.
+
+    Raises
+    ------
+    ParameterError
+        The file is no TOML, or names a column or field that there is not, or leaves one without an answer.
+    """
+    try:
+        body = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ParameterError(f"The file is no TOML: {error}. Start from `glassleaf dossier template`.") from None
+    columns = body.get("columns", {})
+    if set(body) - {"all", "columns"} or not isinstance(columns, Mapping):
+        raise ParameterError(
+            "A dossier has the tables [all] and [columns.NAME]. Start from `glassleaf dossier template`."
+        )
+    known = [feature.name for feature in party.features]
+    if unknown := sorted(set(columns) - set(known)):
+        raise ParameterError(f"{party.name} discloses no column {unknown[0]!r}. Take it out of the dossier.")
+    found = {"": _fields("all", body.get("all", {}))} | {name: _fields(name, columns[name]) for name in columns}
+    for name in known:
+        empty = [field for field in WRITTEN if not written(found, name, field)]
+        if empty:
+            raise ParameterError(
+                f"{name}: {', '.join(empty)} is empty, there and under [all]. Write it; a dossier has no gaps."
+            )
+    return found
+
+
+def written(answers: Answers, column: str, field: str) -> str:
+    """What was written of a column: its own, else what holds for all."""
+    return answers.get(column, {}).get(field, "") or answers.get("", {}).get(field, "")
+
+
+def _fields(where: str, table: object) -> dict[str, str]:
+    if not isinstance(table, Mapping) or set(table) - set(WRITTEN):
+        raise ParameterError(f"[{where}] holds {', '.join(WRITTEN)}, each a text in quotation marks, and nothing else.")
+    try:
+        return {name: _PROSE.validate_python(text, strict=True).strip() for name, text in table.items()}
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]["msg"]
+        raise ParameterError(f"[{where}]: {why}. Give texts of at most 2,000 characters.") from None
+
+
+def sign(
+    federation: str,
+    party: Party,
+    answers: Answers,
+    summaries: Mapping[str, ColumnSummary],
+    days: tuple[str, str],
+    key: SigningKey,
+) -> DossierFile:
+    """The dossier, signed; `days` are today and the day of the reference (empty = none)."""
+    columns = tuple(
+        DossierColumn(
+            **_disclosed(feature),
+            **{name: written(answers, feature.name, name) for name in WRITTEN},
+            **vars(summaries[feature.name]),
+        )
+        for feature in party.features
+    )
+    draft = DossierSection(
+        host=party.name, day=days[0], reference=days[1], columns=columns, public_key=key.public, signature=""
+    )
+    signature = key.sign(KIND, federation, digest(draft))
+    return DossierFile(federation=federation, dossier=draft.model_copy(update={"signature": signature}))
+
+
+def _disclosed(feature: Feature) -> dict[str, Any]:
+    return {"name": feature.name, "meaning": feature.meaning, "unit": feature.unit, "codes": dict(feature.categories)}
+
+
+def digest(dossier: DossierSection) -> str:
+    """SHA-256 of what is signed: everything but the signature."""
+    return sha256(dossier.model_dump(mode="json", exclude={"signature"}))
+
+
+def fits(federation: str, dossier: DossierSection) -> bool:
+    """Whether the signature is that of the key that the dossier names."""
+    return is_signed(dossier.public_key, dossier.signature, KIND, federation, digest(dossier))
+
+
+def to_text(file: DossierFile) -> str:
+    """The file: its canonical form."""
+    return canonical(file.model_dump(mode="json", by_alias=True)) + "\n"
+
+
+def read(text: str, federation: Federation) -> DossierSection:
+    """A dossier of one of the federation's Hosts, whose signature fits and which speaks of the columns as they are disclosed.
+
+    Raises
+    ------
+    ParameterError
+        The file is no dossier, is of another federation, or documents other columns or meanings.
+    SecurityError
+        The signature does not fit.
+    """
+    try:
+        file = DossierFile.model_validate(strict_json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"This is no dossier: {str(error).splitlines()[0]}. Ask the Host for it again.") from None
+    dossier = file.dossier
+    if file.federation != federation.name:
+        raise ParameterError(f"The dossier is of the federation {file.federation!r}, not of {federation.name!r}.")
+    if not fits(federation.name, dossier):
+        raise SecurityError("The dossier's signature does not fit: it was changed. Ask the Host for it again.")
+    host = next((party for party in federation.hosts if party.name == dossier.host), None)
+    if host is None:
+        raise ParameterError(f"{dossier.host!r} is no Host of {federation.name!r}.")
+    told = [{"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes} for c in dossier.columns]
+    check_columns(told, [_disclosed(feature) for feature in host.features], host.name)
+    return dossier
+
+
+def check_columns(told: Sequence[dict[str, Any]], disclosed: Sequence[dict[str, Any]], host: str) -> None:
+    """Raise ParameterError where a dossier speaks of other columns than the federation file, or of the same ones otherwise."""
+    by_name: Callable[[Sequence[dict[str, Any]]], dict[str, Any]] = lambda rows: {row["name"]: row for row in rows}  # noqa: E731
+    one, other = by_name(told), by_name(disclosed)
+    if len(one) != len(told) or set(one) != set(other):
+        differing = sorted(set(one) ^ set(other)) or ["a column that stands twice"]
+        raise ParameterError(f"The dossier of {host} and the federation file differ in columns: {differing[0]}.")
+    for name, row in one.items():
+        wrong = [field for field, value in row.items() if value != other[name][field]]
+        if wrong:
+            raise ParameterError(
+                f"{name}: the dossier's {wrong[0]} is not that of the federation file. Agree on one with {host}, then sign again."
+            )
+
+
+def previous(text: str) -> DossierSection:
+    """A dossier that the Guest took in before; raises FederationError where it cannot be read."""
+    try:
+        return DossierSection.model_validate(strict_json.loads(text))
+    except ValueError as error:
+        raise FederationError(f"A stored dossier cannot be read: {str(error).splitlines()[0]}.") from None

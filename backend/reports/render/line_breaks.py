@@ -1,0 +1,72 @@
+"""Where a line of text may end: at spaces, between Chinese letters, and never within a number or a name that fits a line.
+
+Knows no font: the width of a letter is given. After GB/T 15834 and UAX #14, as far as a report needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+CHINESE = "\u2e80"  # and what follows: letters and punctuation between which a line may end
+NO_START = frozenset("，。、；：！？）】」』》〉”’%％·,.;:!?)]}…")  # no line starts with these
+NO_END = frozenset("（【「『《〈“‘([{")  # no line ends with these
+SOFT = frozenset("_-/.:;,=&?(")  # after which a word that fits no line is broken first
+
+
+def broken(text: str, width: Callable[[str], float], room: float) -> list[str]:
+    """`text` in lines of at most `room`; its own line breaks stay.
+
+    Parameters
+    ----------
+    width : callable
+        Letter → its width, in the unit of `room`.
+    """
+    return [line for row in text.split("\n") for line in _row(row, width, room)]
+
+
+def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
+    lines, line, used = [], "", 0.0
+    for whole in pieces(row):
+        piece = whole
+        bare = piece.rstrip(" ")
+        wide = sum(map(width, piece))
+        needed = wide - sum(map(width, piece[len(bare) :]))
+        if line and used + needed > room:
+            lines.append(line.rstrip(" "))
+            line, used = "", 0.0
+        while not line and needed > room:  # a word longer than a line
+            end = _cut(piece, width, room)
+            lines.append(piece[:end])
+            piece = piece[end:]
+            wide = needed = sum(map(width, piece))
+        line, used = line + piece, used + wide
+    return [*lines, line.rstrip(" ")] if line or not lines else lines
+
+
+def pieces(row: str) -> list[str]:
+    """What no line may break, each with the spaces that follow it; together they are the row."""
+    found, start = [], 0
+    for i in range(1, len(row)):
+        if _may_break(row[i - 1], row[i]):
+            found.append(row[start:i])
+            start = i
+    return [*found, row[start:]] if row else []
+
+
+def _may_break(before: str, after: str) -> bool:
+    if after in NO_START or after == " ":
+        return False
+    if before == " ":
+        return True
+    return before not in NO_END and (before > CHINESE or after > CHINESE)
+
+
+def _cut(piece: str, width: Callable[[str], float], room: float) -> int:
+    """How much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
+    used, fits, soft = 0.0, 0, 0
+    for i, letter in enumerate(piece, start=1):
+        used += width(letter)
+        if used > room:
+            break
+        fits, soft = i, i if letter in SOFT else soft
+    return soft if 2 * soft > fits else max(1, fits)

@@ -1,0 +1,240 @@
+"""Sections on what people have to say: what the model is for, its data, tests, monitoring and validation; and what each standard asks.
+
+What nobody provided reads "not provided"; nothing stands in for it. Knows the report alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.reports.details import BY_PARTY, GROUPS, missing
+from backend.reports.dossier import fits
+from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
+from backend.reports.sections.writer import Writer, figure, minute
+from backend.reports.standards import STANDARDS, Subject
+
+NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
+
+
+def said(write: Writer) -> DetailsSection:
+    """What the operator provided."""
+    return write.content.details or DetailsSection()
+
+
+def not_provided(write: Writer) -> tuple[str, ...]:
+    """The operator's fields that are empty."""
+    return missing(write.content.details, [p.name for p in write.content.parties])
+
+
+def undocumented(write: Writer) -> list[str]:
+    """Hosts without a dossier of every column that the model was offered."""
+    documented = {d.host: {c.name for c in d.columns} for d in write.content.dossiers or ()}
+    offered: dict[str, set[str]] = {p.name: set() for p in write.content.parties if p.role == "host"}
+    for feature in write.content.features:
+        if feature.party in offered:
+            offered[feature.party].add(feature.name)
+    return [host for host, names in offered.items() if host not in documented or names - documented[host]]
+
+
+def _facts(write: Writer, names: Iterable[str]) -> Facts:
+    given = said(write)
+    empty = write.words("details.not_provided")
+    return Facts(tuple((write.words(f"details.{name}"), getattr(given, name) or empty) for name in names))
+
+
+def purpose(write: Writer) -> list[Block]:
+    """What the model is for, and who answers for it."""
+    return [_facts(write, GROUPS["use"])]
+
+
+def data(write: Writer) -> list[Block]:
+    """Population and period; what each party says of its data; what each Host signs of its columns."""
+    given, words = said(write), write.words
+    empty = words("details.not_provided")
+    rows = [
+        (write.party(p.name), *(getattr(given, name).get(p.name) or empty for name in BY_PARTY))
+        for p in write.content.parties
+    ]
+    head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
+    blocks: list[Block] = [_facts(write, GROUPS["data"]), Table(head, tuple(rows), (3, 6, 6))]
+    lacking = undocumented(write)
+    blocks += [Text(words("dossier.incomplete", host=write.party(host)), "finding") for host in lacking]
+    for dossier in write.content.dossiers or ():
+        blocks += _dossier(write, dossier)
+    return blocks
+
+
+def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
+    words = write.words
+    signed = fits(write.content.identity.federation, dossier)
+    reference = words("dossier.against", day=dossier.reference) if dossier.reference else words("dossier.no_reference")
+    columns = _columns(
+        write,
+        dossier.columns,
+        ("column", 5, lambda c: _column(write, c)),
+        ("source", 4, lambda c: c.source),
+        ("basis", 4, lambda c: c.lawful_basis),
+        ("refresh", 3, lambda c: c.refresh),
+        ("owner", 3, lambda c: c.owner),
+    )
+    figures = _columns(
+        write,
+        dossier.columns,
+        ("column", 4, lambda c: c.name),
+        ("missing", 3, lambda c: about(write, c.missing)),
+        ("bands", 8, lambda c: write.listed(f"{name}: {about(write, share)}" for name, share in c.bands) or "–"),
+        ("drift", 3, lambda c: words(f"dossier.drift_{c.drift.replace(' ', '_')}")),
+    )
+    return [
+        Heading(words("dossier.of", host=write.party(dossier.host), day=dossier.day), 2),
+        Text(
+            words("dossier.signed" if signed else "dossier.signed_wrong", key=dossier.public_key),
+            "plain" if signed else "finding",
+        ),
+        Text(reference),
+        columns,
+        figures,
+        Text(words("dossier.bands_note"), "note"),
+    ]
+
+
+def _column(write: Writer, column: DossierColumn) -> str:
+    """A column by its meaning and name, in the report's language where the model was offered it."""
+    feature = write.features.get(column.name)
+    unit = write.unit(feature) if feature else column.unit
+    return write.named(column.name, column.meaning, feature.meaning_zh if feature else "") + (
+        f" [{unit}]" if unit else ""
+    )
+
+
+def about(write: Writer, share: float) -> str:
+    """A share that was rounded before it left its Host."""
+    return write.words("dossier.about", share=f"{100 * share:.0f}")
+
+
+def _columns(
+    write: Writer, rows: Iterable[DossierColumn], *columns: tuple[str, int, Callable[[DossierColumn], str]]
+) -> Table:
+    return Table(
+        tuple(write.words(f"dossier.head_{key}") for key, _, _ in columns),
+        tuple(tuple(cell(row) for _, _, cell in columns) for row in rows),
+        tuple(width for _, width, _ in columns),
+    )
+
+
+def tests(write: Writer) -> list[Block]:
+    """On the latest period, beside a challenger, and under changes of the inputs."""
+    words, pair = write.words, write.content.challenger
+    blocks: list[Block] = [
+        Heading(words("details.out_of_time"), 2),
+        Text(_latest(write)),
+        Heading(words("details.challenger"), 2),
+    ]
+    if pair is None:
+        blocks.append(Text(words("details.no_challenger")))
+    else:
+        table = write.table(
+            pair.figures,
+            ("figure", 6, lambda line: words(f"figure.{line.name}")),
+            ("before", 3, lambda line: figure(line.before)),
+            ("after", 3, lambda line: figure(line.after)),
+        )
+        same = words("details.same_people" if pair.same_people else "details.other_people")
+        blocks += [Text(words("details.challenged", model=pair.before, challenger=pair.after) + " " + same), table]
+    return [
+        *blocks,
+        Heading(words("details.sensitivity"), 2),
+        Text(said(write).sensitivity or words("details.not_provided")),
+    ]
+
+
+def _latest(write: Writer) -> str:
+    found = write.content.out_of_time
+    if found is None:
+        return write.words("details.no_time")
+    return write.words("details.latest", day=found.test_from, n=found.n)
+
+
+def monitoring(write: Writer) -> list[Block]:
+    """The plan, what sets it off, and how far predictions have moved within the data at hand."""
+    found = write.content.performance
+    lines = found.stability if found else ()
+    moved = sum(line.psi > line.chance for line in lines)
+    measured = write.words("details.stable", moved=moved, n=len(lines)) if lines else write.words("details.not_stable")
+    return [_facts(write, GROUPS["monitoring"]), Text(measured)]
+
+
+def governance(write: Writer) -> list[Block]:
+    """Who validated the model; the software; what was changed, by whom and when."""
+    words, issued = write.words, write.report.issued
+    blocks: list[Block] = [_facts(write, GROUPS["validation"])]
+    if issued.versions:
+        listed = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
+        blocks += [Heading(words("details.versions"), 2), Text(listed)]
+    if issued.changes:
+        rows = tuple((minute(c.time), _change(write, c), c.actor) for c in issued.changes)
+        head = (write("head_time"), words("details.head_change"), write("head_person"))
+        blocks += [Heading(words("details.history"), 2), Table(head, rows, (4, 8, 3))]
+    return blocks
+
+
+def _change(write: Writer, line: ChangeLine) -> str:
+    words, prefix = write.words, NAMED.get(line.action, "details.")
+    parts = (part for part in line.detail.split(", ") if part)
+    named = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
+    text = words(f"details.change_{line.action.replace('-', '_')}")
+    return f"{text}: {write.listed(named)}" if named else text
+
+
+def standards(write: Writer) -> list[Block]:
+    """What each standard asks, mapped to the section that answers it or to who has to."""
+    blocks: list[Block] = [Text(write.words("mapping.note"), "note")]
+    for name, subjects in STANDARDS.items():
+        rows = tuple((write.words(f"mapping.{s.key}"), *answered(write, s)) for s in subjects)
+        head = tuple(write.words(f"mapping.head_{key}") for key in ("subject", "where", "lacks"))
+        blocks += [Heading(write.words(f"mapping.{name}"), 2), Table(head, rows, (6, 5, 6))]
+    return blocks
+
+
+def answered(write: Writer, subject: Subject) -> tuple[str, str]:
+    """Where a report answers a subject, and what is not provided with who has to; a dash where nothing is lacking."""
+    words = write.words
+    where = write.listed(write(key) for key in subject.sections)
+    given = set(not_provided(write))
+    fields = [words(f"details.{name}") for name in subject.fields if name in given]
+    lacking = [*fields, *(words(f"mapping.lacks_{name}") for name in subject.measured if _lacks(write, name))]
+    who = words(f"mapping.who_{subject.who}")
+    if not subject.sections:
+        return "–", words("mapping.elsewhere", who=who)
+    return where, words("mapping.lacking", who=who, listed=write.listed(lacking)) if lacking else "–"
+
+
+def _lacks(write: Writer, name: str) -> bool:
+    content = write.content
+    return {
+        "performance": content.performance is None,
+        "fairness": content.fairness is None,
+        "out_of_time": content.out_of_time is None,
+        "dossiers": bool(undocumented(write)),
+        "sign_off": not any(s.covers for s in write.report.issued.sign_offs),
+    }[name]
+
+
+def verdicts(write: Writer) -> list[Block]:
+    """For the first page: one sentence each on quality, differences between groups, and what is not provided."""
+    words, content = write.words, write.content
+    lines, found = [], content.performance
+    figures = {f.name: f for f in found.figures} if found else {}
+    best = next((figures[name] for name in ("auc", "accuracy", "rmse") if name in figures), None)
+    if found and best:
+        shown = {"value": figure(best.value), "low": figure(best.low), "high": figure(best.high)}
+        lines.append(words("details.verdict_quality", figure=words(f"figure.{best.name}"), n=found.n, **shown))
+    else:
+        lines.append(words("details.verdict_no_quality"))
+    lines.append(words("details.verdict_no_fairness" if content.fairness is None else "details.verdict_fairness"))
+    empty = len(not_provided(write))
+    lines.append(words("details.verdict_missing" if empty else "details.verdict_provided", n=empty))
+    hosts = undocumented(write)
+    lines += [words("dossier.incomplete", host=write.party(host)) for host in hosts]
+    return [Text("\n".join(lines), "finding" if empty or hosts or content.fairness is None else "plain")]

@@ -1,0 +1,116 @@
+"""The Host's side of a dossier: its form, and the file that it signs. Runs where the Host's table and folder are."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from backend.atomic_file import write_whole
+from backend.crypto.signing import SigningKey
+from backend.data.federation import Party
+from backend.data.table import PartyTable, read_table
+from backend.errors import ParameterError
+from backend.evaluation.column_summary import reference_of, summary
+from backend.reports.dossier import DossierFile, answers_of, sign, template, to_text
+from backend.services.workspace import Workspace
+from backend.store.key_file import kept_key
+
+FORM, REFERENCE = "dossier.toml", "dossier-reference.json"
+SIGNED = "dossier-signed.json"
+DAYS_BETWEEN = (
+    28  # of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
+)
+
+
+class HostDossier:
+    """One Host's dossier."""
+
+    def __init__(self, workspace: Workspace, federation: str, host: str) -> None:
+        self._federation = workspace.federation(federation)
+        if host not in [party.name for party in self._federation.hosts]:
+            raise ParameterError(f"{host!r} is no Host of {federation!r}; a dossier is a Host's.")
+        self._party: Party = self._federation.party(host)
+        self._folder: Path = workspace.home / "parties" / federation / host
+
+    def template(self, language: str = "en") -> str:
+        """The form, with what was signed last."""
+        form = self._folder / FORM
+        answers = answers_of(form.read_text(encoding="utf-8"), self._party) if form.exists() else {}
+        return template(self._party, answers, language)
+
+    def sign(self, text: str, *, renew: bool = False, today: date | None = None) -> DossierFile:
+        """Sign a form that is filled in; what is measured comes from the Host's own table.
+
+        Parameters
+        ----------
+        renew : bool
+            Measure drift against these records from now on.
+
+        Raises
+        ------
+        ParameterError
+            The form has gaps; or the records have changed within :data:`DAYS_BETWEEN` days of the last signature.
+        """
+        day = today or datetime.now(UTC).date()
+        answers = answers_of(text, self._party)
+        table = read_table(self._federation, self._party.name)
+        now = _digest(table)
+        kept = self._kept()
+        if kept["last"] and now != kept["last"]["records"]:
+            past = (day - date.fromisoformat(kept["last"]["day"])).days
+            if past < DAYS_BETWEEN:
+                raise ParameterError(
+                    f"The records have changed, and the last dossier is {past} days old: two within {DAYS_BETWEEN} days would tell "
+                    "who came or left. Sign again later."
+                )
+        reference = None if renew else kept["reference"]
+        measured = {
+            f.name: summary(f, table.columns[f.name], reference and reference["columns"].get(f.name))
+            for f in self._party.features
+        }
+        made = sign(
+            self._federation.name,
+            self._party,
+            answers,
+            measured,
+            (day.isoformat(), reference["day"] if reference else ""),
+            self._key(),
+        )
+        own = {f.name: reference_of(f, table.columns[f.name]) for f in self._party.features}
+        first = {"day": day.isoformat(), "columns": own}
+        last = {"day": day.isoformat(), "records": now}
+        write_whole(self._folder / FORM, text.encode())
+        write_whole(self._folder / SIGNED, to_text(made).encode())
+        # Holds the Host's own cut points: readable by the Host alone.
+        write_whole(self._folder / REFERENCE, json.dumps({"reference": reference or first, "last": last}).encode())
+        return made
+
+    def signed(self) -> str:
+        """The file that was signed last; raises ParameterError where there is none."""
+        file = self._folder / SIGNED
+        if not file.exists():
+            raise ParameterError(f"{self._party.name} has signed no dossier yet. Run `glassleaf dossier sign`.")
+        return file.read_text(encoding="utf-8")
+
+    def public_key(self) -> str:
+        """What the Host's signatures are checked with, hexadecimal."""
+        return self._key().public
+
+    def _kept(self) -> dict[str, Any]:
+        file = self._folder / REFERENCE
+        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {"reference": None, "last": None}
+        return kept
+
+    def _key(self) -> SigningKey:
+        numbers, _ = kept_key(self._folder / "signing.key", lambda: SigningKey.generate().to_numbers())
+        return SigningKey.from_numbers(numbers)
+
+
+def _digest(table: PartyTable) -> str:
+    """SHA-256 of all records, in any order of the rows; stays with the Host."""
+    columns = [table.columns[name].tolist() for name in sorted(table.columns)]
+    rows = sorted(repr(row) for row in zip(table.ids, *columns, strict=True))
+    return sha256("\n".join(rows).encode()).hexdigest()

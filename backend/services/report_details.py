@@ -1,0 +1,114 @@
+"""What the operator provides for a model's report: kept with the model in the Guest's store, every earlier version too, and logged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from backend.errors import GlassleafError, ParameterError
+from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
+from backend.reports.schema import DetailsSection
+from backend.results import ModelRecord
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
+
+__all__ = ["BY_PARTY", "FIELDS", "GROUPS", "DetailsSection", "ReportDetails", "Version"]
+
+
+@dataclass(frozen=True)
+class Version:
+    """What was provided at one time; `time` in UTC, ISO 8601."""
+
+    time: str
+    person: str
+    details: DetailsSection
+
+
+class ReportDetails:
+    """Details of a home's models."""
+
+    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
+        self._workspace, self._models, self._auditor = workspace, models, auditor
+
+    def get(self, model_id: str) -> DetailsSection | None:
+        """What stands; None where nobody provided anything."""
+        versions = self.history(model_id)
+        return versions[-1].details if versions else None
+
+    def history(self, model_id: str) -> tuple[Version, ...]:
+        """Every version, oldest first."""
+        record = self._models.get(model_id)
+        store = self._workspace.guest_store(record.federation)
+        if not store.content_hash(_artefact(record)):
+            return ()
+        body = json.loads(store.artefact(_artefact(record)))
+        return tuple(Version(v["time"], v["person"], DetailsSection(**v["details"])) for v in body)
+
+    def parties(self, model_id: str) -> tuple[str, ...]:
+        """Names of the parties, each of which has something to say about its data."""
+        record = self._models.get(model_id)
+        return (record.guest, *record.hosts)
+
+    def missing(self, model_id: str) -> tuple[str, ...]:
+        """The fields that nobody provided."""
+        return missing(self.get(model_id), self.parties(model_id))
+
+    def template(self, model_id: str, language: str = "en") -> str:
+        """What stands as TOML, with what each field asks above it; what is empty is to be filled in."""
+        return to_toml(self.get(model_id) or DetailsSection(), self.parties(model_id), language)
+
+    def keep_toml(self, model_id: str, text: str) -> DetailsSection:
+        """As :meth:`keep`, from a file as :meth:`template` gives it: what it leaves out becomes empty."""
+        return self.keep(model_id, from_toml(text, self.parties(model_id)).model_dump())
+
+    @recorded("details")
+    def keep(self, note: Note, model_id: str, given: Mapping[str, Any]) -> DetailsSection:
+        """Keep details in place of those that stood, which stay as an earlier version.
+
+        Raises
+        ------
+        ParameterError
+            An unknown field or party, a text that is too long, or a challenger that is no other model of the federation.
+        """
+        record = self._models.get(model_id)
+        details = checked(given, self.parties(record.id))
+        details = details.model_copy(update={"challenger": self._challenger(record, details.challenger)})
+        before = self.history(record.id)
+        stood = (before[-1].details if before else DetailsSection()).model_dump()
+        changed = sorted(name for name, value in details.model_dump().items() if value != stood[name])
+        if not changed:
+            raise ParameterError("Nothing was changed; what stands is the same.")
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        versions = [*before, Version(time, self._auditor.actor, details)]
+        text = json.dumps([{**vars(version), "details": version.details.model_dump()} for version in versions])
+        note.about(record, changed=changed, details_sha256=sha256(details.model_dump_json().encode()).hexdigest())
+
+        def keep() -> None:
+            self._workspace.guest_store(record.federation).put_artefact(_artefact(record), text)
+
+        note.keep = keep
+        return details
+
+    def _challenger(self, record: ModelRecord, named: str) -> str:
+        """The challenger's whole id."""
+        if not named:
+            return ""
+        try:
+            other = self._models.get(named)
+        except GlassleafError as error:
+            raise ParameterError(f"challenger: {error}") from None
+        if other.federation != record.federation or other.id == record.id:
+            raise ParameterError(
+                f"challenger: {other.id} is not another model of {record.federation!r}. Name one, or none."
+            )
+        return other.id
+
+
+def _artefact(record: ModelRecord) -> str:
+    """Name of the artefact that holds every version."""
+    return f"{record.id}.details"
