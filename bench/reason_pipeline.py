@@ -16,13 +16,14 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.parameters import residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
-from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
+from backend.errors import ParameterError
+from backend.protocols.explanations.encryption import PersonEncryption, ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.host_factors import CompiledFactors, Decided
 from backend.protocols.explanations.shape import ReasonShape
-from backend.protocols.explanations.weighting import Weighting, weighting_of
+from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
+from backend.protocols.ranking.circuit import OTHER, OWN
 from backend.protocols.ranking.guest import RankingGuest
-from backend.protocols.ranking.host import RankingHost
 from backend.trees.shap import shap_values
 from bench.alignment import Meter
 from bench.cases import Case
@@ -74,6 +75,8 @@ class ReasonPipeline:
         Of the key.
     key_bytes : int
         Of the public key, once for every Host.
+    of_person : PersonEncryption and list of PersonWeighting, optional
+        For names: contributions and drops; none for a cohort.
     """
 
     parties: Parties
@@ -82,6 +85,7 @@ class ReasonPipeline:
     key_bytes: int
     encryption: TermEncryption
     weightings: list[Weighting]
+    of_person: tuple[PersonEncryption, list[PersonWeighting]] | None
 
     @classmethod
     def under(cls, parties: Parties, bits: int, people: int = 0) -> ReasonPipeline:
@@ -106,7 +110,12 @@ class ReasonPipeline:
         both = zip(parties.factors, parties.case.plans, strict=True)
         weightings = [weighting_of(side, factors, parties.shape, plan, people) for factors, plan in both]
         encryption = encryption_of(key, parties.terms, parties.shape, people)
-        return cls(parties, cipher, key.bits, len(key.offer()) * len(weightings), encryption, weightings)
+        of_person = None
+        if not people:
+            both = zip(parties.factors, parties.case.plans, strict=True)
+            ways = [PersonWeighting(side, factors, parties.shape, plan) for factors, plan in both]
+            of_person = PersonEncryption(key, parties.terms, parties.shape), ways
+        return cls(parties, cipher, key.bits, len(key.offer()) * len(weightings), encryption, weightings, of_person)
 
     def contributions(self, sample: str, meter: Meter, before: Any = None) -> Any:
         """One person's contributions, encrypted, as the last Host holds them; added to those `before`."""
@@ -120,10 +129,19 @@ class ReasonPipeline:
 
     def named(self, sample: str) -> tuple[Meter, Meter]:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
-        weighting, ranking, shape = Meter(), Meter(), self.parties.shape.ranking
-        held = self.contributions(sample, weighting)
-        guest = RankingGuest(self.encryption.opened, shape)
-        host = RankingHost(lambda added: self.weightings[-1].blinded(held, added), shape)
+        weighting, ranking, shape = Meter(), Meter(), self.parties.shape
+        if self.of_person is None:
+            raise ParameterError("Names were asked of a pipeline for cohorts; make one for names.")
+        (person, ways), record = self.of_person, self.parties.record
+        columns, _ = record(self.parties.case.model.guest, sample)
+        sent = weighting.sent("guest", weighting.timed("guest", person.encrypted, columns))
+        for factors, way in zip(self.parties.factors, ways, strict=True):
+            decided = weighting.timed("host", Decided.of, factors, *record(factors.step.host, sample))
+            if way is not ways[-1]:
+                sent = weighting.sent("host", weighting.timed("host", way.passed_on, sent, decided))
+        held, n = weighting.timed("host", ways[-1].values, sent, decided), sum(shape.features)
+        guest = RankingGuest(person.opened, shape.ranking, np.zeros((OWN, n), dtype=bool))
+        host = ways[-1].ranking(held, np.zeros((OTHER, n), dtype=bool), shape)
         shares = ranking.sent("host", ranking.timed("host", host.share, ranking.sent("guest", guest.open())))
         choices = ranking.sent("guest", ranking.timed("guest", guest.choose, shares))
         ranking.timed("guest", guest.names, ranking.sent("host", ranking.timed("host", host.garble, choices)))

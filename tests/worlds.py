@@ -8,6 +8,7 @@ import pytest
 
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
+from backend.data.medians import medians
 from backend.data.table import PartyTable
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.importers import read_model
@@ -146,6 +147,19 @@ def with_covers(world: World, seed: int) -> World:
                 nodes[i] = replace(node, cover=float(draw.uniform(0.5, 20.0)))
         trees.append(GuestTree(tuple(nodes)))
     return replace(world, model=replace(world.model, trees=tuple(trees)))
+
+
+def with_medians(world: World) -> World:
+    """The same trees, and every party's medians over all of its records."""
+
+    def of(party, rules):
+        used = {rule.feature for rule in rules.values()}
+        own = [f for p, f in world.model.dictionary if p == party and f.name in used]
+        table = world.tables[party]
+        return medians(own, table.columns, np.ones(len(table.ids), dtype=bool))
+
+    hosts = {name: replace(host, medians=of(name, host.rules)) for name, host in world.hosts.items()}
+    return replace(world, model=replace(world.model, medians=of(GUEST, world.model.rules)), hosts=hosts)
 
 
 def imported_world(folder, people: int = 400) -> tuple[World, pd.DataFrame]:

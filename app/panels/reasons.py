@@ -96,16 +96,15 @@ def _answer(
 
 
 def _line(t: Texts, view: View, reason: Reason, own: pd.Series[Any] | None) -> str:
-    """One reason: what it means, who holds it, what raises the score by it, and whether that is against the expectation."""
+    """One reason: what it means, who holds it, on which side the person is, and whether the model works against the expectation."""
     against = {reason.expected, reason.learned} == {"up", "down"}
     feature = view.model.feature(reason.feature)
-    way = reason.learned if reason.learned in ("up", "down") else "either"
     line = t(
         "reasons.line",
         meaning=markdown(t.meaning(feature)),
         feature=markdown(reason.feature),
         party=palette.name(t, view.federation, reason.party),
-        way=t(f"reasons.way_{way}"),
+        way=t(f"reasons.side_{reason.side or 'none'}"),
         value=_value(t, view, feature, reason, own),
     )
     return f"- {line}" + (f" :material/warning: {t('reasons.against')}" if against else "")

@@ -44,7 +44,7 @@ def reasons(
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)
-            glassleaf.reasons.check_notice(record.id)
+            glassleaf.reasons.check_notice(record.id, notice)
             request = ScoringRequest(record.id, sheet, cutoff, chosen, bits, hold=True)
             scored = watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted
@@ -130,7 +130,7 @@ def _text(one: PersonReasons) -> str:
     parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}; {parts}"]
     lines += [
-        f"  {r.feature} ({r.party}); a higher value: {r.learned} (expected: {r.expected})"
+        f"  {r.feature} ({r.party}); value: {r.side or 'no side claimed'}; a higher value: {r.learned} (expected: {r.expected})"
         + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)
         for r in one.reasons
     ] or ["  no feature raised the score"]

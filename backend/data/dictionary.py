@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -44,6 +44,10 @@ Shown = Annotated[str, AfterValidator(check_shown)]
 """A text that pages and notices show as it is."""
 
 
+Side = Literal["above", "below", "either"]
+Told = Annotated[Shown, Field(min_length=1, max_length=200)]
+
+
 class Feature(BaseModel):
     """One disclosed feature of one party.
 
@@ -62,6 +66,9 @@ class Feature(BaseModel):
         there is none, empty where the owner says nothing (checks then read name and meaning).
     categories, categories_zh : dict of str to str
         For coded columns: code → what it stands for, in English and optionally Chinese.
+    reason, reason_zh : dict of str to str
+        What a notice tells a person for whom the feature is a reason: where the value is ``above`` or ``below`` that of most people, and a
+        text that claims neither, ``either``; in English and optionally Chinese.
     missing : tuple of str
         Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
         every spelling of its value.
@@ -79,6 +86,8 @@ class Feature(BaseModel):
     sensitivity: Shown = Field(default="", max_length=60)
     categories: dict[Shown, Shown] = Field(default_factory=dict)
     categories_zh: dict[Shown, Shown] = Field(default_factory=dict)
+    reason: dict[Side, Told] = Field(default_factory=dict)
+    reason_zh: dict[Side, Told] = Field(default_factory=dict)
     missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
 
     @property

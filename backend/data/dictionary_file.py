@@ -1,7 +1,8 @@
 """A feature dictionary as a CSV file: one row a feature, as ``init --dictionary`` reads it.
 
 Columns: name, meaning, meaning_zh, unit, unit_zh, kind, expected_direction, sensitivity, categories and categories_zh
-(``code=label;code=label``), missing (``text;text``). Only name and meaning must be there.
+(``code=label;code=label``), reason and reason_zh (the same, of above, below and either),
+missing (``text;text``). Only name and meaning must be there.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ COLUMNS = (
     "sensitivity",
     "categories",
     "categories_zh",
+    "reason",
+    "reason_zh",
     "missing",
 )
 NEEDED = ("name", "meaning")
-CODED = ("categories", "categories_zh")
+CODED = ("categories", "categories_zh", "reason", "reason_zh")
 
 
 def read_dictionary(path: Path) -> dict[str, Feature]:

@@ -78,6 +78,13 @@ class Party(BaseModel):
         Hosts only: the same over all Guests and models; 0 = not limited, none = `budget`.
     max_bits : float, optional
         Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
+    address, address_zh, phone : str
+        As a notice states them: where the creditor is reached, or a consumer reporting agency.
+    supervisor, supervisor_zh : str
+        Guests only: name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, and of the
+        department that is responsible for the protection of personal information in China.
+    reporting_agency : bool
+        Hosts only: whether it is a consumer reporting agency (15 USC 1681a(f)), which a notice says in other words.
     dither : float, optional
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
     measures : tuple of str, optional
@@ -97,6 +104,12 @@ class Party(BaseModel):
     budget_total: Budget | None = None
     max_bits: Bits | None = None
     dither: Dither | None = None
+    address: Prose = ""
+    address_zh: Prose = ""
+    phone: Prose = ""
+    supervisor: Prose = ""
+    supervisor_zh: Prose = ""
+    reporting_agency: bool = False
     measures: tuple[Measure, ...] | None = None
     features: tuple[Feature, ...] = ()
 
@@ -200,6 +213,9 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     data = federation.model_dump(mode="json")
     if federation.label.task == "binary":
         del data["label"]["task"]
+    for party in (data["guest"], *data["hosts"]):
+        if not party["reporting_agency"]:
+            del party["reporting_agency"]
     if federation.format == 1:
         for feature in (feature for party in (data["guest"], *data["hosts"]) for feature in party["features"]):
             del feature["missing"]

@@ -318,7 +318,7 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
 @dataclass(frozen=True)
 class _Counts:
     """Counts by group: ``(groups, 4)`` records by decision and label (:data:`CELLS_OF`), ``(groups,)`` sums of probabilities and variances,
-    ``(cutoffs, groups)`` accepted; `labelled` = decisions were counted by label.
+    ``(cutoffs, groups)`` accepted; `labelled` = decisions were counted by label, `labels` = labels were.
     """
 
     groups: tuple[Group, ...]
@@ -327,6 +327,7 @@ class _Counts:
     variance: Floats
     accepted: NDArray[np.int64]
     labelled: bool
+    labels: bool
 
     @classmethod
     def of(cls, groups: Sequence[Group], sums: Counts, marking: Marking) -> _Counts:
@@ -340,9 +341,8 @@ class _Counts:
                 "Sums by group came back that no records give; they were thrown away. Ask the Host what it runs."
             )
         probability = units / float(1 << SCORE_BITS)
-        return cls(
-            tuple(groups), cells, probability, marking.variances(n, probability, squares), ladder, marking.labelled
-        )
+        variance = marking.variances(n, probability, squares)
+        return cls(tuple(groups), cells, probability, variance, ladder, marking.labelled, marking.labels)
 
 
 def _behind(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
@@ -426,11 +426,11 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
     group = counts.groups[k]
     behind = {m: _reported(counts, m)[k] for m in MEASURES}
     rates = {m: _rate(float(values[m][k]), int(n)) for m, n in behind.items()}
-    positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
+    positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n) if counts.labels else SUPPRESSED
     mean, deviation = float(counts.probability[k] / group.n), float(np.sqrt(counts.variance[k]))
     shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
     score = Rate(group.n, mean, *of_mean(mean, deviation, group.n))
-    return GroupOutcome(group, rates, positive, Rate(group.n, *shifted), score, deviation)
+    return GroupOutcome(group, rates, positive, Rate(positive.n, *shifted), score, deviation)
 
 
 def _rate(share: float, n: int) -> Rate:

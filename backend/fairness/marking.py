@@ -3,7 +3,7 @@
 Whoever reads sums of several marks reads those of their differences too: people accepted at one cut-off and declined at the next, say. A
 set of one person would tell that person's group. So no set that can be told apart may hold between 1 and 19 of the records: the cut-offs
 of the range are tenths of these records' scores, at least 20 records from each other, from the decision's cut-off and from either end;
-the range, and decisions by label, are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
+the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Marking:
         Whether decisions are counted by label.
     centre, scale : float
         Squares are of a probability less `centre`, at most `scale`.
+    labels : bool
+        Whether labels are counted at all.
     """
 
     cutoff: float
@@ -46,6 +48,7 @@ class Marking:
     labelled: bool
     centre: float
     scale: float
+    labels: bool = True
 
     @property
     def range(self) -> tuple[float, ...]:
@@ -57,7 +60,7 @@ class Marking:
         accepted = probabilities < self.cutoff
         units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
         squares = np.rint((probabilities - self.centre) ** 2 * ((1 << SQUARE_BITS) / self.scale)).astype(np.int64)
-        flags = [accepted, labels, accepted & labels & self.labelled]
+        flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
         more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
         largest = [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, *(1 for _ in more)]
         return [*(flag.astype(np.int64) for flag in flags), units, squares, *more], largest
@@ -89,19 +92,20 @@ def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own
     Raises
     ------
     ParameterError
-        The cut-off is no probability; or a Host holds the groups, and decisions and labels alone would tell few records apart.
+        The cut-off is no probability; or a Host holds the groups, and decisions alone would tell few records apart.
     """
     check_cutoff(cutoff)
     centre = float(probabilities.mean()) if len(labels) else 0.0
     scale = float(((probabilities - centre) ** 2).max(initial=0.0)) or 1.0
     tenths = _tenths(cutoff, probabilities)
     ways = [Marking(cutoff, others, by, centre, scale) for by in (True, False) for others in (tenths, ())]
+    ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
     found = next((way for way in ways if own or smallest(way, labels, probabilities) >= MIN_GROUP), None)
     if found is None:
-        accepted, positive = int((probabilities < cutoff).sum()), int(labels.sum())
+        accepted = int((probabilities < cutoff).sum())
         raise ParameterError(
-            f"At the cut-off {cutoff:g}, {accepted} of {len(labels):,} records are accepted and {positive} have the positive label: "
-            f"an answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
+            f"At the cut-off {cutoff:g}, {accepted} of {len(labels):,} records are accepted: an "
+            f"answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
         )
     return found
 
@@ -117,7 +121,7 @@ def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats)
     cells = np.stack([np.bincount(interval[labels == label], minlength=count) for label in (True, False)])
     mixed = cells * cells.all(axis=0)
     declined = np.arange(count) > marking.range.index(marking.cutoff)
-    sides = [mixed[:, ~declined], mixed[:, declined]] if marking.labelled else [mixed]
+    sides = [mixed[:, ~declined], mixed[:, declined]] if marking.labelled else [mixed] if marking.labels else []
     sizes = np.concatenate([cells.sum(axis=0), *(side.sum(axis=1) for side in sides)])
     return int(sizes[sizes > 0].min(initial=len(labels)))
 

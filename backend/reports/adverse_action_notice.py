@@ -1,14 +1,17 @@
 """A notice of adverse action: up to four specific principal reasons in words, or why there must be none. Knows names, no contribution.
 
-A reason is a feature's disclosed meaning and the direction that the model has learned; the words of Regulation B's form C-1 stand beside
-it only where they say the same (notices/regulation_b.yaml). Where a reason is a prohibited basis, or an age of which it was not shown
+A reason is a text of the feature dictionary: for a value above that of most people, below it, or, where no other side is known to have
+helped the person, one that claims neither. Words of Regulation B's form C-1 stand before it only where they say the same
+(notices/regulation_b.yaml); reasons that share them are one. Where a reason is a prohibited basis, or an age of which it was not shown
 that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
+
+The English notice is one under United States law, the Chinese one under Chinese law: neither is a translation of the other.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -19,16 +22,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.compliance.phrases import Concept, FeatureTexts, Pattern
 from backend.compliance.rule_pack import words as compliance_words
-from backend.data.dictionary import Feature
+from backend.data.csv_file import listed, shown
+from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
+from backend.trees.ensemble import GuestModel
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
 FORMATS = ("txt", "html", "pdf")
+
+LEARNED = {"up": "above", "down": "below"}  # where a higher value raises the risk, it is a reason for those above
 
 Party = Literal["guest", "host", "any"]
 
@@ -63,22 +70,39 @@ def form() -> Form:
     return Form.model_validate(yaml.safe_load(TABLE.read_text(encoding="utf-8")))
 
 
-def form_reason(feature: Feature, learned: str, *, of_guest: bool) -> FormReason | None:
+def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | None:
     """The form's words for a feature, where they are accurate.
 
     Parameters
     ----------
-    learned : str
-        What a higher value does to the risk in the model.
+    side : {"above", "below", ""}
+        On which side of most people the person is, where the other would have helped.
     of_guest : bool
         Whether the creditor itself holds the feature.
     """
-    texts = FeatureTexts.of("", feature.meaning, feature.meaning_zh)
-    for reason, pattern in zip(form().reasons, form().patterns, strict=True):
-        fits = reason.party in ("any", "guest" if of_guest else "host") and reason.learned == learned
-        if fits and pattern.find(texts):
-            return reason
-    return None
+    return next((reason for reason in _similar(feature, of_guest) if LEARNED[reason.learned] == side), None)
+
+
+def _similar(feature: Feature, of_guest: bool) -> list[FormReason]:
+    """Reasons of the form that are about the same, whichever way it works."""
+    texts, party = FeatureTexts.of("", feature.meaning, feature.meaning_zh), "guest" if of_guest else "host"
+    both = zip(form().reasons, form().patterns, strict=True)
+    return [reason for reason, pattern in both if reason.party in ("any", party) and pattern.find(texts)]
+
+
+def form_groups(model: GuestModel, items: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+    """Which features, by party and name, are one reason since the form has the same words for them; a number each.
+
+    It follows from meanings and holders, which all parties know.
+    """
+    about = [_about(model.feature(name), party == model.guest) for party, name in items]
+    numbers = {one: i for i, one in enumerate(dict.fromkeys(about))}
+    return tuple(numbers[one] for one in about)
+
+
+def _about(feature: Feature, of_guest: bool) -> str:
+    similar = _similar(feature, of_guest)
+    return f"{similar[0].text} " if similar else feature.name  # no feature's name ends with a blank
 
 
 @dataclass(frozen=True)
@@ -101,14 +125,14 @@ class Blocker:
 
 @dataclass(frozen=True)
 class NoticeLine:
-    """One reason.
+    """One feature that is a reason.
 
     Attributes
     ----------
     party, party_zh : str
         Title of who holds it.
-    learned : str
-        What a higher value does to the risk: ``up``, ``down``, or no one direction.
+    side : {"above", "below", ""}
+        On which side of most people on record the person is, where the median would have lowered the score; else empty.
     blockers : tuple of Blocker
     """
 
@@ -116,25 +140,44 @@ class NoticeLine:
     party: str
     party_zh: str
     of_guest: bool
-    learned: str
+    side: str
     blockers: tuple[Blocker, ...] = ()
 
     @cached_property
     def form_reason(self) -> FormReason | None:
         """The form's words, where they are accurate."""
-        return form_reason(self.feature, self.learned, of_guest=self.of_guest)
+        return form_reason(self.feature, self.side, of_guest=self.of_guest)
+
+    @cached_property
+    def about(self) -> str:
+        """What it is about: features of which the form says the same are one reason."""
+        return _about(self.feature, self.of_guest)
 
     def meaning(self, words: Catalogue) -> str:
         """What the feature means."""
         return words.either(self.feature.meaning, self.feature.meaning_zh)
 
+    def text(self, language: str) -> str:
+        """The dictionary's text for this side; empty where it has none."""
+        side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
+        return (self.feature.reason_zh if language == "zh" else self.feature.reason).get(side, "")
+
     def in_words(self, words: Catalogue) -> str:
-        """The reason: the form's words where they fit, the feature's meaning, who holds it, which way it works."""
-        way = words(f"notice.way_{self.learned if self.learned in ('up', 'down') else 'mixed'}")
+        """The text, and who holds the feature."""
         party = words.either(self.party, self.party_zh)
-        own = words("notice.reason", meaning=self.meaning(words), party=party, way=way)
-        found = self.form_reason
-        return f"• {words.either(found.text, found.text_zh)} — {own}" if found else f"• {own}"
+        return words("notice.reason", text=self.text(words.language), party=party)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Host whose columns the model uses and that holds a record of the person."""
+
+    title: str
+    title_zh: str
+    address: str = ""
+    address_zh: str = ""
+    phone: str = ""
+    reporting_agency: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +194,12 @@ class Notice:
         By name of feature; their order says nothing.
     standing : Standing
         Of the model: whether it was approved.
+    address, address_zh, supervisor, supervisor_zh : str
+        The creditor's, and who supervises it under either law; empty where the federation file does not say.
+    sources : tuple of Source
+        All that the score rests on beside the creditor, whether or not a reason names them.
+    probability : float
+        The score, which is stated where a source is a consumer reporting agency.
     """
 
     creditor: str
@@ -160,6 +209,12 @@ class Notice:
     model_id: str
     lines: tuple[NoticeLine, ...]
     standing: Standing
+    address: str = ""
+    address_zh: str = ""
+    supervisor: str = ""
+    supervisor_zh: str = ""
+    sources: tuple[Source, ...] = ()
+    probability: float = float("nan")
 
     @property
     def blocked(self) -> bool:
@@ -167,13 +222,40 @@ class Notice:
         return any(line.blockers for line in self.lines)
 
     def outline(self, language: str) -> Outline:
-        """The notice, or why there is none, as blocks."""
+        """The notice, or why there is none, as blocks.
+
+        Raises
+        ------
+        ParameterError
+            A reason has no text in the dictionary, or there are more than a notice states.
+        """
         words = Catalogue(language)
-        facts = ("notice.subject", self.subject), ("notice.date", self.date), ("notice.model", self.model_id)
+        address = words.either(self.address, self.address_zh) or words("notice.no_address")
+        facts = (
+            ("notice.creditor_address", address),
+            ("notice.subject", self.subject),
+            ("notice.date", self.date),
+            ("notice.model", self.model_id),
+        )
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))
         shown = (head, *self._unapproved(words), *blocks(words))
         return Outline(words(title), words.either(self.creditor, self.creditor_zh), shown)
+
+    def merged(self, language: str) -> list[list[NoticeLine]]:
+        """Lines by reason; raises ParameterError where one cannot be stated."""
+        bare = [line.feature.name for line in self.lines if not line.text(language)]
+        if bare:
+            raise ParameterError(
+                f"No notice: {listed([shown(name) for name in bare])} has no text that states it as a reason. Give "
+                f"{'reason_zh' if language == 'zh' else 'reason'} (above, below, either) in the federation file."
+            )
+        reasons: dict[str, list[NoticeLine]] = {}
+        for line in self.lines:
+            reasons.setdefault(line.about, []).append(line)
+        if len(reasons) > MAX_REASONS:
+            raise ParameterError(f"A notice states at most {MAX_REASONS} reasons; {len(reasons)} were requested.")
+        return list(reasons.values())
 
     def _unapproved(self, words: Catalogue) -> Iterator[Block]:
         said = self.standing.said
@@ -189,19 +271,45 @@ class Notice:
         yield Text(words("notice.blocked_do"))
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:
-        others = sorted({words.either(line.party, line.party_zh) for line in self.lines if not line.of_guest})
-        how = words("notice.how")
-        if any(line.form_reason for line in self.lines):
+        american = words.language != "zh"
+        how = words("notice.how") + " " + words("notice.against")
+        if american and any(line.form_reason for line in self.lines):
             how += " " + words("notice.form", source=form().source, day=form().as_of)
         yield Text(words("notice.action"))
         yield Heading(words("notice.reasons"), 2)
-        yield from [Text(line.in_words(words)) for line in self.lines] or [Text(words("notice.none"))]
+        reasons = [_one_reason(lines, words, american) for lines in self.merged(words.language)]
+        yield from [Text(reason) for reason in reasons] or [Text(words("notice.none"))]
         yield Heading(words("notice.sources"), 2)
-        parties = words("words.comma").join(others)
-        yield Text(words("notice.sources_others", parties=parties) if others else words("notice.sources_own"))
+        yield from self._sources(words)
         yield Heading(words("notice.rights"), 2)
-        yield Text(words("notice.ecoa"))
+        supervisor = self.supervisor if american else self.supervisor_zh
+        yield Text(words("notice.law", supervisor=supervisor or words("notice.no_supervisor")))
         yield Text(how, "note")
+
+    def _sources(self, words: Catalogue) -> Iterator[Block]:
+        """12 CFR 1002.9 with 15 USC 1681m(a) for agencies and (b) for others; PIPL Art. 23 and 24."""
+        agencies = [source for source in self.sources if source.reporting_agency]
+        others = [words.either(source.title, source.title_zh) for source in self.sources if not source.reporting_agency]
+        if not self.sources:
+            yield Text(words("notice.sources_own"))
+        if others:
+            yield Text(words("notice.sources_others", parties=words("words.comma").join(others)))
+        for source in agencies:
+            address = words.either(source.address, source.address_zh) or words("notice.no_address")
+            title, phone = words.either(source.title, source.title_zh), source.phone or words("notice.no_phone")
+            reached = words("words.comma").join((title, address, phone))
+            yield Text(words("notice.sources_agency", agency=reached))
+        if self.sources:
+            yield Text(words("notice.sources_part"))
+        if agencies:
+            yield Text(words("notice.score", score=f"{100 * self.probability:.1f}", day=self.date))
+
+
+def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
+    """The form's words, where they fit, and the texts of all features that are this reason."""
+    found = dict.fromkeys(line.form_reason.text for line in lines if american and line.form_reason)
+    texts = words("notice.between").join(line.in_words(words) for line in lines)
+    return f"• {'; '.join(found)} — {texts}" if found else f"• {texts}"
 
 
 def draw(notice: Notice, language: str, kind: str) -> bytes:

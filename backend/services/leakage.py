@@ -18,10 +18,10 @@ from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.shape import names_bits, sums_bits
+from backend.protocols.explanations.shape import sums_bits
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.reports.adverse_action_notice import MAX_REASONS
+from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
@@ -124,12 +124,14 @@ class Leakage:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
         score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
         try:
-            shape = CompiledTerms(self._models.partial_model(record)).shape(MAX_REASONS)
+            model = self._models.partial_model(record)
+            terms = CompiledTerms(model)
+            shape = terms.shape(MAX_REASONS, form_groups(model, terms.items))
         except ParameterError:  # nobody is given reasons with this model
             return score
         features, people = sum(shape.features), len(self._models.part_of(record))
         return score | {
-            REASONS: names_bits(features, shape.names),
+            REASONS: shape.told,
             COHORT: sums_bits(features, shape.value_bits, people),
         }
 

@@ -6,8 +6,8 @@ Of one person it learns names and the parts that it can work out alone; of a gro
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.csv_file import listed, shown
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
@@ -30,7 +31,16 @@ from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
 from backend.protocols.transport.channel import TranscriptEntry
-from backend.reports.adverse_action_notice import FORMATS, MAX_REASONS, Blocker, Notice, NoticeLine, draw
+from backend.reports.adverse_action_notice import (
+    FORMATS,
+    MAX_REASONS,
+    Blocker,
+    Notice,
+    NoticeLine,
+    Source,
+    draw,
+    form_groups,
+)
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
@@ -66,7 +76,7 @@ class ReasonsRequest:
     Attributes
     ----------
     names : int
-        At most so many a person.
+        At most so many reasons a person; of those that a notice states in the same words, all names are given.
     cipher : {"rlwe", "paillier", "paillier-short"}
     scored : ScoreBatch or None
         A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
@@ -94,6 +104,10 @@ class Reason:
         What a higher value does to the risk, by the dictionary and in the model (:class:`LearnedDirection`).
     blockers : tuple of Blocker
         Why the feature must not be a reason.
+    asked : {"above", "below"}
+        Which side of the holder's median is asked about, as the model has learned it.
+    side : {"above", "below", ""}
+        The side asked about, where the person's value is on it and the median would have lowered the score; else empty.
     """
 
     party: str
@@ -101,6 +115,8 @@ class Reason:
     expected: str
     learned: str
     blockers: tuple[Blocker, ...] = ()
+    asked: str = "above"
+    side: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,10 +227,13 @@ class ReasonsService:
             review = standing.get((finding.rule_id, finding.feature))
             if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
                 blockers.setdefault(finding.feature, []).append(blocker)
-        return {
-            d.feature: Reason(d.party, d.feature, d.expected, d.learned, tuple(blockers.get(d.feature, ())))
-            for d in self._explanation.directions(record.id)
-        }
+        known = {}
+        for d in self._explanation.directions(record.id):
+            # a Host that hides which side of a split is the lower one leaves the owner's expectation
+            down = d.strength < 0 or (d.learned == "hidden" and d.expected == "down")
+            stated = tuple(blockers.get(d.feature, ()))
+            known[d.feature] = Reason(d.party, d.feature, d.expected, d.learned, stated, "below" if down else "above")
+        return known
 
     @recorded("notice")
     def notice(self, note: Note, reasons: Reasons, sample_id: str, language: str, kind: str) -> bytes:
@@ -239,10 +258,15 @@ class ReasonsService:
         note.about(record, **about, sha256=digest)
         return file
 
-    def check_notice(self, model_id: str) -> None:
-        """Raise ParameterError where a notice might have to state a feature that has no meaning; before anything is asked."""
-        model = self._models.partial_model(self._models.get(model_id))
-        refuse_without_meaning(model, {split.feature for tree in model.trees for split in tree.splits.values()})
+    def check_notice(self, model_id: str, language: str) -> None:
+        """Raise ParameterError where a notice might have to state a feature without a meaning or text; before anything is asked."""
+        record = self._models.get(model_id)
+        model, known = self._models.partial_model(record), self._known_of_features(record)
+        federation = self._measurement.workspace.federation(record.federation)
+        used = {split.feature for tree in model.trees for split in tree.splits.values()}
+        refuse_without_meaning(model, used)
+        sides = {name: (known[name].asked, "either") for name in used if not known[name].blockers}
+        refuse_without_reason([as_stated(model, federation, name) for name in sorted(sides)], language, sides)
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
@@ -304,13 +328,18 @@ def give_reasons(
         raise ParameterError(
             f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
         )
-    load = terms.shape(request.names).load(terms.rows)
+    groups = form_groups(context.model, terms.items)
+    load = terms.shape(request.names, groups).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
     run = begun(runtime, "reasons", record, request, request.names)
-    found, transcript = _named(context, terms, request, good, key, run, before, job)
+    below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
+    found, transcript = _named(context, terms, request, (below, groups), good, key, run, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
-        reasons = tuple(known[feature] for _, feature in found.names[k] or ())
+        reasons = tuple(
+            replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
+            for _, feature in found.names[k] or ()
+        )
         people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
     return Reasons(
         model_id=record.id,
@@ -331,6 +360,7 @@ def _named(
     context: MeasurementContext,
     terms: CompiledTerms,
     request: ReasonsRequest,
+    sides: tuple[frozenset[str], tuple[int, ...]],
     good: NDArray[np.intp],
     key: ReasonKey,
     run: Run | None,
@@ -356,7 +386,7 @@ def _named(
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
-        found = client.names(request.samples.guest.take(good), request.names)
+        found = client.names(request.samples.guest.take(good), request.names, *sides)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
@@ -422,6 +452,22 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
         )
 
 
+def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise ParameterError where the dictionary lacks a text that a notice may need; categories have no sides."""
+    bare = [
+        f.name
+        for f in features
+        for wanted in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
+        if not set(wanted) <= set(f.reason_zh if language == "zh" else f.reason)
+    ]
+    if bare:
+        field = "reason_zh" if language == "zh" else "reason"
+        raise ParameterError(
+            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give {field} (above, "
+            "below, either) in the federation file."
+        )
+
+
 def notice_of(
     person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
 ) -> Notice:
@@ -438,25 +484,46 @@ def notice_of(
         raise ParameterError(
             f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
         )
-    if len(person.reasons) > MAX_REASONS:
-        raise ParameterError(f"A notice states at most {MAX_REASONS} reasons; {len(person.reasons)} were requested.")
     refuse_without_meaning(model, [reason.feature for reason in person.reasons])
     lines = []
     for reason in person.reasons:
         party = federation.party(reason.party)
         lines.append(
             NoticeLine(
-                feature=model.feature(reason.feature),
+                feature=as_stated(model, federation, reason.feature),
                 party=party.title,
                 party_zh=party.title_zh,
                 of_guest=reason.party == model.guest,
-                learned=reason.learned,
+                side=reason.side,
                 blockers=reason.blockers,
             )
         )
     guest = federation.guest
-    model_id = standing.model.model_id
-    return Notice(guest.title, guest.title_zh, person.score.id, date, model_id, tuple(lines), standing)
+    owners = {split.owner for tree in model.trees for split in tree.splits.values()}
+    used = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
+    return Notice(
+        creditor=guest.title,
+        creditor_zh=guest.title_zh,
+        subject=person.score.id,
+        date=date,
+        model_id=standing.model.model_id,
+        lines=tuple(lines),
+        standing=standing,
+        address=guest.address,
+        address_zh=guest.address_zh,
+        supervisor=guest.supervisor,
+        supervisor_zh=guest.supervisor_zh,
+        sources=tuple(Source(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used),
+        probability=person.score.probability,
+    )
+
+
+def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
+    """A feature with the reasons that the federation file states now: they need no training."""
+    feature = model.feature(name)
+    now = next((f for f in federation.party(model.owner_of(name)).features if f.name == name), feature)
+    texts = {"reason": now.reason or feature.reason, "reason_zh": now.reason_zh or feature.reason_zh}
+    return feature.model_copy(update=texts)
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

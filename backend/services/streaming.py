@@ -345,8 +345,8 @@ def _as_parquet(file: Path, out: Path) -> None:
         with open(draft, "wb", opener=_private) as to, parquet.ParquetWriter(to, batches.schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        with draft.open("rb") as to:
-            os.fsync(to.fileno())
+        with draft.open("r+b") as whole:
+            os.fsync(whole.fileno())
     draft.replace(out)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature
+from backend.data.medians import Medians
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
 # feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
@@ -172,6 +173,8 @@ class GuestModel:
         What the sums of leaf weights mean.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
+    medians : Medians
+        Of the Guest's own features in use, over the joint training records (:mod:`backend.data.medians`).
     """
 
     guest: str
@@ -183,6 +186,7 @@ class GuestModel:
     rules: Mapping[NodeKey, SplitRule] = field(repr=False)
     outputs: Outputs = ONE_LOGIT
     sides_hidden: bool = False
+    medians: Medians = field(default_factory=dict)
 
     @cached_property
     def skeletons(self) -> tuple[Skeleton, ...]:
@@ -250,6 +254,7 @@ class HostModel:
     """A Host's partial model: the shape of the trees and the rules of its own splits.
 
     ``salt`` is random, so that the content hash, which the Guest receives, confirms no guessed threshold.
+    ``medians`` are those of its own features in use, over the joint training records; none where it does not know which those were.
     Partial models of formats 1 and 2 have no ``layout``, so the Host can add no dither, and an empty ``guest_hash``, so no auditor can
     verify which weights were registered.
     """
@@ -262,11 +267,14 @@ class HostModel:
     salt: str = field(repr=False)
     layout: Layout | None = None
     guest_hash: str = ""
+    medians: Medians = field(default_factory=dict, repr=False)
 
     @property
     def capacity(self) -> float:
         """Upper bound of what all answers about these trees can tell about one record here, bits: between which values it lies."""
         cuts: dict[str, set[object]] = {}
+        for name, (low, high) in self.medians.items():
+            cuts[name] = {("below", low), ("above", high)}  # two cuts even where both are one value
         for rule in self.rules.values():
             of_feature = cuts.setdefault(rule.feature, set())
             if rule.threshold is not None:

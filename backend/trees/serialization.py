@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from backend.data.dictionary import Feature
+from backend.data.medians import Medians
 from backend.errors import ModelError
 from backend.trees.ensemble import (
     Fork,
@@ -31,6 +32,7 @@ HOST_FORMAT = 3
 # Format 1 had one output, one weight a leaf, and no split whose larger values go left. Before format 3 a Host received neither the
 # layout of scores nor the hash of the Guest's partial model.
 READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
+LATER = ("unit_zh", "categories_zh", "reason", "reason_zh")  # fields of a feature that the first formats did not have
 _OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
 
 
@@ -54,14 +56,24 @@ def dump_guest(model: GuestModel) -> str:
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
+            **_medians(model.medians),
         }
     )
 
 
+def _medians(of: Medians) -> dict[str, Any]:
+    """Only where there are any, so that earlier models keep their hash."""
+    return {"medians": {name: list(pair) for name, pair in of.items()}} if of else {}
+
+
+def _read_medians(data: dict[str, Any]) -> Medians:
+    return {name: (float(low), float(high)) for name, (low, high) in data.get("medians", {}).items()}
+
+
 def _feature(feature: Feature) -> dict[str, Any]:
-    """A feature as it was disclosed; translations stand only where there are any, so that earlier models keep their hash."""
+    """A feature as it was disclosed; what came later stands only where there is any, so that earlier models keep their hash."""
     entry = feature.model_dump(mode="json", exclude={"missing"})
-    return {name: value for name, value in entry.items() if value or name not in ("unit_zh", "categories_zh")}
+    return {name: value for name, value in entry.items() if value or name not in LATER}
 
 
 def load_guest(text: str) -> GuestModel:
@@ -78,6 +90,7 @@ def load_guest(text: str) -> GuestModel:
             rules=_read_rules(data["rules"]),
             outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
             sides_hidden=bool(data.get("sides_hidden", False)),
+            medians=_read_medians(data),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error
@@ -97,6 +110,7 @@ def dump_host(model: HostModel) -> str:
             "salt": model.salt,
             "layout": None if model.layout is None else asdict(model.layout),
             "guest_hash": model.guest_hash,
+            **_medians(model.medians),
         }
     )
 
@@ -114,6 +128,7 @@ def load_host(text: str) -> HostModel:
             salt=str(data["salt"]),
             layout=_LAYOUT.validate_python(data.get("layout") or None),
             guest_hash=str(data.get("guest_hash", "")),
+            medians=_read_medians(data),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError("A Host's partial model is damaged; train or import the model again.") from error

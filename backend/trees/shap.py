@@ -134,8 +134,14 @@ class Factors:
 
     def parts(self, kept: NDArray[np.bool_], x: float) -> Floats:
         """``(m, n)``: (1_f - c_f) ∏ over the other factors of f's path."""
+        return self._times_others(np.where(kept, 1.0 - self._share, -self._share), kept, x)
+
+    def changes(self, kept: NDArray[np.bool_], other: NDArray[np.bool_]) -> Floats:
+        """``(m, n)``: what is lost where f alone answers as in `other`: (1_f - 1'_f) ∏ 1_i over the other factors of f's path."""
+        return self._times_others(kept.astype(np.float64) - other, kept, 1.0)
+
+    def _times_others(self, out: Floats, kept: NDArray[np.bool_], x: float) -> Floats:
         values = self._values(kept, x)
-        out = np.where(kept, 1.0 - self._share, -self._share)
         for line in self._lines[:, self.row]:
             itself = line == np.arange(len(self.row))
             out *= np.where(itself[:, None], 1.0, values[line])

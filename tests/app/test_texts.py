@@ -37,7 +37,7 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law; the last three: test_details.py
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (last three: test_details)
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

@@ -161,7 +161,24 @@ def test_what_would_tell_few_apart_is_not_asked_of_a_host():
     both = mark(0.3, labels, probabilities, own=False)
     assert both.labelled and len(both.range) > 1
     few = mark(0.3, labels & (np.arange(100) < 70), probabilities, own=False)  # 10 are declined and positive
-    assert not few.labelled
+    assert not few.labelled and few.labels
+    fewer = mark(0.3, np.arange(100) < 18, probabilities, own=False)
+    assert not fewer.labels and len(fewer.range) > 1
+
+
+def test_without_labels_acceptance_and_scores_are_reported_and_nothing_of_labels():
+    groups, index, labels, probabilities = scattered()
+    marking = dataclasses.replace(mark(0.3, labels, probabilities, own=True), labelled=False, labels=False)
+    each, _ = marking.marks(labels, probabilities)
+    assert not each[1].any() and not each[2].any()
+    found = from_sums(
+        "host", "f", marking, groups, np.array([[m[index == k].sum() for k in range(2)] for m in each]), seed=0
+    )
+    whole = by_records(groups, index, labels, probabilities, 0.3)
+    for one, other in zip(found.groups, whole.groups, strict=True):
+        assert (one.positive, one.calibration.value, one.rates["false positive rate"]) == (SUPPRESSED, None, SUPPRESSED)
+        assert one.rates["selection rate"] == other.rates["selection rate"] and one.score == other.score
+    assert found.gaps[0] == whole.gaps[0] and found.scores == whole.scores and found.cutoffs == whole.cutoffs
 
 
 def test_rates_by_label_are_suppressed_where_labels_were_not_crossed_with_decisions():

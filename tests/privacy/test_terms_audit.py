@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from worlds import GUEST, random_world, with_covers
+from worlds import GUEST, random_world, with_covers, with_medians
 
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import ParameterError
@@ -25,7 +25,7 @@ def open_terms(key, model, columns, terms):
 
 
 def world_of(seed, n_hosts=2, **kwargs):
-    return with_covers(random_world(seed, n_hosts, **kwargs), seed)
+    return with_medians(with_covers(random_world(seed, n_hosts, **kwargs), seed))
 
 
 def columns_of(world, person=0):
@@ -36,7 +36,9 @@ def sent(world, secret_key, change=lambda numbers: numbers, person=0):
     """Terms of one person as the first Host logs them, and the Guest's key."""
     key, compiled = PaillierKeySide(secret_key), CompiledTerms(world.model)
     shape, host = compiled.shape(3), compiled.chain[0]
-    numbers = change(paillier_numbers(compiled, PaillierLayout(shape, key.bits), columns_of(world, person)))
+    layout, columns = PaillierLayout(shape, key.bits), columns_of(world, person)
+    numbers = [*paillier_numbers(compiled, layout, columns), *paillier_numbers(compiled.drops, layout, columns)]
+    numbers = change(numbers)
     terms = key.public.dump(key.encrypt_numbers(numbers))
     stated = host, compiled.shares_of(host), shape.features, shape.value_bits
     return LoggedTerms(7, key.public.to_bytes(), terms, *stated), key
@@ -66,7 +68,8 @@ def test_the_values_shown_give_the_terms_of_the_guests_own_and_no_more_of_them_t
     for person in range(4):
         columns = columns_of(world, person)
         shown = values_alike(world.model, columns)
-        assert honest_numbers(world.model, shown, 2048) == paillier_numbers(compiled, layout, columns)
+        both = paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops, layout, columns)
+        assert honest_numbers(world.model, shown, 2048) == both
         again = {n: np.array([v], dtype=object if isinstance(v, str) else columns[n].dtype) for n, v in shown.items()}
         assert values_alike(world.model, again) == shown  # the interval between two splits, and not where in it
 
@@ -91,7 +94,8 @@ def test_crafted_terms_are_found(craft, secret_key):
 def test_terms_of_two_peoples_values_at_once_are_found(secret_key):
     """Every number is one that some honest Guest sends; together they are nobody's."""
     world = world_of(5, n_trees=3, n=12)
-    of = [honest_numbers(world.model, values_alike(world.model, columns_of(world, i)), 512) for i in range(12)]
+    both = [honest_numbers(world.model, values_alike(world.model, columns_of(world, i)), 512) for i in range(12)]
+    of = [contributions + drops for contributions, drops in both]
     other = next(i for i in range(1, 12) if of[i] != of[0])
     apart = [j for j, (a, b) in enumerate(zip(of[0], of[other], strict=True)) if a != b]
     mixed = [*of[0][: apart[-1]], *of[other][apart[-1] :]]

@@ -7,6 +7,9 @@ import pytest
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.crypto.rlwe.sum_key import RlweSumKey
+from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable, read_labels, read_table
@@ -131,6 +134,8 @@ def noted(tmp_path_factory):
         few = {"trees": 4, "depth": 3}
         trained = talked(lambda talk: guest.train(labels, SecureBoostParameters(**few), key, talk))
         talked(lambda talk: guest.train(labels, OpBoostParameters(**few), None, talk))
+        lattice = RlweSumKey(RlweKeySide(RlweSecretKey.generate(sum_parameters(PEOPLE))))
+        talked(lambda talk: guest.train(labels, SecureBoostParameters(trees=1, depth=1), lattice, talk))
         compiled, terms = CompiledGuest(trained.model), CompiledTerms(trained.model)
         people = own.take(np.arange(60, 62))
         talked(lambda talk: guest.score(trained.model_id, compiled, people, key, talk))

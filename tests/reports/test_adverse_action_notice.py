@@ -1,5 +1,6 @@
 """A notice says true reasons in words, the form's only where they fit, and none where one is a prohibited basis."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -7,46 +8,65 @@ import pytest
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue
-from backend.reports.adverse_action_notice import Blocker, Notice, NoticeLine, draw, form, form_reason
+from backend.reports.adverse_action_notice import (
+    LEARNED,
+    Blocker,
+    Notice,
+    NoticeLine,
+    Source,
+    draw,
+    form,
+    form_groups,
+    form_reason,
+)
 from backend.reports.render.pdf_page import SMALL, Page
 from backend.store.model_states import ModelState, ModelStep, Standing
+from backend.trees.ensemble import GuestModel
 
 
 def feature(meaning, meaning_zh="", name="f"):
-    return Feature(name=name, meaning=meaning, meaning_zh=meaning_zh)
+    sides = {"above": ": more than most", "below": ": less than most", "either": ""}
+    reason = {side: f"Your {meaning}{text}" for side, text in sides.items()}
+    reason_zh = {side: f"您的{meaning_zh}（{side}）" for side in sides}
+    return Feature(name=name, meaning=meaning, meaning_zh=meaning_zh, reason=reason, reason_zh=reason_zh)
 
 
 @pytest.mark.parametrize(
-    ("meaning", "learned", "of_guest", "words"),
+    ("meaning", "side", "of_guest", "words"),
     [
-        ("Years at the present address", "down", True, "Length of residence"),
-        ("Years at the present address", "up", True, None),  # longer is worse: the form's reason would say the opposite
-        ("Months with the current employer", "down", False, "Length of employment"),
-        ("Months with the same network", "down", False, None),
-        ("Repayment status in May 2005: months of delay", "up", True, "Poor credit performance with us"),
+        ("Years at the present address", "below", True, "Length of residence"),
+        (
+            "Years at the present address",
+            "above",
+            True,
+            None,
+        ),  # longer is worse: the form's reason would say the opposite
+        ("Months with the current employer", "below", False, "Length of employment"),
+        ("Months with the same network", "below", False, None),
+        ("Repayment status in May 2005: months of delay", "above", True, "Poor credit performance with us"),
         (
             "Repayment status in May 2005: months of delay",
-            "up",
+            "above",
             False,
             "Delinquent past or present credit obligations with others",
         ),
-        ("Phone bills paid late in the last 6 months", "up", False, None),  # no credit obligation
+        ("Phone bills paid late in the last 6 months", "above", False, None),  # no credit obligation
         (
             "Number of credit inquiries in the last year",
-            "up",
+            "above",
             False,
             "Number of recent inquiries on credit bureau report",
         ),
-        ("Debt to income ratio", "up", True, "Excessive obligations in relation to income"),
-        ("Net income per month", "down", True, None),  # says nothing of the amount requested
-        ("Bankruptcies in the last 7 years", "up", False, "Bankruptcy"),
-        ("Bankruptcies in the last 7 years", "mixed", False, None),
-        ("Value of the collateral", "down", True, "Value or type of collateral not sufficient"),
-        ("Age of the applicant", "down", True, None),
+        ("Debt to income ratio", "above", True, "Excessive obligations in relation to income"),
+        ("Net income per month", "below", True, None),  # says nothing of the amount requested
+        ("Bankruptcies in the last 7 years", "above", False, "Bankruptcy"),
+        ("Bankruptcies in the last 7 years", "", False, None),
+        ("Value of the collateral", "below", True, "Value or type of collateral not sufficient"),
+        ("Age of the applicant", "below", True, None),
     ],
 )
-def test_the_forms_words_are_taken_only_where_they_say_the_same(meaning, learned, of_guest, words):
-    found = form_reason(feature(meaning), learned, of_guest=of_guest)
+def test_the_forms_words_are_taken_only_where_they_say_the_same(meaning, side, of_guest, words):
+    found = form_reason(feature(meaning), side, of_guest=of_guest)
     assert (found.text if found else None) == words
 
 
@@ -65,42 +85,118 @@ def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
     assert len(printed) == 23 and {reason.text for reason in form().reasons} <= printed
     for reason in form().reasons:
         chinese = feature("-", reason.phrases_zh[0])
-        found = form_reason(chinese, reason.learned, of_guest=reason.party != "host")
+        found = form_reason(chinese, LEARNED[reason.learned], of_guest=reason.party != "host")
         assert found is not None and reason.phrases_zh[0] in found.phrases_zh
 
 
 APPROVAL = ModelStep(1, "m1", "in_review", "approved", "", "cy", "regulator", "2026-11-20T10:00:00")
 
 
-def notice(*lines, state="in_use", approval=APPROVAL):
+def notice(*lines, state="in_use", approval=APPROVAL, **more):
     standing = Standing(ModelState("m1", "", "", "ana", "ana", state), approval)
-    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines, standing)
+    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines, standing, **more)
 
 
-LATE = NoticeLine(feature("Repayment status of the card", "信用卡还款状态"), "Lender <Two>", "乙", False, "up")
-OWN = NoticeLine(feature("Share of the granted credit in use", "授信额度使用率"), "A & B Bank", "甲银行", True, "mixed")
+def late(month="", side="above"):
+    text = feature(f"Repayment status of the card{month}", f"信用卡还款状态{month}", f"late{month}")
+    return NoticeLine(text, "Lender <Two>", "乙", False, side)
+
+
+LATE = late()
+OWN = NoticeLine(feature("share of credit in use", "授信额度使用率", "own"), "A & B Bank", "甲银行", True, "")
 SEX = NoticeLine(
     feature("Sex of the client", "客户性别"),
     "A & B Bank",
     "甲银行",
     True,
-    "up",
+    "above",
     (Blocker("15 USC 1691(a)(1)", "prohibited"),),
 )
+LENDER = Source("Lender <Two>", "乙")
+AGENCY = Source("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
 
 
-def test_a_notice_names_reasons_who_holds_them_and_which_way_they_work():
-    text = draw(notice(LATE, OWN), "en", "txt").decode()
-    assert (
-        "Delinquent past or present credit obligations with others — Repayment status of the card (held by Lender <Two>)"
-        in text
-    )
-    words = Catalogue("en")
-    assert words("notice.way_up") in text and words("notice.way_mixed") in text
-    assert words("notice.sources_others", parties="Lender <Two>") in text and form().source in text
-    assert form().source not in draw(notice(OWN), "en", "txt").decode()
+def english(made):
+    return draw(made, "en", "txt").decode()
+
+
+def test_a_notice_states_the_text_of_the_persons_own_side_and_none_where_no_other_would_have_helped():
+    text = english(notice(LATE, OWN))
+    form_words = "Delinquent past or present credit obligations with others"
+    assert f"{form_words} — Your Repayment status of the card: more than most (held by Lender <Two>)" in text
+    assert "• Your share of credit in use (held by A & B Bank)" in text and form().source in text
+    assert form().source not in english(notice(OWN))
+    unsure = english(notice(late(side="")))
+    assert form_words not in unsure and "• Your Repayment status of the card (held" in unsure
     chinese = draw(notice(LATE, OWN), "zh", "txt").decode()
-    assert "信用卡还款状态" in chinese and "由乙持有" in chinese and "甲银行" in chinese
+    assert "您的信用卡还款状态（above）（由乙持有）" in chinese and "甲银行" in chinese
+
+
+def test_reasons_that_share_the_forms_words_are_one_and_free_a_place():
+    months = [late(f" {m}", side) for m, side in zip("12345", ("above", "above", "", "above", "above"), strict=True)]
+    others = [
+        NoticeLine(feature(f"thing {i}", f"事{i}", f"thing{i}"), "A & B Bank", "甲银行", True, "") for i in range(3)
+    ]
+    text = english(notice(*months, *others))
+    assert text.count("•") == 4 and text.count("Delinquent past or present") == 1
+    assert all(f"Repayment status of the card {m}" in text for m in "12345")
+    with pytest.raises(ParameterError, match="at most 4 reasons; 5"):
+        english(notice(*months, *others, OWN))
+
+
+def test_a_reason_without_a_text_for_its_side_is_not_stated():
+    bare = replace(LATE, feature=LATE.feature.model_copy(update={"reason": {"either": "Late"}}))
+    with pytest.raises(ParameterError, match="'late' has no text"):
+        english(notice(bare))
+    assert "• Late" in english(notice(replace(bare, side="")))
+    english_only = replace(LATE, feature=LATE.feature.model_copy(update={"reason_zh": {}}))
+    assert english(notice(english_only))
+    with pytest.raises(ParameterError, match="reason_zh"):
+        draw(notice(english_only), "zh", "txt")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(language):
+    words = Catalogue(language)
+
+    def shown(*sources):
+        return draw(notice(OWN, sources=sources, probability=0.634), language, "txt").decode()
+
+    own, lender, agency = shown(), shown(LENDER), shown(LENDER, AGENCY)
+    title = words.either(LENDER.title, LENDER.title_zh)
+    assert words("notice.sources_own") in own and words("notice.sources_part") not in own
+    assert words("notice.sources_others", parties=title) in lender and words("notice.sources_part") in lender
+    reached = words("words.comma").join(
+        (words.either("Bureau", "征信中心"), words.either("1 Main St", "主街 1 号"), "1-800-1")
+    )
+    assert words("notice.sources_agency", agency=reached) in agency and reached not in lender
+    assert words("notice.score", score="63.4", day="2026-11-21") in agency and "63.4" not in lender
+    assert words("notice.no_phone") in shown(replace(AGENCY, phone=""))
+
+
+def test_each_language_stands_on_its_own_law():
+    more = {
+        "address": "1 Bank St",
+        "address_zh": "银行街 1 号",
+        "supervisor": "CFPB, Washington",
+        "supervisor_zh": "网信办",
+        "sources": (LENDER, AGENCY),
+        "probability": 0.6,
+    }
+    text, chinese = english(notice(LATE, **more)), draw(notice(LATE, **more), "zh", "txt").decode()
+    assert "1 Bank St" in text and "CFPB, Washington" in text and "15 USC 1681m(a)" in text and "60 days" in text
+    assert "银行街 1 号" in chinese and "网信办" in chinese and "个人信息保护法》第二十四条" in chinese
+    assert "征信业管理条例" in chinese and "美国" not in chinese and "USC" not in chinese and "CFPB" not in chinese
+    assert form().reasons[0].text_zh not in chinese and "逾期债务" not in chinese  # the form is the United States'
+    assert "[name and address]" in english(notice(LATE)) and "[address]" in english(notice(LATE))
+
+
+def test_features_of_which_the_form_says_the_same_are_one_group():
+    names = ["Repayment status in May", "Repayment status in June", "Years at the present address", "Shoe size"]
+    dictionary = tuple(("host", feature(name, name=f"f{i}")) for i, name in enumerate(names))
+    model = GuestModel("bank", ("host",), (), (0.0,), 10, (*dictionary, ("bank", feature(names[0], name="own"))), {})
+    items = [*((party, f.name) for party, f in dictionary), ("bank", "own")]
+    assert form_groups(model, items) == (0, 0, 1, 2, 3)  # late with others, and late with us
 
 
 def test_names_that_look_like_tags_stay_text_in_html():
@@ -147,7 +243,7 @@ def test_a_notice_as_pdf_is_the_same_every_time():
 
 @pytest.mark.parametrize("control", ["\n", "\r", "\t", "\x0b", "\x1f", "\x85"])
 def test_line_breaks_and_controls_in_a_text_leave_no_glyph_missing(control, caplog):
-    line = NoticeLine(feature("Late payments"), f"Lender{control}Two", "乙", False, "up")
+    line = NoticeLine(feature("Late payments"), f"Lender{control}Two", "乙", False, "above")
     assert draw(notice(line), "en", "pdf")
     page = Page(Catalogue("en"), datetime(2026, 11, 22, tzinfo=UTC))
     page.add_page()

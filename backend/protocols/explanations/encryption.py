@@ -11,7 +11,7 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.errors import ParameterError
-from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.guest_terms import Compiled, CompiledTerms
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
 from backend.protocols.ranking.packing import PackedOpener
@@ -20,7 +20,7 @@ from backend.trees.ensemble import Columns
 ReasonKey = KeySide | ResidueKeySide
 
 
-def paillier_numbers(compiled: CompiledTerms, layout: PaillierLayout, columns: Columns) -> list[int]:
+def paillier_numbers(compiled: Compiled, layout: PaillierLayout, columns: Columns) -> list[int]:
     """Base, packs and constant of one person, columns ``(1,)`` each; the constant is at the last scale, for no Host multiplies it."""
     terms, lift = compiled.encode(columns), COEFFICIENT_BITS * len(compiled.chain)
     constant = [number << lift for number in terms.constant.tolist()]
@@ -36,7 +36,7 @@ class PaillierEncryption:
         That the Guest encrypts a person.
     """
 
-    def __init__(self, key: KeySide, compiled: CompiledTerms, shape: ReasonShape) -> None:
+    def __init__(self, key: KeySide, compiled: Compiled, shape: ReasonShape) -> None:
         self._key, self._compiled = key, compiled
         self._layout = PaillierLayout(shape, key.bits)
         width = len(self._layout.packs(0))
@@ -69,9 +69,9 @@ class RlweEncryption:
         The keys are not those of such a request.
     """
 
-    def __init__(self, key: ResidueKeySide, compiled: CompiledTerms, shape: ReasonShape, people: int) -> None:
+    def __init__(self, key: ResidueKeySide, compiled: Compiled, shape: ReasonShape, people: int) -> None:
         load = shape.load(compiled.rows, people)
-        key.check(load)
+        key.check(shape.load(compiled.key_rows, people))
         self._key, self._compiled, self._shape = key, compiled, shape
         self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
 
@@ -95,7 +95,29 @@ class RlweEncryption:
 TermEncryption = PaillierEncryption | RlweEncryption
 
 
-def encryption_of(key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape, people: int = 0) -> TermEncryption:
+class PersonEncryption:
+    """For the names of one person: contributions, and behind them drops.
+
+    Attributes
+    ----------
+    ciphertexts : int
+        That the Guest encrypts a person.
+    """
+
+    def __init__(self, key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape) -> None:
+        self._parts = encryption_of(key, compiled, shape), encryption_of(key, compiled.drops, shape)
+        self.ciphertexts = sum(part.ciphertexts for part in self._parts)
+
+    def encrypted(self, columns: Columns) -> bytes:
+        """One person's numbers, columns ``(1,)`` each."""
+        return b"".join(part.encrypted(columns) for part in self._parts)
+
+    def opened(self, blob: bytes) -> list[int]:
+        """As the parts do, of either."""
+        return self._parts[0].opened(blob)
+
+
+def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people: int = 0) -> TermEncryption:
     """How a key encrypts; `people` of a cohort, 0 for names.
 
     Raises

@@ -1,25 +1,28 @@
 """The Guest's side of reasons, person by person: who holds a record, terms through the chain, a ranking with the last Host.
 
-It learns the names of the largest contributions of one person, or sums over many people; never one person's contribution.
+It learns the names of the largest contributions of one person, each with a bit, or sums over many people; never one person's contribution.
 
 1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each Host → Guest: whose records it holds, and about
-   whom its budget is exhausted.
+   whom its budget is exhausted; for names, each but the last also random bits, under which it will pass on who is above its medians.
 2. Guest → first Host → … → last Host: one person's encrypted terms, multiplied by every Host's factors.
 3. Guest ↔ last Host: the ranking's four messages; or, when a cohort's last person is through, its encrypted sums.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.data.medians import sides
 from backend.data.table import PartyTable
 from backend.errors import QuestionRefused
-from backend.protocols.explanations.encryption import ReasonKey, TermEncryption, encryption_of
+from backend.protocols.explanations.encryption import PersonEncryption, ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import (
     AskCohort,
@@ -33,10 +36,10 @@ from backend.protocols.explanations.messages import (
 )
 from backend.protocols.explanations.opening import values_alike
 from backend.protocols.ranking.guest import RankingGuest
-from backend.protocols.ranking.shape import RankingShape
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.protocols.transport.packing import from_bitmap
 from backend.store.journal import Journal, Run
 
 WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
@@ -50,6 +53,8 @@ class Named:
     ----------
     names : list of tuple of (str, str), or None
         Per person, party and feature of the largest contributions above 0, by name and never by size; None where a Host refused.
+    marked : list of frozenset of str
+        Per person, those of the named features whose value is on the side asked about, and at whose median the score would be lower.
     refused : dict of int to str
         Person → why.
     ciphertexts : int
@@ -59,6 +64,7 @@ class Named:
     """
 
     names: list[tuple[tuple[str, str], ...] | None]
+    marked: list[frozenset[str]]
     refused: dict[int, str]
     ciphertexts: int
     seconds: dict[tuple[str, str], float]
@@ -122,8 +128,15 @@ class ReasonsClient:
         for host in compiled.chain:
             session.send(host, OfferKey(session.name, key.scheme, key.offer()))
 
-    def names(self, people: PartyTable, count: int) -> Named:
+    def names(self, people: PartyTable, count: int, below: Collection[str] = (), groups: tuple[int, ...] = ()) -> Named:
         """Names of up to `count` reasons of every person, columns ``(n,)`` each.
+
+        Parameters
+        ----------
+        below : collection of str
+            Features of which is asked whether the value is below its median; of the others, whether it is above. No Host learns it.
+        groups : tuple of int
+            The reason of each of the items, where several are one (:class:`ReasonShape`).
 
         Raises
         ------
@@ -132,36 +145,60 @@ class ReasonsClient:
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        compiled, shape, name = self._compiled, self._compiled.shape(count), self._session.name
-        encryption = encryption_of(self._key, compiled, shape)
+        compiled, shape, name = self._compiled, self._compiled.shape(count, groups), self._session.name
+        encryption = PersonEncryption(self._key, compiled, shape)
         request = "" if self._run is None else self._run.batch(WHOLE).request
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
-            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request))
-        refused = self._refused(len(people.ids), " for its reasons")
+            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request, groups))
+        answers = self._session.expect_each(HeldRecords, compiled.chain)
+        refused = _refused(answers, len(people.ids), " for its reasons")
+        asked = self._sides(people, below, {host: answer.masks for host, answer in answers.items()})
         names: list[tuple[tuple[str, str], ...] | None] = []
+        marked: list[frozenset[str]] = []
         for i in range(len(people.ids)):
             if i in refused:
                 names.append(None)
+                marked.append(frozenset())
                 continue
             known = None if self._run is None else self._run.batch(i).answer
-            if known is not None:
-                names.append(tuple((party, feature) for party, feature in msgpack.unpackb(known)))
-                continue
-            found = self._named(people, i, encryption, shape.ranking)
-            if self._run is not None:
+            # an answer from before names came with a bit has none
+            found = (
+                [(party, feature, *bit) for party, feature, *bit in msgpack.unpackb(known)]
+                if known is not None
+                else self._named(people, i, encryption, RankingGuest(encryption.opened, shape.ranking, asked[i]))
+            )
+            if self._run is not None and known is None:
                 self._run.answered(i, msgpack.packb(found))
-            names.append(found)
+            names.append(tuple((party, feature) for party, feature, *_ in found))
+            marked.append(frozenset(feature for _, feature, *bit in found if any(bit)))
         self._on_stage("done", self._guest, len(people.ids))
-        return Named(names, refused, encryption.ciphertexts, self._timings.seconds)
+        return Named(names, marked, refused, encryption.ciphertexts, self._timings.seconds)
+
+    def _sides(self, people: PartyTable, below: Collection[str], masks: Mapping[str, bytes]) -> NDArray[np.bool_]:
+        """``(people, 3, features)``: shares of above and of below, this party's own or a Host's masks; whether below is asked about."""
+        compiled, n = self._compiled, len(people.ids)
+        out = np.zeros((n, 3, len(compiled.items)), dtype=bool)
+        names = [feature for _, feature in compiled.items]
+        out[:, :2, : compiled.own] = sides(names[: compiled.own], people.columns, compiled.model.medians, n).transpose(
+            2, 1, 0
+        )
+        begin = compiled.own
+        for host in compiled.chain[:-1]:
+            own = sum(party == host for party, _ in compiled.items)
+            bits = from_bitmap(masks[host], n * own * 2).reshape(n, own, 2)
+            out[:, :2, begin : begin + own] = bits.transpose(0, 2, 1)
+            begin += own
+        out[:, 2] = [name in below for name in names]
+        return out
 
     def _named(
-        self, people: PartyTable, i: int, encryption: TermEncryption, shape: RankingShape
-    ) -> tuple[tuple[str, str], ...]:
-        """Steps 2 and 3 for one person."""
+        self, people: PartyTable, i: int, encryption: PersonEncryption, ranking: RankingGuest
+    ) -> list[tuple[Any, ...]]:
+        """Steps 2 and 3 for one person: party, feature and bit of each name."""
         try:
             self._send(people, i, encryption)
-            return self._ranked(RankingGuest(encryption.opened, shape), i)
+            return self._ranked(ranking, i)
         except QuestionRefused:
             if self._run is not None:
                 self._run.drop(i)
@@ -174,7 +211,7 @@ class ReasonsClient:
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
             self._session.send(host, AskCohort(name, self._model_id, people.ids, *sizes))
-        self._refused(n)
+        _refused(self._session.expect_each(HeldRecords, compiled.chain), n)
         for i in range(n):
             self._send(people, i, encryption)
         self._on_stage("weigh", self._last, n)
@@ -182,12 +219,7 @@ class ReasonsClient:
         sums = np.array(encryption.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
         return Summed(compiled.items, sums, n, n * compiled.error_bound)
 
-    def _refused(self, n: int, purpose: str = "") -> dict[int, str]:
-        """Step 1's answers: who is refused, and why."""
-        answers = self._session.expect_each(HeldRecords, self._compiled.chain)
-        return {i: why for host, answer in answers.items() for i, why in refusals(host, answer, n, purpose).items()}
-
-    def _send(self, people: PartyTable, i: int, encryption: TermEncryption) -> None:
+    def _send(self, people: PartyTable, i: int, encryption: TermEncryption | PersonEncryption) -> None:
         """Step 2, the Guest's part."""
         self._session.check()
         self._on_stage("encrypt", self._guest, i)
@@ -202,7 +234,7 @@ class ReasonsClient:
                 terms_enc = self._run.sending(i, 0, terms_enc)
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
-    def _ranked(self, ranking: RankingGuest, i: int) -> tuple[tuple[str, str], ...]:
+    def _ranked(self, ranking: RankingGuest, i: int) -> list[tuple[Any, ...]]:
         """Step 3 for one person."""
         session, host = self._session, self._last
         self._on_stage("weigh", host, i)
@@ -213,4 +245,10 @@ class ReasonsClient:
         with self._timings.measured("rank", host):
             session.send(host, ChooseLabels(session.name, ranking.choose(shares)))
             largest = ranking.names(session.expect_each(GarbledRanking, [host])[host].circuit)
-        return tuple(sorted((self._compiled.items[k] for k in largest), key=lambda item: item[1]))
+        found = [(*self._compiled.items[k], k in ranking.marked) for k in largest]
+        return sorted(found, key=lambda item: item[1])
+
+
+def _refused(answers: Mapping[str, HeldRecords], n: int, purpose: str = "") -> dict[int, str]:
+    """Step 1's answers: who is refused, and why."""
+    return {i: why for host, answer in answers.items() for i, why in refusals(host, answer, n, purpose).items()}

@@ -3,6 +3,10 @@
 In the notation of :mod:`backend.trees.shap`, at a point x with weight ω: per leaf, ω w_j ∏ over the Guest's features for Host features,
 and the same without f, times (1_f - c_f), for each Guest feature f. Leaves with the same Host conditions share an entry; leaves without
 any are a constant per Guest feature. The Hosts' factors are all that is missing.
+
+*Drops* are worked out in the same way: by how much the score falls where feature f alone is moved to the median of its holder,
+Σ_j w_j (1_f - 1'_f) ∏ 1_i over the other features of the path, 1'_f being f's answer there. That is one point, x = 1, and weights are
+rounded as scores are, so that nothing is lost: a drop is the difference of two scores.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from backend.crypto.fixedpoint import quantise
+from backend.data.medians import moved
 from backend.errors import ParameterError
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, TERM_BITS, ReasonShape, units
 from backend.trees.ensemble import Columns, GuestModel, Leaf
@@ -86,31 +92,50 @@ class CompiledTerms:
         self._counts = tuple(len(names) for names in used.values())
         own = {key: name for key, name in features.items() if key in model.rules}
         rows = [factors_of(path, own, self._shares) for path in paths(model.trees)]
-        self._factors = Factors(model.rules, rows)
-        self._prepare([p for leaves in folding.entry_of_leaf for p in leaves], used[model.guest])
-
-    def _prepare(self, entry_of_leaf: list[int | None], own: list[str]) -> None:
-        """Matrices that add leaves up by entry, and factors by entry and feature; what has no entry comes last."""
-        entry = np.array([self._entries if e is None else e for e in entry_of_leaf])
-        weights, n_own = leaf_weights(self.model), len(own)
-        self._by_entry = csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry)))
-        row = self._factors.row
-        line = entry[row] * n_own + np.array([own.index(name) for name in self._factors.features], dtype=np.intp)
-        self._by_feature = csr_array(
-            (weights[row], (line, np.arange(len(row)))), shape=((self._entries + 1) * n_own, len(row))
-        )
+        self.factors, weights = Factors(model.rules, rows), leaf_weights(model)
+        entry = [self._entries if e is None else e for leaves in folding.entry_of_leaf for e in leaves]
+        self._at = np.array(entry), used[model.guest]
+        self._by_entry, self._by_feature = self.matrices(weights)
         self._weight_sum = float(np.abs(weights).sum())
+        self.drops = CompiledDrops(self)
+
+    def matrices(self, weights: NDArray[np.float64]) -> tuple[csr_array, csr_array]:
+        """What adds leaves up by entry, and factors by entry and own feature, times the leaves' weights; what has no entry comes last."""
+        (entry, own), row = self._at, self.factors.row
+        line = entry[row] * len(own) + np.array([own.index(name) for name in self.factors.features], dtype=np.intp)
+        size = (self._entries + 1) * len(own), len(row)
+        return (
+            csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry))),
+            csr_array((weights[row], (line, np.arange(len(row)))), shape=size),
+        )
+
+    @property
+    def entries(self) -> int:
+        """Sets of Host conditions."""
+        return self._entries
+
+    @property
+    def own(self) -> int:
+        """The Guest's features in use."""
+        return self._counts[0]
+
+    @property
+    def key_rows(self) -> int:
+        """As many of one person's numbers a feature as RLWE keys are made for."""
+        return self.rows
 
     @property
     def rows(self) -> int:
         """Numbers of one person that become one feature's value: entries times points, and a constant."""
         return self._entries * len(self._points) + 1
 
-    def shape(self, names: int) -> ReasonShape:
+    def shape(self, names: int, groups: tuple[int, ...] = ()) -> ReasonShape:
         """Sizes of a request."""
         bits = TERM_BITS + COEFFICIENT_BITS * len(self.chain)
-        largest = ceil((self._span() + self.error_bound) * (1 << bits))
-        return ReasonShape(self._counts, names, largest.bit_length())
+        # weights of scores are rounded: a drop may be that much larger
+        rounding = len(self.model.trees) * 2.0**-self.model.score_bits
+        largest = ceil((self._span() + max(self.error_bound, rounding)) * (1 << bits))
+        return ReasonShape(self._counts, names, largest.bit_length(), groups)
 
     def _span(self) -> float:
         """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""
@@ -132,15 +157,48 @@ class CompiledTerms:
 
     def encode(self, columns: Columns) -> Terms:
         """The numbers of one person; columns are ``(1,)`` each."""
-        (_, kept), *_ = self._factors.blocks(columns, 1)
+        (_, kept), *_ = self.factors.blocks(columns, 1)
         n_own = self._counts[0]
         base = np.empty((self._entries, len(self._points)))
         own = np.empty((self._entries + 1, len(self._points), n_own))
         for k, (x, weight) in enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)):
-            base[:, k] = weight * (self._by_entry @ self._factors.whole(kept, x))[:-1, 0]
-            own[:, k] = weight * (self._by_feature @ self._factors.parts(kept, x)).reshape(self._entries + 1, n_own)
+            base[:, k] = weight * (self._by_entry @ self.factors.whole(kept, x))[:-1, 0]
+            own[:, k] = weight * (self._by_feature @ self.factors.parts(kept, x)).reshape(self._entries + 1, n_own)
         return Terms(
             units(base.ravel(), TERM_BITS),
             units(own[:-1].reshape(self.rows - 1, n_own), TERM_BITS),
             units(own[-1].sum(axis=0), TERM_BITS),
         )
+
+
+class CompiledDrops:
+    """By how much the score falls where one feature alone is moved to the median of its holder; methods as in :class:`CompiledTerms`."""
+
+    def __init__(self, terms: CompiledTerms) -> None:
+        self._terms, self.chain = terms, terms.chain
+        bits = terms.model.score_bits
+        rounded = quantise(leaf_weights(terms.model), bits) / float(1 << bits)
+        self._by_entry, self._by_feature = terms.matrices(rounded)
+
+    @property
+    def rows(self) -> int:
+        """Numbers of one person that become one feature's drop: entries at one point, and a constant."""
+        return self._terms.entries + 1
+
+    @property
+    def key_rows(self) -> int:
+        """Under the keys of contributions, which hold more."""
+        return self._terms.rows
+
+    def encode(self, columns: Columns) -> Terms:
+        """The numbers of one person; columns are ``(1,)`` each."""
+        terms, own = self._terms, self._terms.own
+        (_, kept), *_ = terms.factors.blocks(columns, 1)
+        here = kept.copy()  # the next block overwrites it
+        (_, there), *_ = terms.factors.blocks(moved(columns, terms.model.medians), 1)
+        base = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1, 0]
+        changes = (self._by_feature @ terms.factors.changes(here, there)).reshape(terms.entries + 1, own)
+        return Terms(units(base, TERM_BITS), units(changes[:-1], TERM_BITS), units(changes[-1], TERM_BITS))
+
+
+Compiled = CompiledTerms | CompiledDrops

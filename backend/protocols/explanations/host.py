@@ -6,8 +6,8 @@ The steps are those of :mod:`backend.protocols.explanations.guest`.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import msgpack
@@ -16,7 +16,7 @@ import numpy as np
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.host_factors import CompiledFactors, Decided
 from backend.protocols.explanations.messages import (
     MIN_PEOPLE,
     AskCohort,
@@ -28,8 +28,8 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.explanations.shape import ReasonShape, names_bits, sums_bits
-from backend.protocols.explanations.weighting import Weighting, weighting_of
+from backend.protocols.explanations.shape import ReasonShape, sums_bits
+from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
 from backend.protocols.host_state import (
     Answer,
     Answering,
@@ -43,7 +43,7 @@ from backend.protocols.host_state import (
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import HeldRecords
-from backend.protocols.transport.packing import to_bitmap
+from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import COHORT, REASONS, Question
 from backend.trees.ensemble import Columns
 
@@ -54,18 +54,20 @@ class _Request:
 
     served: ServedModel
     shape: ReasonShape
-    weighting: Weighting
+    weighting: Weighting | PersonWeighting
     # of everybody who is answered about, by position among the ids; each is used once
-    factors: dict[int, Flags]
+    factors: dict[int, Decided]
     held: Flags
     asked: AskReasons | AskCohort
     digest: str  # of the question, without its terms
+    masks: Flags | None = None  # (people, own features, 2), of sides that are passed on
     cohort: Question | None = None  # as it is counted
     values_enc: Any = None  # of one person, to be ranked; of a cohort, added up
+    sides: Flags | None = None  # (2, features): of that person, this Host's shares
     opened: OpenRanking | None = None
 
-    def person(self, index: int) -> Flags:
-        """The 0/1 of a person whose terms have come."""
+    def person(self, index: int) -> Decided:
+        """How a person whose terms have come answers here."""
         if index not in self.factors:
             raise SecurityError("Terms came of somebody who is not answered about, or twice; they were refused.")
         return self.factors.pop(index)
@@ -95,7 +97,7 @@ class ReasonsHandler:
         """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        told = names_bits(sum(asked.features), asked.names)
+        told = shape_of(asked).told
         reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
@@ -104,7 +106,11 @@ class ReasonsHandler:
             if told_guest.spent:
                 reached[i] = told_guest.spent[0]
                 message = replace(told_guest, held=message.held, spent=reached.tobytes())
-        self._begin(session, served, asked, columns, held, reached == 0)
+        request = self._begin(session, served, asked, columns, held, reached == 0)
+        if not served.plan.last:
+            own = asked.features[served.index + 1]
+            request.masks = random_flags(len(held), own, 2)
+            message = replace(message, masks=to_bitmap(request.masks.ravel()))
         yield sender, message
 
     def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
@@ -163,10 +169,14 @@ class ReasonsHandler:
         own = counts[served.index + 1 :][:1]
         if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
             raise SecurityError("The numbers of features do not fit the model; the request was refused.")
-        shape = ReasonShape(counts, 1 if isinstance(asked, AskCohort) else asked.names, asked.value_bits)
-        weighting = weighting_of(session.cipher, compiled, shape, plan, len(asked.ids) if cohort else 0)
+        shape = shape_of(asked)
+        weighting: Weighting | PersonWeighting
+        if cohort:
+            weighting = weighting_of(session.cipher, compiled, shape, plan, len(asked.ids))
+        else:
+            weighting = PersonWeighting(session.cipher, compiled, shape, plan)
         factors = {
-            i: compiled.decide({name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
+            i: Decided.of(compiled, {name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
             for i in np.flatnonzero(answered).tolist()
         }
         same = hashlib.sha256(session.key + encode(replace(asked, conversation=""))).hexdigest()
@@ -179,26 +189,57 @@ class ReasonsHandler:
         served = request.served
         if sender != served.preceding:
             raise SecurityError(f"Terms for this model come from {served.preceding}; others were refused.")
-        kept, question = request.person(message.person), message.question
+        decided, question = request.person(message.person), message.question
         self._keep_sample(session, request, message)
         if isinstance(request.asked, AskReasons):
             # a Host before this one made new bytes of the same question
             question = question if served.index else digest_of(request.digest, message.terms)
             name = of_person(request.asked.request, message.person)
             self.answering.bind(session.guest, name, message.conversation, question)
-        elif not request.factors and request.cohort is not None:
+            yield from self._one_of_many(request, message, decided, question)
+        else:
+            yield from self._one_of_cohort(session, request, message, decided, question)
+
+    def _one_of_many(self, request: _Request, message: ReasonTerms, decided: Decided, question: str) -> Answer:
+        """Step 2 for names."""
+        served, before, weighting = request.served, self._sides_before(request, message.sides), request.weighting
+        if not isinstance(weighting, PersonWeighting):
+            raise SecurityError("Terms for names came where sums were asked for; they were refused.")
+        if request.masks is not None:
+            own = decided.sides ^ request.masks[message.person]
+            sides = to_bitmap(np.concatenate([before, own]).ravel())
+            terms = weighting.passed_on(message.terms, decided)
+            yield served.following, ReasonTerms(message.conversation, message.person, terms, question, sides)
+            return
+        # the Guest's own features come first, of which it needs no share from here
+        none = np.zeros((request.shape.features[0], 2), dtype=bool)
+        request.values_enc = weighting.values(message.terms, decided)
+        request.sides = np.concatenate([none, before, decided.sides]).T
+        yield from self._share(self.sessions.of(message.conversation), request)
+
+    @staticmethod
+    def _sides_before(request: _Request, sides: bytes) -> Flags:
+        """What the Hosts before this one passed on, ``(their features, 2)``."""
+        count = sum(request.shape.features[1 : request.served.index + 1])
+        return from_bitmap(sides, 2 * count).reshape(count, 2)
+
+    def _one_of_cohort(
+        self, session: HostSession, request: _Request, message: ReasonTerms, decided: Decided, question: str
+    ) -> Answer:
+        """Step 2 for sums; at the last person, step 3."""
+        served, weighting = request.served, request.weighting
+        if isinstance(weighting, PersonWeighting):
+            raise SecurityError("Terms for sums came where names were asked for; they were refused.")
+        if not request.factors and request.cohort is not None:
             self.answering.count_all(request.cohort, message.conversation)
         if not served.plan.last:
-            terms = request.weighting.passed_on(message.terms, kept)
+            terms = weighting.passed_on(message.terms, decided.kept)
             yield served.following, ReasonTerms(message.conversation, message.person, terms, question)
             return
-        before = request.values_enc if request.cohort else None
-        request.values_enc = request.weighting.values(message.terms, kept, before)
-        if not request.cohort:
-            yield from self._share(session, request)
-        elif not request.factors:
+        request.values_enc = weighting.values(message.terms, decided.kept, request.values_enc)
+        if not request.factors:
             session.drop(_Request)
-            sums = request.weighting.sums(request.values_enc)
+            sums = weighting.sums(request.values_enc)
             yield served.following, ContributionSums(message.conversation, sums)
 
     def _keep_sample(self, session: HostSession, request: _Request, message: ReasonTerms) -> None:
@@ -225,11 +266,11 @@ class ReasonsHandler:
     @staticmethod
     def _share(session: HostSession, request: _Request) -> Answer:
         """Step 3, once a person's terms have come, through other Hosts maybe, and the Guest's offer: each is ranked once."""
-        if request.values_enc is None or request.opened is None:
+        weighting, sides, opened = request.weighting, request.sides, request.opened
+        if sides is None or opened is None or not isinstance(weighting, PersonWeighting):
             return
-        blinded, opened = partial(request.weighting.blinded, request.values_enc), request.opened
-        request.values_enc = request.opened = None
-        ranking = session.keep(RankingHost, RankingHost(blinded, request.shape.ranking))
+        ranking = session.keep(RankingHost, weighting.ranking(request.values_enc, sides, request.shape))
+        request.values_enc = request.sides = request.opened = None
         yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))
 
     def _choose_labels(self, sender: str, message: ChooseLabels) -> Answer:
@@ -239,6 +280,19 @@ class ReasonsHandler:
             raise SecurityError("Only the Guest may choose labels.")
         session.drop(RankingHost)
         yield sender, GarbledRanking(message.conversation, ranking.garble(message.choices))
+
+
+def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
+    """Sizes as they were asked for."""
+    if isinstance(asked, AskCohort):
+        return ReasonShape(asked.features, 1, asked.value_bits)
+    return ReasonShape(asked.features, asked.names, asked.value_bits, asked.groups)
+
+
+def random_flags(*shape: int) -> Flags:
+    """Bits of the system's generator."""
+    count = int(np.prod(shape))
+    return from_bitmap(secrets.token_bytes((count + 7) // 8), count).reshape(shape)
 
 
 def of_person(request: str, index: int) -> str:

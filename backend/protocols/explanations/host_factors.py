@@ -1,21 +1,25 @@
 """A Host's part of SHAP values: factors from its own columns. Must not know a weight, a value or a cipher.
 
 In the notation of :mod:`backend.trees.shap`, at a point x: per entry, ∏ over the Host's features for everybody else's values, and the same
-without h, times (1_h - c_h), for each of its own features h.
+without h, times (1_h - c_h), for each of its own features h; for a drop, at x = 1, times (1_h - 1'_h), 1'_h being h's answer at the median.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.medians import moved, sides
 from backend.errors import SecurityError
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, units
 from backend.trees.ensemble import Columns, HostModel, NodeKey
 from backend.trees.folding import Step
 from backend.trees.shap import Factors, factors_of, quadrature
+
+Flags = NDArray[np.bool_]
 
 
 class CompiledFactors:
@@ -37,6 +41,7 @@ class CompiledFactors:
         Of the quadrature.
     where : tuple of two ndarray of int
         ``(m,)`` each: entry and own feature of every factor of an own feature.
+    medians : Medians
 
     Raises
     ------
@@ -53,21 +58,79 @@ class CompiledFactors:
         self.names = sorted(set(features.values()))
         self.step = step
         self.points, _ = quadrature(model.skeletons)
-        self._factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.own])
-        own = [self.names.index(name) for name in self._factors.features]
-        self.where = self._factors.row, np.array(own, dtype=np.intp)
+        self.medians = model.medians
+        self.factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.own])
+        own = [self.names.index(name) for name in self.factors.features]
+        self.where = self.factors.row, np.array(own, dtype=np.intp)
+
+    @property
+    def key_points(self) -> int:
+        """Points for which RLWE keys are made."""
+        return len(self.points)
 
     def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
         """1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing where no record is held."""
-        (_, kept), *_ = self._factors.blocks(columns, 1, np.array([held]))
-        return kept
+        (_, kept), *_ = self.factors.blocks(columns, 1, np.array([held]))
+        return kept.copy()  # the next block overwrites it
 
     def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Factor of every entry and point for what is somebody else's, ``(entries, points)``: multiples of 2^-COEFFICIENT_BITS."""
-        whole = np.stack([self._factors.whole(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
+        whole = np.stack([self.factors.whole(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
         return units(whole, COEFFICIENT_BITS)
 
     def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Factor of every own feature on an entry's paths at every point, ``(m, points)``; :attr:`where` says which those are."""
-        parts = np.stack([self._factors.parts(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
+        parts = np.stack([self.factors.parts(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
         return units(parts, COEFFICIENT_BITS)
+
+
+class CompiledDropFactors:
+    """The same for drops; methods as in :class:`CompiledFactors`. What is decided of a person is 1_h, and behind it 1'_h, ``(2, m, 1)``."""
+
+    def __init__(self, compiled: CompiledFactors) -> None:
+        self._compiled, self.names, self.step, self.where = compiled, compiled.names, compiled.step, compiled.where
+        self.points = np.ones(1)
+
+    @property
+    def key_points(self) -> int:
+        """The keys are those of contributions, which hold more."""
+        return len(self._compiled.points)
+
+    def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
+        """What one person's own values, and the medians next to them, answer; columns are ``(1,)`` each."""
+        there = moved(columns, self._compiled.medians)
+        return np.stack([self._compiled.decide(columns, held), self._compiled.decide(there, held)])
+
+    def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """As :meth:`CompiledFactors.others`, ``(entries, 1)``."""
+        return units(self._compiled.factors.whole(kept[0], 1.0), COEFFICIENT_BITS)
+
+    def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """As :meth:`CompiledFactors.own`, ``(m, 1)``."""
+        return units(self._compiled.factors.changes(kept[0], kept[1]), COEFFICIENT_BITS)
+
+
+AnyFactors = CompiledFactors | CompiledDropFactors
+
+
+@dataclass(frozen=True, repr=False)
+class Decided:
+    """How one person answers at this Host: all that is kept of them.
+
+    Attributes
+    ----------
+    kept, drops : ndarray of bool
+        What the two kinds of factors decide.
+    sides : ndarray of bool
+        ``(own features, 2)``: whether the value is above its median, and whether below.
+    """
+
+    kept: Flags
+    drops: Flags
+    sides: Flags
+
+    @classmethod
+    def of(cls, compiled: CompiledFactors, columns: Columns, held: bool) -> Decided:
+        """Columns are ``(1,)`` each."""
+        lying = sides(compiled.names, columns, compiled.medians, 1)[:, :, 0] & held
+        return cls(compiled.decide(columns, held), CompiledDropFactors(compiled).decide(columns, held), lying)

@@ -15,10 +15,13 @@ class AskReasons(Message):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are the shares of cover that go left at the receiving Host's own splits, by tree and node; `features` says how many
-    features each party has in the model, the Guest first; `request` is the Guest's name for the question, the same when it is repeated.
+    features each party has in the model, the Guest first; `groups` which of them are one reason, by their
+    meaning; `request` is the Guest's name for the question, the same when it is repeated.
     """
 
-    HOLDS: ClassVar[str] = "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes"
+    HOLDS: ClassVar[str] = (
+        "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes; what is one reason"
+    )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
     model_id: str
@@ -28,6 +31,7 @@ class AskReasons(Message):
     features: tuple[int, ...]
     value_bits: int
     request: str = ""
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,19 @@ class AskCohort(Message):
 class ReasonTerms(Message):
     """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids.
 
-    From Host to Host, `question` is the SHA-256 of the Guest's bytes.
+    For names, terms of drops stand behind them. From Host to Host, `question` is the SHA-256 of the Guest's bytes, and `sides` say, by two
+    bits a feature of the Hosts so far, on which side of the median the person is, each masked by its bit of `HeldRecords.masks`.
     """
 
     HOLDS: ClassVar[str] = (
-        "terms of one person's contributions, encrypted; between Hosts, a hash of the Guest's message"
+        "terms of one person's contributions and drops, encrypted; between Hosts, a hash of the Guest's message and masked bits"
     )
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
     person: int
     terms: bytes
     question: str = ""
+    sides: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,9 @@ class OpenRanking(Message):
 class MaskedContributions(Message):
     """Last Host → Guest: the second step."""
 
-    HOLDS: ClassVar[str] = "one person's contributions under masks of the Host, encrypted; its reply to the offer"
+    HOLDS: ClassVar[str] = (
+        "one person's contributions and drops under masks of the Host, encrypted; its reply to the offer"
+    )
     READABLE_BY: ClassVar[str] = "the masked numbers: only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = PEOPLE
     shares: bytes
@@ -98,7 +106,7 @@ class GarbledRanking(Message):
     """Last Host → Guest: the fourth step."""
 
     HOLDS: ClassVar[str] = "a garbled circuit that names the largest contributions, and one label a wire"
-    READABLE_BY: ClassVar[str] = "the Guest: the names, nothing else"
+    READABLE_BY: ClassVar[str] = "the Guest: the names and a bit of each, nothing else"
     MAX_BYTES: ClassVar[int] = NUMBERS
     circuit: bytes
 

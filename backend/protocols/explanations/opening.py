@@ -41,8 +41,8 @@ def values_alike(model: GuestModel, columns: Columns) -> dict[str, Value]:
     return {name: _first_alike(rules, columns[name][0]) for name, rules in _rules_by_feature(model).items()}
 
 
-def honest_numbers(model: GuestModel, values: Mapping[str, Value], key_bits: int) -> list[int]:
-    """All that an honest Guest encrypts of a person with these values, in order.
+def honest_numbers(model: GuestModel, values: Mapping[str, Value], key_bits: int) -> tuple[list[int], list[int]]:
+    """All that an honest Guest encrypts of a person with these values, in order: of a cohort contributions, for names drops behind them.
 
     Raises
     ------
@@ -56,7 +56,8 @@ def honest_numbers(model: GuestModel, values: Mapping[str, Value], key_bits: int
         ordered = rules[0].threshold is not None
         number = (np.nan if value is None else float(value)) if ordered else value
         columns[name] = np.array([number], dtype=np.float64 if ordered else object)
-    return paillier_numbers(compiled, PaillierLayout(compiled.shape(1), key_bits), columns)
+    layout = PaillierLayout(compiled.shape(1), key_bits)
+    return paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops, layout, columns)
 
 
 def _rules_by_feature(model: GuestModel) -> dict[str, list[SplitRule]]:

@@ -34,7 +34,9 @@ class ReasonShape:
     features : tuple of int
         Features in use per party: the Guest's, then those of each Host of the chain.
     names : int
-        Names to give at most.
+        Reasons to give at most.
+    groups : tuple of int
+        The reason that each feature belongs to; of so many reasons all names are given, :data:`MAX_NAMES` at the most. Empty = each is one.
     value_bits : int
         Every SHAP value, at the last scale, is smaller than 2^value_bits in absolute value.
 
@@ -47,6 +49,7 @@ class ReasonShape:
     features: tuple[int, ...]
     names: int
     value_bits: int
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.names <= MAX_NAMES:
@@ -55,8 +58,14 @@ class ReasonShape:
 
     @property
     def ranking(self) -> RankingShape:
-        """Of all features' values."""
-        return RankingShape(sum(self.features), self.names, self.value_bits)
+        """Of all features' values; with every name comes a bit."""
+        merged = (MAX_NAMES, self.groups) if len(set(self.groups)) < len(self.groups) else ()
+        return RankingShape(sum(self.features), self.names, self.value_bits, True, *merged)
+
+    @property
+    def told(self) -> float:
+        """What the names tell about a person at most, bits."""
+        return names_bits(sum(self.features), self.ranking.most or self.names)
 
     @property
     def scale(self) -> int:
@@ -76,9 +85,10 @@ class ReasonShape:
 
 
 def names_bits(features: int, names: int) -> float:
-    """What so many names out of so many features tell about a person at most: log2 of the number of sets."""
-    # fewer names come where fewer contributions are above 0
-    return log2(sum(comb(max(features, 0), k) for k in range(max(min(names, features), 0) + 1)))
+    """What so many names out of so many features, each with its bit, tell about a person at most: log2 of the number of answers."""
+    # fewer names come where fewer contributions are above 0; a Guest that repeats the question may choose the other side each time, so
+    # that a name comes in three ways: above, below, neither
+    return log2(sum(comb(max(features, 0), k) * 3**k for k in range(max(min(names, features), 0) + 1)))
 
 
 def sums_bits(features: int, value_bits: int, people: int) -> float:

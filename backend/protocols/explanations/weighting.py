@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from backend.crypto.interface import FoldPlan, PublicSide, Weighted, WeightedPub
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
 from backend.errors import SecurityError
-from backend.protocols.explanations.host_factors import CompiledFactors
+from backend.protocols.explanations.host_factors import AnyFactors, CompiledDropFactors, CompiledFactors, Decided, Flags
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
+from backend.protocols.ranking.host import Marks, RankingHost
 from backend.protocols.ranking.packing import PackedBlinds
 
 _Sums = dict[int, tuple[list[int], list[int]]]
@@ -33,16 +35,22 @@ class PaillierWeighting:
     ----------
     side : WeightedPublicSide
         The Guest's public key.
-    compiled : CompiledFactors
+    compiled : AnyFactors
     shape : ReasonShape
     party : int
         This Host's position among the parties, the Guest's being 0.
+
+    Attributes
+    ----------
+    ciphertexts : int
+        That come of one person.
     """
 
-    def __init__(self, side: WeightedPublicSide, compiled: CompiledFactors, shape: ReasonShape, party: int) -> None:
+    def __init__(self, side: WeightedPublicSide, compiled: AnyFactors, shape: ReasonShape, party: int) -> None:
         self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
         self._layout = PaillierLayout(shape, side.bits)
         self._points, self._width = len(compiled.points), self._layout.packs_before(party)
+        self.ciphertexts = len(compiled.step.own) * self._points * (1 + self._width) + len(self._layout.packs(0))
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
         """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
@@ -149,13 +157,15 @@ class RlweWeighting:
     """
 
     def __init__(
-        self, side: ResiduePublicSide, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int
+        self, side: ResiduePublicSide, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int
     ) -> None:
         self._side, self._compiled, self._plan = side, compiled, plan
         self._ranking, self._first = shape.ranking, sum(shape.features[: plan.place + 1])
         self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
-        side.check(shape.load(len(plan.origin) * len(compiled.points) + 1, people))
+        side.check(shape.load(len(plan.origin) * compiled.key_points + 1, people))
+        rows = len(plan.origin) * len(compiled.points) + 1
+        self.ciphertexts = len(side.sides) * shape.load(rows, people).ciphertexts(side.bits)
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
         """As many ciphertexts as came."""
@@ -193,8 +203,37 @@ class RlweWeighting:
 Weighting = PaillierWeighting | RlweWeighting
 
 
+class PersonWeighting:
+    """For the names of one person: contributions, and behind them drops."""
+
+    def __init__(self, side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan) -> None:
+        self._contributions = weighting_of(side, compiled, shape, plan)
+        self._drops = weighting_of(side, CompiledDropFactors(compiled), shape, plan)
+
+    def values(self, terms: bytes, decided: Decided) -> tuple[Any, Any]:
+        """At the last Host: both as the parts give them."""
+        first, second = self._cut(terms)
+        return self._contributions.values(first, decided.kept), self._drops.values(second, decided.drops)
+
+    def passed_on(self, terms: bytes, decided: Decided) -> bytes:
+        """One person's numbers for the next Host."""
+        first, second = self._cut(terms)
+        return self._contributions.passed_on(first, decided.kept) + self._drops.passed_on(second, decided.drops)
+
+    def ranking(self, values: tuple[Any, Any], sides: Flags, shape: ReasonShape) -> RankingHost:
+        """Who ranks contributions, and marks names by drops and by this Host's shares of `sides`, ``(2, n)``."""
+        marks = Marks(partial(self._drops.blinded, values[1]), sides)
+        return RankingHost(partial(self._contributions.blinded, values[0]), shape.ranking, marks)
+
+    def _cut(self, terms: bytes) -> tuple[bytes, bytes]:
+        """Wrong lengths are refused by whoever reads the parts."""
+        counts = self._contributions.ciphertexts, self._drops.ciphertexts
+        at = len(terms) * counts[0] // sum(counts)
+        return terms[:at], terms[at:]
+
+
 def weighting_of(
-    side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan, people: int = 0
+    side: PublicSide | None, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int = 0
 ) -> Weighting:
     """How numbers are weighted under a key; `people` of a cohort, 0 for names.
 

@@ -22,7 +22,7 @@ ADMITS: dict[Measure, frozenset[type[Message]]] = {
     "curves": frozenset({GroupPairs, AskGroupSums}),
     "age": frozenset({AssignAges}),
     "shuffles": frozenset({PermuteValues}),
-    "validation": frozenset({GroupPairs, AskGroupSums, BlankValues}),
+    "validation": frozenset({GroupPairs, AskGroupSums, PermuteValues, BlankValues}),
     "comparisons": frozenset(),  # scores; what would disclose branches, only a simulated Host answers at all
 }
 MEASURING: frozenset[type[Message]] = frozenset().union(*ADMITS.values())

@@ -7,11 +7,14 @@ all n numbers at once; a bit of all of them is one array of n wires.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from backend.crypto.garbling import Gates, PlainGates, Wires
+
+OWN, OTHER = 3, 2  # wires a number that say something of its side, of the Guest and of the Host
 
 
 def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int, ...]:
@@ -33,6 +36,18 @@ def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int,
     return tuple(sorted(i for i in best[:k] if values[i] > 0))
 
 
+def top_merged(
+    values: Sequence[int], k: int, most: int, groups: Sequence[int], order: Sequence[int]
+) -> tuple[int, ...]:
+    """As :func:`top_names`, but of as many of the largest as belong to `k` groups, `most` at the most; not fewer than `k` of them."""
+    found = top_names(values, k, order)
+    for more in range(k + 1, most + 1):
+        larger = top_names(values, more, order)
+        if len({groups[i] for i in larger}) <= k:
+            found = larger
+    return found
+
+
 def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
     """Whether each number is among the k largest, of those whose highest bit is 1.
 
@@ -48,6 +63,40 @@ def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
     Wires, ``(n, words)``
     """
     *bits, alive = add(gates, left, right)
+    return _largest(gates, bits, alive, k)
+
+
+def select_merged(gates: Gates, left: Wires, right: Wires, k: int, most: int, groups: Sequence[int]) -> Wires:
+    """As :func:`select`, but of as many of the largest as belong to `k` groups, `most` at the most.
+
+    Parameters
+    ----------
+    k : int
+        Groups; at least as many numbers are chosen.
+    groups : sequence of int, ``(n,)``
+        The group of each number.
+    """
+    *bits, alive = add(gates, left, right)
+    chosen = _largest(gates, bits, alive, k)
+    for more in range(k + 1, min(most, len(alive)) + 1):
+        larger = _largest(gates, bits, alive, more)
+        met = np.concatenate([_any(gates, larger[np.array(groups) == group]) for group in dict.fromkeys(groups)])
+        fits = gates.flip(exceeds(gates, count(gates, met), k)) if len(met) > k else gates.flip(met[:1] ^ met[:1])
+        # the sets grow, and so do their groups: what does not fit, no larger one does
+        chosen = chosen ^ gates.both(chosen ^ larger, _spread(fits, len(larger)))
+    return chosen
+
+
+def _any(gates: Gates, bits: Wires) -> Wires:
+    """Whether one of ``(m, words)`` bits is 1, ``(1, words)``."""
+    found = bits[:1]
+    for i in range(1, len(bits)):
+        found = found ^ bits[i : i + 1] ^ gates.both(found, bits[i : i + 1])
+    return found
+
+
+def _largest(gates: Gates, bits: Sequence[Wires], alive: Wires, k: int) -> Wires:
+    """Of those `alive`, the k with the largest `bits`, lowest first."""
     if k >= len(alive):
         return alive
     chosen = alive[:0]
@@ -58,6 +107,66 @@ def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
         chosen = chosen ^ taken if len(chosen) else taken
         alive = ones ^ rest  # they fit: those with 0 stay undecided; they do not: those with 0 are out
     return chosen
+
+
+def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, other: Wires) -> Wires:
+    """Of each chosen number, whether what belongs to it is true: a second number is above 0, and its value is on the side asked about.
+
+    Parameters
+    ----------
+    chosen : Wires, ``(n, words)``
+    signs : two Wires, ``(width, n, words)`` each
+        Two shares of the second numbers, whose highest bit is 1 where they are above 0.
+    own : Wires, ``(3, n, words)``
+        The Guest's shares of *above* and *below*, and whether it asks about below.
+    other : Wires, ``(2, n, words)``
+        The Host's shares of above and below.
+    """
+    *_, positive = add(gates, *signs)
+    above, below = own[0] ^ other[0], own[1] ^ other[1]
+    side = above ^ gates.both(own[2], above ^ below)
+    return gates.both(chosen, gates.both(positive, side))
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the circuit depends on: the attributes of :class:`backend.protocols.ranking.shape.RankingShape` of the same names."""
+
+    width: int
+    n: int
+    k: int
+    marked: bool = False
+    most: int = 0
+    groups: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[int, int]:
+        """Wires of the Guest and of the Host."""
+        numbers = self.width * self.n
+        return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n) if self.marked else (numbers, numbers)
+
+
+def outputs(gates: Gates, left: Wires, right: Wires, size: Size) -> Wires:
+    """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, behind them those of :func:`marks`.
+
+    Parameters
+    ----------
+    left, right : Wires, ``(inputs, words)``
+        The Guest's and the Host's: shares of the numbers; where marked, shares of the second numbers, then the sides.
+    size : Size
+    """
+    width, n, words = size.width, size.n, left.shape[1]
+    numbers = [(side[: width * n].reshape(width, n, words)) for side in (left, right)]
+    if size.groups:
+        chosen = select_merged(gates, numbers[0], numbers[1], size.k, size.most, size.groups)
+    else:
+        chosen = select(gates, numbers[0], numbers[1], size.k)
+    if not size.marked:
+        return chosen
+    signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
+    own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
+    both = signs[0].reshape(width, n, words), signs[1].reshape(width, n, words)
+    return np.concatenate([chosen, marks(gates, chosen, both, own, other)])
 
 
 def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
@@ -104,8 +213,9 @@ def _spread(wire: Wires, n: int) -> Wires:
 
 
 @lru_cache(maxsize=64)
-def gates_needed(width: int, n: int, k: int) -> int:
-    """And-gates of :func:`select`; they depend on the sizes alone."""
-    plain, zeros = PlainGates(), np.zeros((width, n, 1), dtype=np.uint64)
-    select(plain, zeros, zeros, k)
+def gates_needed(size: Size) -> int:
+    """And-gates of :func:`outputs`; they depend on the sizes alone."""
+    plain = PlainGates()
+    left, right = (np.zeros((count, 1), dtype=np.uint64) for count in size.inputs)
+    outputs(plain, left, right, size)
     return plain.gates

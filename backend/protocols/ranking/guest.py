@@ -7,6 +7,9 @@ Steps, each a message (the protocol and its argument: docs/reasons.md):
 3. Guest → Host   which labels it needs for the blinded numbers' bits, hidden              :meth:`RankingGuest.choose`
 4. Host → Guest   the labels, hidden but for those; its own; the garbled circuit
 5. The Guest evaluates: the positions of the k largest, as a set                             :meth:`RankingGuest.names`
+
+In a *marked* ranking a second number and a side belong to each, blinded and shared like the first; of each of the k largest the Guest
+learns one bit more, and of no other (:func:`backend.protocols.ranking.circuit.marks`).
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from backend.crypto.garbling import LABEL, Evaluator, read_labels
+from backend.crypto.garbling import LABEL, Bits, Evaluator, read_labels
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
-from backend.protocols.ranking.circuit import select
+from backend.protocols.ranking.circuit import OWN, outputs
 from backend.protocols.ranking.shape import RankingShape, Turns, cut
 
 
@@ -29,10 +32,18 @@ class RankingGuest:
     opened : callable
         The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError where they are no ciphertexts.
     shape : RankingShape
+    sides : ndarray of bool, optional
+        ``(3, n)``, where the shape is marked: this side's shares of above and of below, and whether it asks about below.
+
+    Attributes
+    ----------
+    marked : tuple of int
+        After step 5: those of the names whose bit is 1.
     """
 
-    def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape) -> None:
-        self._opened, self._shape = opened, shape
+    def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape, sides: Bits | None = None) -> None:
+        self._opened, self._shape, self._sides = opened, shape, shape.sides(sides, OWN)
+        self.marked: tuple[int, ...] = ()
         self._transfer = TransferReceiver()
         self._turns = Turns()
 
@@ -51,9 +62,11 @@ class RankingGuest:
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
-        blinded = self._opened(blinded_enc)
+        half = len(blinded_enc) // 2 if self._shape.marked else len(blinded_enc)
+        parts = [blinded_enc[:half], blinded_enc[half:]] if self._shape.marked else [blinded_enc]
+        blinded = [self._opened(part) for part in parts]
         self._transfer.accept(replies)
-        self._choices = self._shape.bits(blinded).ravel()
+        self._choices = np.concatenate([*(self._shape.bits(numbers).ravel() for numbers in blinded), self._sides])
         return self._transfer.choose(0, self._choices)
 
     def names(self, circuit: bytes) -> tuple[int, ...]:
@@ -69,6 +82,9 @@ class RankingGuest:
         transferred, theirs, tables, decoding = cut(circuit, shape.lengths)
         own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
         gates = Evaluator(tables)
-        left, right = (read_labels(labels, shape.width, shape.n) for labels in (own, theirs))
-        chosen = gates.decode(select(gates, left, right, shape.k), decoding)
-        return tuple(int(i) for i in np.flatnonzero(chosen))
+        left, right = (
+            read_labels(labels, count) for labels, count in zip((own, theirs), shape.size.inputs, strict=True)
+        )
+        bits = gates.decode(outputs(gates, left, right, shape.size), decoding)
+        self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
+        return tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))

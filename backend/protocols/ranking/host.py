@@ -6,12 +6,33 @@ The steps are those of :mod:`backend.protocols.ranking.guest`, by number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from backend.crypto.garbling import Garbler
+import numpy as np
+
+from backend.crypto.garbling import Bits, Garbler
 from backend.protocols.alignment.ids import secret_order
 from backend.protocols.alignment.oblivious_transfer import TransferSender
-from backend.protocols.ranking.circuit import select
+from backend.protocols.ranking.circuit import OTHER, outputs
 from backend.protocols.ranking.shape import RankingShape, Turns
+
+Blinded = Callable[[Sequence[int]], tuple[bytes, list[int]]]
+
+
+@dataclass(frozen=True, repr=False)
+class Marks:
+    """What belongs to the numbers of a marked ranking.
+
+    Attributes
+    ----------
+    blinded : callable
+        As of :class:`RankingHost`, of the second numbers.
+    sides : ndarray of bool
+        ``(2, n)``: this side's shares of above and of below.
+    """
+
+    blinded: Blinded
+    sides: Bits
 
 
 class RankingHost:
@@ -23,10 +44,13 @@ class RankingHost:
         ``(n,)`` integers → the encrypted numbers u, 2^tie_bits·v plus the integer each, blinded over the whole plaintext, as they may
         leave; and this side's share of each u. The caller vouches that every value keeps the shape's bound.
     shape : RankingShape
+    marks : Marks, optional
+        Where the shape is marked.
     """
 
-    def __init__(self, blinded: Callable[[Sequence[int]], tuple[bytes, list[int]]], shape: RankingShape) -> None:
-        self._blinded, self._shape = blinded, shape
+    def __init__(self, blinded: Blinded, shape: RankingShape, marks: Marks | None = None) -> None:
+        self._blinded, self._shape = (blinded, *([marks.blinded] if marks else [])), shape
+        self._sides = shape.sides(marks.sides if marks else None, OTHER)
         self._turns = Turns()
 
     def share(self, offer: bytes) -> bytes:
@@ -41,8 +65,9 @@ class RankingHost:
         shape = self._shape
         self._transfer = TransferSender(offer)
         lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
-        blinded_enc, self._shares = self._blinded([t + lift for t in secret_order(shape.n).tolist()])
-        return self._transfer.replies + blinded_enc
+        made = [blinded([t + lift for t in secret_order(shape.n).tolist()]) for blinded in self._blinded]
+        self._shares = [shares for _, shares in made]
+        return self._transfer.replies + b"".join(blinded_enc for blinded_enc, _ in made)
 
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
@@ -54,8 +79,9 @@ class RankingHost:
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()
-        left, right = (gates.wires(shape.width, shape.n) for _ in range(2))
+        left, right = (gates.wires(count) for count in shape.size.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
-        theirs = gates.labels(right, shape.bits(self._shares))
-        decoding = gates.decoding(select(gates, left, right, shape.k))
+        own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
+        theirs = gates.labels(right, own)
+        decoding = gates.decoding(outputs(gates, left, right, shape.size))
         return transferred + theirs + gates.tables + decoding

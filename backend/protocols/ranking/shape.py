@@ -16,7 +16,7 @@ import numpy as np
 
 from backend.crypto.garbling import DECODING, LABEL, TABLE, Bits
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.ranking.circuit import gates_needed
+from backend.protocols.ranking.circuit import Size, gates_needed
 
 SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
@@ -35,6 +35,10 @@ class RankingShape:
         Names to give at most.
     value_bits : int
         Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
+    marked : bool
+        Whether a second number and a side belong to each, and each name comes with a bit (:func:`backend.protocols.ranking.circuit.marks`).
+    most, groups : int, tuple of int
+        Where there are groups, ``(n,)``: as many names are given as belong to k of them, `most` at the most.
 
     Raises
     ------
@@ -45,6 +49,9 @@ class RankingShape:
     n: int
     k: int
     value_bits: int
+    marked: bool = False
+    most: int = 0
+    groups: tuple[int, ...] = ()
     tie_bits: int = field(init=False)
     width: int = field(init=False)
 
@@ -52,6 +59,10 @@ class RankingShape:
         for name, limit in (("n", MAX_NUMBERS), ("k", MAX_NUMBERS), ("value_bits", MAX_BITS)):
             if not 1 <= getattr(self, name) <= limit:
                 raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {limit:,}.")
+        if self.groups and not (len(self.groups) == self.n and self.k <= self.most <= MAX_NUMBERS):
+            raise ParameterError(
+                f"A ranking of {self.n} numbers got {len(self.groups)} groups, {self.k} to {self.most} names of them."
+            )
         object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
         object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)
 
@@ -61,15 +72,26 @@ class RankingShape:
         return self.width + SLACK_BITS + 1
 
     @property
-    def inputs(self) -> int:
-        """Bits of one share of all numbers."""
-        return self.width * self.n
+    def outputs(self) -> int:
+        """Bits that the Guest learns."""
+        return 2 * self.n if self.marked else self.n
+
+    @property
+    def size(self) -> Size:
+        """Of the circuit."""
+        return Size(self.width, self.n, self.k, self.marked, self.most, self.groups)
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
-        gates = gates_needed(self.width, self.n, self.k)
-        return 2 * LABEL * self.inputs, LABEL * self.inputs, TABLE * gates, DECODING * self.n
+        (own, other), gates = self.size.inputs, gates_needed(self.size)
+        return 2 * LABEL * own, LABEL * other, TABLE * gates, DECODING * self.outputs
+
+    def sides(self, given: Bits | None, rows: int) -> Bits:
+        """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""
+        if (None if given is None else given.shape) != ((rows, self.n) if self.marked else None):
+            raise ParameterError(f"Sides were given that do not fit a ranking of {self.n} numbers.")
+        return np.zeros(0, dtype=bool) if given is None else given.ravel()
 
     def against(self, blind: int, digit: int = 0) -> int:
         """The Host's share of the u at a digit, where `blind` is added to all of them."""

@@ -17,6 +17,7 @@ from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
+from backend.data.medians import medians
 from backend.data.table import PartyTable
 from backend.errors import FederationError
 from backend.protocols.alignment.exchange import Alignment, align
@@ -203,6 +204,8 @@ class TrainingClient:
         )
 
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:
+        used = {rule.feature for rule in grown.rules.values()}
+        own = [feature for feature in joint.features[joint.guest] if feature.name in used]
         return GuestModel(
             guest=joint.guest,
             hosts=self.session.hosts,
@@ -213,6 +216,7 @@ class TrainingClient:
             rules=grown.rules,
             outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,
+            medians=medians(own, joint.table.columns, joint.training),
         )
 
     def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:

@@ -178,7 +178,9 @@ class TrainingHandler:
         if own != set(training.rules):
             raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
         layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
-        salt = secrets.token_hex(16)
-        model = HostModel(self._name, keep.guest, keep.hosts, skeletons, training.rules, salt, layout, keep.guest_hash)
+        salt, used = secrets.token_hex(16), {rule.feature for rule in training.rules.values()}
+        middle = {name: pair for name, pair in training.medians.items() if name in used}
+        shape = self._name, keep.guest, keep.hosts, skeletons
+        model = HostModel(*shape, training.rules, salt, layout, keep.guest_hash, middle)
         kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
         yield sender, session.keep(ModelKept, kept)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from backend.crypto.interface import NodePublicSide, NodeSumming, PairPublicSide
 from backend.crypto.paillier.bin_products import BinIndex
 from backend.data.dictionary import Feature, Kind
+from backend.data.medians import Medians, medians
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
@@ -40,6 +41,11 @@ class HostTraining:
         The Host's records.
     rows : ndarray of int
         The Host's joint rows, in the common order.
+
+    Attributes
+    ----------
+    medians : Medians
+        Over the joint training records.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class HostTraining:
         self._columns = BinnedColumns(
             features, columns, self._training, start.bins, start.exclude, hide_order=start.hide_order
         )
+        self.medians: Medians = medians(features, columns, self._training)
         self._cipher = cipher
         self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
         self._position = np.zeros(self._n, dtype=np.intp)  # joint row → index among them

@@ -53,10 +53,13 @@ class HeldRecords(Message):
 
     `spent` says of each id which limit of `days` days is reached (empty: none of any), a byte an id: 0 none; 1 `budget` answers about a
     person and model; 2 `total` answers about a person, all models and Guests taken together; 3 `bits` that all answers may tell of one.
+    `masks`, where names of reasons are asked for and another Host follows, are two random bits a person and feature of the Host; under them
+    it passes on on which side of its medians a person is (:class:`backend.protocols.explanations.messages.ReasonTerms`).
     """
 
     HOLDS: ClassVar[str] = (
-        "which of the ids the Host holds; about which of them which limit is reached, and how large the limits are"
+        "which of the ids the Host holds; about which of them which limit is reached, and how large the limits are; "
+        "for reasons, random bits"
     )
     READABLE_BY: ClassVar[str] = "the Guest"
     MAX_BYTES: ClassVar[int] = LISTS
@@ -66,3 +69,4 @@ class HeldRecords(Message):
     total: int = 0
     bits: float = 0.0
     days: int = 0
+    masks: bytes = b""

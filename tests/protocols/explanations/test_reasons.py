@@ -20,7 +20,7 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.explanations.encryption import RlweEncryption, encryption_of
+from backend.protocols.explanations.encryption import PersonEncryption, RlweEncryption, encryption_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import REASONS
@@ -342,7 +342,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     world = hand_made()
     compiled = CompiledTerms(world.model)
     names, cohort, shape = residue_key(compiled), residue_key(compiled, 100), compiled.shape(1)
-    terms = encryption_of(names, compiled, shape).encrypted(world.tables[GUEST].columns)
+    terms = PersonEncryption(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
         session = Session(network, GUEST, "c", ("host0",), timeout=20)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backend.crypto.garbling import PlainGates
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.ranking.circuit import add, count, exceeds, gates_needed, select, top_names
+from backend.protocols.ranking.circuit import add, count, exceeds, gates_needed, outputs, select, top_merged, top_names
 from backend.protocols.ranking.packing import RankingPacking
 from backend.protocols.ranking.shape import SLACK_BITS, RankingShape, cut
 
@@ -70,7 +70,27 @@ def test_the_circuit_on_plain_bits_finds_the_same(ranking, seed):
     gates = PlainGates()
     chosen = select(gates, left, right, k)
     assert tuple(np.flatnonzero(chosen[:, 0])) == top_names(values, k, order)
-    assert gates.gates == gates_needed(shape.width, shape.n, k)  # whatever the values are
+    assert gates.gates == gates_needed(shape.size)  # whatever the values are
+
+
+@given(rankings(), st.integers(1, 5), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=150)
+def test_names_of_k_groups_are_those_of_plain_arithmetic(ranking, kinds, seed):
+    values, _, order = ranking
+    rng, k = np.random.default_rng(seed), 1 + seed % 3
+    groups = tuple(rng.integers(0, kinds, len(values)).tolist())
+    shape = RankingShape(len(values), k, 12, most=k + 3, groups=groups)
+    keys = [((v - 1) << shape.tie_bits) + t + (1 << shape.width - 1) for v, t in zip(values, order, strict=True)]
+    gates, zeros = PlainGates(), np.zeros((shape.width * shape.n, 1), dtype=np.uint64)
+    chosen = outputs(gates, wires_of(keys, shape.width).reshape(-1, 1), zeros, shape.size)
+    assert tuple(np.flatnonzero(chosen[:, 0])) == top_merged(values, k, k + 3, groups, order)
+    assert gates.gates == gates_needed(shape.size)
+
+
+def test_a_place_that_two_of_a_group_share_goes_to_the_next():
+    assert top_merged([9, 8, 7, 6, 5], 2, 5, [0, 0, 1, 1, 2], ORDER[:5]) == (0, 1, 2, 3)
+    assert top_merged([9, 8, 7, 6, 5], 2, 3, [0, 0, 1, 1, 2], ORDER[:5]) == (0, 1, 2)
+    assert top_merged([9, 8, 7, 6, 5], 2, 5, [0, 1, 2, 3, 4], ORDER[:5]) == (0, 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), min_size=1, max_size=6))

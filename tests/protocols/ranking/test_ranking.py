@@ -238,7 +238,7 @@ def test_what_the_host_gets_looks_random_whatever_the_guest_holds(sides):
         guest, host = sides(values)
         choices = guest.choose(host.share(guest.open()))
         bits = np.unpackbits(np.frombuffer(choices, dtype=np.uint8))
-        assert len(bits) == COLUMNS * guest._shape.inputs
+        assert len(bits) == COLUMNS * guest._shape.size.inputs[0]
         assert abs(bits.mean() - 0.5) < 0.02
         assert before is None or abs((bits ^ before).mean() - 0.5) < 0.02
         before = bits

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature, Kind
+from backend.data.medians import Medians
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
@@ -141,6 +142,8 @@ class HostRanks:
     ----------
     rules : mapping of (tree, node) to SplitRule
         Of the splits that the Guest has named.
+    medians : Medians
+        None: a Host is not told which of the joint records are training records.
     """
 
     def __init__(self, columns: NoisyColumns, rows: NDArray[np.intp], start: StartRanks) -> None:
@@ -149,6 +152,7 @@ class HostRanks:
         self._joint = [c.levels[rows].astype(np.int64) for c in self._columns]
         self._distinct = [np.unique(levels[levels != MISSING]) for levels in self._joint]
         self.rules: Mapping[NodeKey, SplitRule] = {}
+        self.medians: Medians = {}
 
     def ranks(self, conversation: str) -> Ranks:
         """Each joint record's rank among the distinct noisy values of a column; nothing else leaves the Host."""
